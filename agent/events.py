@@ -1,0 +1,145 @@
+"""What happened, in the past tense: frozen events and their closed unions.
+
+`ProtocolEvent` is what `agent.protocol.parser` reads out of a model's text stream. `AgentEvent` is what
+`agent.loop` tells the outside while a turn runs.
+
+Above: parser, turn, loop, and `bot.reply`. Below: `agent.messages`, `agent.state`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from agent.messages import ToolCall, ToolResult, Usage
+from agent.state import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class TextArrived:
+    """A piece of the visible answer. The only event that is split as the stream is cut."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtArrived:
+    """A whole `<think>` block. Private: never shown."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceArrived:
+    """A whole, valid `<workspace>` block. `secure=False` refuses the calls of this iteration."""
+
+    workspace: Workspace
+    secure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallsArrived:
+    """A whole `<execute>` block that reads as a list of calls. The stream is over for the parser."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallsRejected:
+    """A whole `<execute>` block that does not read as calls; `reason` is written for the model."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnded:
+    """A `<summary>` block opened: the visible reply is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryArrived:
+    """A whole `<summary>` block: only known keys with non-empty text."""
+
+    update: Mapping[str, str]
+
+
+class Violation(StrEnum):
+    """What a model wrote against the protocol. Counted and logged; never shown."""
+
+    RESULTS_FORGED = "results_forged"
+    WORKSPACE_INVALID = "workspace_invalid"
+    SUMMARY_INVALID = "summary_invalid"
+    BLOCK_UNCLOSED = "block_unclosed"
+    BLOCK_TOO_LONG = "block_too_long"
+    TAG_ORPHANED = "tag_orphaned"
+    TAG_MISPLACED = "tag_misplaced"
+    CALLS_FENCED = "calls_fenced"
+
+
+@dataclass(frozen=True, slots=True)
+class ViolationFound:
+    kind: Violation
+    detail: str = ""
+
+
+ProtocolEvent: TypeAlias = (
+    TextArrived
+    | ThoughtArrived
+    | WorkspaceArrived
+    | CallsArrived
+    | CallsRejected
+    | ReplyEnded
+    | SummaryArrived
+    | ViolationFound
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IterationStarted:
+    """A model call begins. From the second on, its text is a new paragraph of the same reply."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A tool call began to run. `id` is unique in the turn: "<iteration>.<position>"."""
+
+    id: str
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallFinished:
+    id: str
+    result: ToolResult
+
+
+class Outcome(StrEnum):
+    """How a turn ended."""
+
+    ANSWERED = "answered"
+    STOPPED = "stopped"
+    """The person stopped it."""
+    CUT = "cut"
+    """The stream broke after text had arrived; what was said stands."""
+    REFUSED = "refused"
+    """The model was down, misconfigured or kept breaking the protocol; the reply says so in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The last event of every turn that was not cancelled.
+
+    `text` is the whole visible reply, byte for byte what the TextArrived events (with paragraph breaks between
+    iterations) added up to.
+    """
+
+    outcome: Outcome
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+AgentEvent: TypeAlias = (
+    IterationStarted | TextArrived | ReplyEnded | CallStarted | CallFinished | SummaryArrived | TurnEnded
+)

@@ -1,0 +1,106 @@
+"""Who may see what: an audience is a place, never a member list (DESIGN.md, section 6). Pure.
+
+Above: `agent.context`, the tools, and `store.search`, which puts `may_flow_from` into its queries.
+Below: nothing.
+
+The rule. What was said in A may be used in a reply to B only if
+  A = B; or
+  A = team(t) and B lies wholly in t, without guests or outsiders; or
+  A = group(g), B = person(p), and p can read g now.
+Everything unknown is a group of its own, and an unknown membership means no.
+"""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+
+@dataclass(frozen=True, slots=True)
+class PersonAudience:
+    """All DMs of one person with the bot, and replies that only they can see."""
+
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAudience:
+    """A private channel, a group DM, anything shared externally, anything unknown."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class TeamAudience:
+    """A public channel of one Slack workspace or Discord server."""
+
+    team: str
+
+
+Audience: TypeAlias = PersonAudience | GroupAudience | TeamAudience
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a reply will be read.
+
+    `within_team` names the team that everybody who can read this place is a full member of; None as soon as
+    there may be a guest or an outsider.
+    """
+
+    audience: Audience
+    within_team: str | None = None
+
+
+def label(audience: Audience) -> str:
+    """The audience as one stable text, the form in which it is stored: "person:…", "group:…", "team:…"."""
+    match audience:
+        case PersonAudience(person):
+            return f"person:{person}"
+        case GroupAudience(place):
+            return f"group:{place}"
+        case TeamAudience(team):
+            return f"team:{team}"
+        case _:
+            assert_never(audience)
+
+
+def audience_of(text: str) -> Audience:
+    """The inverse of `label`. Raises ValueError for anything that `label` did not write."""
+    kind, _, name = text.partition(":")
+    match kind:
+        case "person" if name:
+            return PersonAudience(name)
+        case "group" if name:
+            return GroupAudience(name)
+        case "team" if name:
+            return TeamAudience(name)
+        case _:
+            raise ValueError(f"not an audience label: {text!r}")
+
+
+def may_flow(source: Audience, target: Place, readable_groups: AbstractSet[str] = frozenset()) -> bool:
+    """May what was said in `source` be used in a reply to `target`?
+
+    `readable_groups`: the group places that the person of a PersonAudience target can read now.
+    """
+    if source == target.audience:
+        return True
+    match source:
+        case PersonAudience():
+            return False
+        case TeamAudience(team):
+            return team == target.within_team
+        case GroupAudience(place):
+            return isinstance(target.audience, PersonAudience) and place in readable_groups
+        case _:
+            assert_never(source)
+
+
+def may_flow_from(target: Place, readable_groups: AbstractSet[str] = frozenset()) -> frozenset[str]:
+    """The labels of every audience that may flow into `target`: `may_flow`, solved for its source."""
+    labels = {label(target.audience)}
+    if target.within_team is not None:
+        labels.add(label(TeamAudience(target.within_team)))
+    if isinstance(target.audience, PersonAudience):
+        labels.update(label(GroupAudience(place)) for place in readable_groups)
+    return frozenset(labels)

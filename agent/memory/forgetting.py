@@ -1,0 +1,29 @@
+"""What falls with what: the plan that `store.erase` carries out (DESIGN.md, section 6). Pure.
+
+Above: `agent.ports`, `bot.commands`, `store.erase`. Below: nothing.
+
+With several people in a thread, "this thread" erases the caller's messages, the replies to them, and what was
+remembered from both. What others wrote stays theirs.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ForgettingPlan:
+    """Erase what `person` said and what came of it: in one conversation, or (None) everywhere."""
+
+    person: str
+    conversation: str | None = None
+
+    @property
+    def everything(self) -> bool:
+        return self.conversation is None
+
+
+def forget_thread(person: str, conversation: str) -> ForgettingPlan:
+    return ForgettingPlan(person, conversation)
+
+
+def forget_everything(person: str) -> ForgettingPlan:
+    return ForgettingPlan(person)

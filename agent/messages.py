@@ -1,0 +1,72 @@
+"""What goes between the agent, the model and the tools: frozen values.
+
+Above: everything in `agent`. Below: nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+JsonObject: TypeAlias = Mapping[str, Json]
+
+
+class Role(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as a model reads it. Results of tools travel as USER text: the protocol is text."""
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call that the model asked for, as written: not yet validated against the tool's schema."""
+
+    name: str
+    args: JsonObject
+
+
+class ResultStatus(StrEnum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+    UNKNOWN = "unknown"
+    """The call had started when the process died; nobody knows whether it took effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    name: str
+    status: ResultStatus
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls. `estimated` is true as soon as one part was not reported by the vendor."""
+
+    input_uncached: int = 0
+    input_cached: int = 0
+    input_written: int = 0
+    output: int = 0
+    reasoning: int = 0
+    bytes_up: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_uncached + other.input_uncached,
+            self.input_cached + other.input_cached,
+            self.input_written + other.input_written,
+            self.output + other.output,
+            self.reasoning + other.reasoning,
+            self.bytes_up + other.bytes_up,
+            self.estimated or other.estimated,
+        )

@@ -1,0 +1,210 @@
+"""What the agent needs from the world, as Protocols.
+
+Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.providers` (Provider), `agent.tools` (Tool),
+`store` (Ledger, Conversations, Memories, Forgetting), `bot.app` (Clock), and by small fakes in `tests/fakes`.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from agent.memory.audience import Place
+from agent.memory.forgetting import ForgettingPlan
+from agent.messages import JsonObject, Message, Usage
+from agent.records import (
+    Accepted,
+    Claim,
+    Closing,
+    Hit,
+    Incoming,
+    Note,
+    Person,
+    RecallQuery,
+    Receipt,
+    StoredMessage,
+    Thread,
+)
+from agent.state import SituationSummary
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The time of day, aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start, never going back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Halt(StrEnum):
+    """How a provider can stop at the delimiter. NONE: the reader closes the stream."""
+
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL = "tool"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Declared by an adapter, never guessed."""
+
+    halt: Halt = Halt.NONE
+    resume: bool = False
+    images: bool = False
+    effort: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokensArrived:
+    """A piece of the model's one text stream, protocol included."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningArrived:
+    """A piece of the vendor's own reasoning channel. Private: never shown, never stored as text of the reply."""
+
+    text: str
+
+
+class StopReason(StrEnum):
+    END = "end"
+    HALTED = "halted"
+    LENGTH = "length"
+    FILTERED = "filtered"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """The model finished. The last event of every stream that did not fail."""
+
+    reason: StopReason
+    usage: Usage | None = None
+
+
+ProviderEvent: TypeAlias = TokensArrived | ReasoningArrived | ResponseEnded
+
+
+class Provider(Protocol):
+    """One model behind one wire protocol."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it, for example "ollama:llama3.2"."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        """Answer `messages` (replay mode: the whole context, each time).
+
+        Raises ProviderUnavailable or ProviderRefused before the first event, StreamBroken after it. Closing the
+        generator closes the connection, which stops the generation.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """On whose behalf, and for which readers, a tool runs. It comes from the platform's event, never from the model."""
+
+    person: Person
+    place: Place
+    conversation: str
+    message: int
+    now: datetime
+    readable_groups: frozenset[str] = frozenset()
+
+
+class Tool(Protocol):
+    """Something that the model can do. Stateless; everything that it needs is a constructor argument."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str:
+        """One line, written for the model."""
+        ...
+
+    @property
+    def schema(self) -> JsonObject:
+        """JSON Schema of the arguments (type object)."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """True if running it twice does no harm: such a call may be repeated after a crash."""
+        ...
+
+    @property
+    def timeout_s(self) -> float: ...
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        """Do it, with arguments that match the schema. Raises ToolError with a reason for the model."""
+        ...
+
+
+class Ledger(Protocol):
+    """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
+
+    async def accept(self, incoming: Incoming) -> Accepted:
+        """Store the message and its turn in one transaction, once."""
+        ...
+
+    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
+        """Take the oldest waiting turn whose conversation has none running (or whose runner's lease ran out)."""
+        ...
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None: ...
+
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None: ...
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+        """Store the reply and everything else of `closing`, clear progress and payload, and end the turn."""
+        ...
+
+    async def release_all(self) -> int:
+        """Embedded start-up: every lease belongs to a dead process. Frees those turns; returns how many."""
+        ...
+
+
+class Conversations(Protocol):
+    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
+        """The last `limit` messages of turns before this one, oldest first, each question followed by its answer."""
+        ...
+
+    async def summary(self, conversation: str) -> SituationSummary: ...
+
+    async def threads(self, person: str, *, limit: int) -> list[Thread]:
+        """The conversations in which the person wrote, the latest first."""
+        ...
+
+
+class Memories(Protocol):
+    async def remember(
+        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
+    ) -> Note:
+        """Keep a note; the same text for the same audience is kept once."""
+        ...
+
+    async def notes(self, person: str, audiences: frozenset[str]) -> list[Note]:
+        """The person's notes that may be used for these audiences, oldest first."""
+        ...
+
+    async def search(self, query: RecallQuery) -> list[Hit]:
+        """The person's past threads, best hit first. Any text is a valid query; none raises."""
+        ...
+
+
+class Forgetting(Protocol):
+    async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
+        """Erase what the plan names in one transaction, then search for proof."""
+        ...

@@ -1,0 +1,174 @@
+"""The values that cross the boundary to the store: what comes in, what is kept, what is found.
+
+Above: `agent.ports`, `agent.context`, the tools, `store`, `bot`. Below: `agent.messages`, `agent.state`, audience.
+
+Rules: ids of people, conversations and platform messages are opaque texts made by the platform adapters and are
+unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from agent.events import Outcome
+from agent.memory.audience import Place
+from agent.messages import Usage
+from agent.state import ActionRecord, SituationSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One user of one platform, named as the platform names them."""
+
+    id: str
+    name: str
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message to the bot, read from a platform's event by an `inbound` module.
+
+    Deduplicated on (`source`, `event_id`) and on (`channel`, `message_id`): platforms deliver an event again, and
+    one mention may arrive as two events. `reply_to` is whatever the platform's surface needs to answer in place.
+    """
+
+    source: str
+    event_id: str
+    channel: str
+    message_id: str
+    conversation: str
+    person: Person
+    place: Place
+    text: str
+    time: datetime
+    permalink: str | None = None
+    reply_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The turn that an incoming message began; `duplicate` when the message had been taken in before."""
+
+    turn: int
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A turn that this worker runs. Every later write carries `epoch`, so a worker that lost its lease changes nothing.
+
+    `progress` and `reply_ref` are what `Ledger.save` stored last ("" at first): the steps done so far, and the pages
+    shown so far. `message` is the row id of the question. `attempts` counts claims, this one included.
+    """
+
+    turn: int
+    epoch: int
+    owner: str
+    incoming: Incoming
+    message: int
+    attempts: int = 1
+    progress: str = ""
+    reply_ref: str = ""
+
+
+class Author(StrEnum):
+    PERSON = "person"
+    BOT = "bot"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One message of a conversation, whole. `audience` is a label (see `agent.memory.audience.label`).
+
+    `person` is who wrote it; for a message of the bot, whom it answered.
+    """
+
+    id: int
+    conversation: str
+    author: Author
+    person: str
+    name: str
+    text: str
+    time: datetime
+    audience: str
+    message_id: str | None = None
+    permalink: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A conversation as its person sees it in a list: newest first, titled by its first question."""
+
+    conversation: str
+    title: str
+    last: datetime
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a person asked to be remembered, with its source and its audience label."""
+
+    id: int
+    person: str
+    text: str
+    audience: str
+    time: datetime
+    source_message: int | None = None
+    permalink: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecallQuery:
+    """A search of one person's past threads, for a reply in one place.
+
+    `audiences` holds the labels that may flow into that reply (`may_flow_from`); the store filters inside its query.
+    """
+
+    person: str
+    text: str
+    audiences: frozenset[str]
+    exclude_conversation: str
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One found message, best first; `before` and `after` are its neighbours in the same thread, if any."""
+
+    message: StoredMessage
+    score: float
+    before: StoredMessage | None = None
+    after: StoredMessage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Everything that a finished turn leaves behind, written in one transaction.
+
+    `context_messages` and `context_notes` are the ids of what stood in the turn's context, so that forgetting one
+    of them finds what came of it. `reply` may be "" (stopped before a word was said): then no message is stored.
+    """
+
+    outcome: Outcome
+    reply: str
+    pages: tuple[str, ...] = ()
+    summary: SituationSummary | None = None
+    actions: tuple[ActionRecord, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    context_messages: tuple[int, ...] = ()
+    context_notes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What forgetting erased, and what the search for proof found afterwards.
+
+    `erased` counts rows by what they were ("messages", "notes", …). `found_again` counts what a search for the erased
+    texts still found: 0 is the proof. `bytes_gone` says whether the database files hold none of the erased bytes.
+    """
+
+    erased: dict[str, int]
+    found_again: int
+    bytes_gone: bool

@@ -1,0 +1,69 @@
+"""The agent's state: Conversation (persistent), Workspace (one task), Execution (never persisted), State.
+
+Shapes from seed 001 (state v5.0) and seed 002 (semantic summary), reconciled in DESIGN.md, section 2.
+Above: `agent.turn`, `agent.context`. Below: `agent.messages`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+
+from agent.messages import Message, ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """What the model keeps in mind during one task: exactly four fields (seed 001)."""
+
+    objective: str = ""
+    understanding: str = ""
+    approach: str = ""
+    discoveries: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SituationSummary:
+    """Stands in for the messages of a conversation that are older than the history window (seed 002)."""
+
+    goal: str = ""
+    progress: str = ""
+    current_approach: str = ""
+    key_findings: str = ""
+    next_focus: str = ""
+
+    def merged(self, update: Mapping[str, object]) -> "SituationSummary":
+        """Take each known, non-empty text of `update`; ignore everything else (seed 002, "State Update Logic")."""
+        known = {field_.name for field_ in fields(self)}
+        taken = {k: v for k, v in update.items() if k in known and isinstance(v, str) and v.strip()}
+        return replace(self, **taken)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRecord:
+    """What one iteration did, for debugging and for the summary's fallback only (seed 002).
+
+    `results` hold at most 1,000 characters each.
+    """
+
+    iteration: int
+    time: datetime
+    thinking: str
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What is persisted of a thread: its messages inside the history window, oldest first, and its summary."""
+
+    id: str
+    messages: tuple[Message, ...] = ()
+    summary: SituationSummary = field(default_factory=SituationSummary)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """The mechanics of a running turn. Iterations count from 1."""
+
+    iteration: int = 1
+    max_iterations: int = 10

@@ -1,0 +1,1 @@
+"""What the model can do: a registry, and one file a tool."""

@@ -1,0 +1,1 @@
+"""The terminal: the chat that needs no keys and no workspace."""

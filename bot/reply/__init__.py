@@ -1,0 +1,1 @@
+"""From agent events to what a person sees: draft → split → pace → live."""

@@ -1,0 +1,87 @@
+"""Where a reply is shown: a few calls that every platform can do, and what may go wrong with them.
+
+Above: `bot.reply.live` and `bot.turns` call it. Implemented by: `bot/platforms/*/surface.py`, `tests/fakes`.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.errors import CogencyError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a platform allows, as data. Lengths count code points."""
+
+    page_chars: int
+    """The most that one message may hold."""
+    edit_interval_s: float
+    """The least time between the return of one edit and the start of the next."""
+    min_growth_chars: int = 1
+    """An edit that would add fewer characters waits for more (never the final one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageKey:
+    """Names one page of one reply for ever: carried by the post, so that a page can be found after a crash."""
+
+    turn: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.turn}-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageRef:
+    """A posted page, by the platform's own id."""
+
+    id: str
+
+
+class SurfaceError(CogencyError):
+    """A call to the platform failed.
+
+    SurfaceError
+    ├── PageLimited      too fast: not before `retry_after_s`
+    ├── PageGone         somebody deleted the page, or the place; do not write again
+    ├── PageLocked       the page can no longer be edited; go on in a new one
+    └── PageUnsent       the platform could not be reached or failed; the same call may be tried again
+    """
+
+
+class PageLimited(SurfaceError):
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__(f"the platform asks to wait {retry_after_s:g} s")
+        self.retry_after_s = retry_after_s
+
+
+class PageGone(SurfaceError):
+    pass
+
+
+class PageLocked(SurfaceError):
+    pass
+
+
+class PageUnsent(SurfaceError):
+    pass
+
+
+class Surface(Protocol):
+    """One place in which one reply grows. Pages are numbered from 0; `text` is always the page's whole text."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        """Show a new page. Posting the same key again must not make a second message where the platform can tell."""
+        ...
+
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None: ...
+
+    async def delete(self, page: PageRef) -> None: ...
+
+    async def status(self, text: str) -> None:
+        """Show what the bot is doing outside the reply's text ("Searching past threads…"); "" takes it away."""
+        ...

@@ -1,0 +1,4 @@
+"""Memory on disk: implements the ports that `agent.ports` declares.
+
+Above: only `bot.app` imports it. Below: `agent`. Pure parts: `store.rows`.
+"""
