@@ -1,0 +1,22 @@
+"""How the process ends: the exit codes of every command, after sysexits.h and the shell's habits.
+
+Above: `bot.__main__`. Below: nothing.
+"""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    OK = 0
+    FAILED = 1
+    """Something went wrong that no setting and no second try would mend."""
+    USAGE = 64
+    """The command line does not read as a command (EX_USAGE)."""
+    UNAVAILABLE = 69
+    """The model, a platform or the database's host cannot be reached (EX_UNAVAILABLE)."""
+    BUSY = 75
+    """Another process holds the database: the same command may succeed later (EX_TEMPFAIL)."""
+    SETTINGS = 78
+    """A setting is unknown, missing or malformed (EX_CONFIG)."""
+    INTERRUPTED = 130
+    """Ctrl-C: 128 + SIGINT, as a shell reports it."""

@@ -1,0 +1,56 @@
+"""What the terminal needs of the bot, as a Protocol: one person, many conversations.
+
+Above: `bot.platforms.terminal.run` calls it. Implemented by: `bot.app`, and by a fake in `tests/fakes`.
+
+Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from agent.records import Note, Receipt, Thread
+from bot.surface import Surface
+
+
+class ChatBot(Protocol):
+    def greeting(self) -> str:
+        """The start-up lines, as Markdown: which model and why, and where the memory lives."""
+        ...
+
+    def new_conversation(self) -> str:
+        """The id of a conversation that does not exist yet; nothing is stored before its first question."""
+        ...
+
+    async def unfinished(self, surface_for: Callable[[str], Surface]) -> None:
+        """Finish the turns that an earlier process left, one after the other.
+
+        `surface_for(conversation)` opens the place for one reply; opening the next closes the one before.
+        """
+        ...
+
+    async def past_questions(self) -> list[str]:
+        """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
+        ...
+
+    async def ask(self, text: str, conversation: str, surface: Surface) -> None:
+        """Take the question in, answer it and show the reply on `surface`.
+
+        When the task is cancelled, the turn is recorded as stopped and CancelledError goes on to the caller.
+        """
+        ...
+
+    async def threads(self) -> list[Thread]:
+        """The person's conversations, the latest first."""
+        ...
+
+    async def memory(self) -> list[Note]:
+        """What the person asked to be remembered, oldest first."""
+        ...
+
+    async def forget(self, conversation: str | None) -> Receipt:
+        """Forget one conversation, or (None) everything of this person."""
+        ...
+
+    async def model(self, name: str | None) -> str:
+        """A sentence that says which model answers; with a name, change to it first."""
+        ...

@@ -1,0 +1,187 @@
+"""What a typed line means: a message to the bot, or a command to the terminal. Pure.
+
+Above: `bot.platforms.terminal.run`. Below: `bot.wording`.
+
+The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash; everything else is
+a message. Commands count in any case. Nothing that looks like a command is ever sent to the model: a word that is
+not one gets a sentence with the nearest.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from bot.wording import Scope
+
+COMMANDS: Mapping[str, str] = {
+    "/ask TEXT": "ask something; plain text does the same",
+    "/new": "begin a new thread",
+    "/threads": "list your threads",
+    "/threads N": "go back to thread N of that list",
+    "/memory": "show what is remembered about you",
+    "/forget": "forget this thread, or everything; asks first",
+    "/model": "show which model answers",
+    "/model NAME": "answer with another model",
+    "/help": "show this list",
+    "/quit": "leave; so does Ctrl-D",
+    "//TEXT": "send text that begins with a slash",
+}
+"""How each command is written, and what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewThread:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ListThreads:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class OpenThread:
+    """Go back to the thread with this number in the list, counted from 1."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowMemory:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """`scope` None: the person has not said yet what to forget."""
+
+    scope: Scope | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowModel:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class UseModel:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowHelp:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Quit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A blank line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """Looks like a command and is none; `sentence` says what to write instead."""
+
+    sentence: str
+
+
+Command: TypeAlias = (
+    Ask
+    | NewThread
+    | ListThreads
+    | OpenThread
+    | ShowMemory
+    | Forget
+    | ShowModel
+    | UseModel
+    | ShowHelp
+    | Quit
+    | Nothing
+    | Unclear
+)
+
+
+def parse(line: str) -> Command:
+    """Read one typed line (or a pasted text of several lines). Never raises."""
+    text = line.strip()
+    if not text:
+        return Nothing()
+    if text.startswith("//"):
+        return Ask(text[1:])
+    if not text.startswith("/"):
+        return Ask(text)
+    word, _, rest = text.partition(" ") if " " in text.split("\n", 1)[0] else text.partition("\n")
+    word, rest = word.lower(), rest.strip()
+    if word in _ALONE:
+        return Unclear(f"Write `{word}` alone: it takes nothing after it.") if rest else _ALONE[word]
+    if word in _WITH_WORDS:
+        return _WITH_WORDS[word](rest)
+    return _unknown(word)
+
+
+def forget_scope(words: str) -> Scope | None:
+    """Which scope these words name, in any case; None if neither."""
+    return {"thread": Scope.THREAD, "this thread": Scope.THREAD, "everything": Scope.EVERYTHING}.get(
+        words.strip().lower()
+    )
+
+
+def _ask(rest: str) -> Command:
+    return Ask(rest) if rest else Unclear("Write your question after `/ask`.")
+
+
+def _threads(rest: str) -> Command:
+    if not rest:
+        return ListThreads()
+    if rest.isascii() and rest.isdecimal() and len(rest) < 10 and int(rest) > 0:
+        return OpenThread(int(rest))
+    return Unclear("Write `/threads` for the list, or `/threads 2` to go back to its second thread.")
+
+
+def _forget(rest: str) -> Command:
+    scope = forget_scope(rest)
+    if rest and scope is None:
+        return Unclear("Write `/forget thread` or `/forget everything`.")
+    return Forget(scope)
+
+
+def _model(rest: str) -> Command:
+    return UseModel(rest) if rest else ShowModel()
+
+
+_ALONE: Mapping[str, Command] = {
+    "/new": NewThread(),
+    "/memory": ShowMemory(),
+    "/help": ShowHelp(),
+    "/quit": Quit(),
+}
+_WITH_WORDS: Mapping[str, Callable[[str], Command]] = {
+    "/ask": _ask,
+    "/threads": _threads,
+    "/forget": _forget,
+    "/model": _model,
+}
+
+
+def _unknown(word: str) -> Unclear:
+    """One sentence: the nearest command, or else where the list is, and how to send the word as text."""
+    near = get_close_matches(word, [*_ALONE, *_WITH_WORDS], n=1)
+    shown = word if len(word) <= 30 else f"{word[:29]}…"
+    instead = f"did you mean `{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
+    return Unclear(f"There is no command {_quoted(shown)}: {instead}")
+
+
+def _quoted(word: str) -> str:
+    """The word as code; a backtick inside would end it."""
+    return f"`{word.replace('`', '')}`"
