@@ -1,0 +1,271 @@
+"""The offline default: a model made of rules, so that everything can be tried before a real model is chosen.
+
+Above: `bot.models` chooses it when nothing is configured. Below: `agent.ports`.
+
+`rehearse` is pure: messages in, one answer out, written in the delimiter protocol as a real model would write it. So
+the real loop runs real tools: "remember that …" calls `remember`, "what did I say about …?" calls `recall`, and the
+answer comes from the results. Every answer says that it is a rehearsal and how to choose a real model.
+
+What a person or a tool wrote never opens a block: inside JSON every `<` is escaped, in the answer the tags of the
+protocol are written with ‹ instead.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never, cast
+
+from agent.messages import Message, ResultStatus, Role, Usage
+from agent.ports import Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
+
+NOTICE = "*(I am the offline rehearsal model. Set COGENCY_MODEL or an API key for a real one: see README.)*"
+
+PACE_S = 0.012
+"""Between two pieces: about a thousand characters a second, fast but visibly alive."""
+PIECE_CHARS = 12
+"""Small enough that a tag often arrives in two pieces, as it does from real models."""
+ARGUMENT_CHARS = 2_000
+"""The most of the person's words that goes into one tool call."""
+QUERY_CHARS = 200
+"""A search for more than a few words finds less, not more."""
+QUESTION_CHARS = 500
+"""A question about the past is short; a longer text is not read as one."""
+ECHO_CHARS = 300
+"""The most of the person's words that an answer repeats."""
+QUOTE_CHARS = 3_000
+"""The most of a tool's result that an answer quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCode:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    pass
+
+
+Intent: TypeAlias = Remember | Recall | ShowCode | Talk
+
+_POLITE = r"^(?:@\S+[,:]?\s+)?(?:(?:hey|hi|hello|ok|okay|and|so|but|also|now|please|kindly|well)\b[\s,!]*)*"
+_COULD_YOU = r"(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?)?"
+_REMEMBER = rf"""{_POLITE}{_COULD_YOU}
+    (?:remember|(?:take\s+a\s+)?note|memori[sz]e|keep\s+in\s+mind|(?:don['’]?t|never)\s+forget)
+    (?:\s*:\s*|\s+(?:that\b[\s:,]*)?)
+    (?P<text>(?!when\b)\S.*)"""
+_SAID = rf"""{_POLITE}(?:what|when|where|did|have|has)\b.*?\b(?:i|we)\b.*?
+    \b(?:say|said|tell|told|writ(?:e|ten)|wrote|mention(?:ed)?|talk(?:ed)?|ask(?:ed)?|discuss(?:ed)?)
+    (?:\s+(?:to\s+)?you)?(?:\s+(?:something|anything))?(?:\s+(?:about|of|on|regarding))?
+    \s+(?P<query>\S.*)"""
+_KNOWN = rf"""{_POLITE}(?:what|which)\b.*?\byou\s+(?:still\s+)?(?:know|remember|recall|have)\s+(?:about|of|on)
+    \s+(?P<query>\S.*)"""
+_KNOW = rf"""{_POLITE}(?:do|can|did)\s+you\s+(?:still\s+)?(?:remember|recall|know)
+    (?:\s+(?:anything|something))?(?:\s+(?:what|when|where|that)\s+(?:i|we)\s+\w+)?(?:\s+(?:about|of))?
+    \s+(?P<query>\S.*)"""
+_WHEN = rf"{_POLITE}remember\s+when\s+(?:i|we)\s+(?P<query>\S.*)"
+_FIND = rf"""{_POLITE}{_COULD_YOU}(?:recall|look\s+up|find|search(?:\s+(?:my\s+(?:past\s+)?threads\s+)?for)?)
+    (?:\s+what\s+(?:i|we)\s+\w+\s+about)?\s+(?P<query>\S.*)"""
+_MINE = rf"{_POLITE}(?:what|which|who|where|when|how)\b.*?\b(?:my|our)\s+(?P<query>\S.*)\?"
+
+_FLAGS = re.IGNORECASE | re.DOTALL | re.VERBOSE
+_REMEMBERS = re.compile(_REMEMBER, _FLAGS)
+_RECALLS = tuple(re.compile(pattern, _FLAGS) for pattern in (_SAID, _KNOWN, _KNOW, _WHEN, _FIND, _MINE))
+_CODE = re.compile(r"\b(?:code|snippet|function|script|program|python|javascript|sql)\b", re.IGNORECASE)
+_LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|his|her|their)\s+)+", re.IGNORECASE)
+_TRAILING = re.compile(
+    r"(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$", re.IGNORECASE
+)
+_TAG = re.compile(r"<(?=\s*/?\s*(?:think|workspace|execute|results|summary)\b)", re.IGNORECASE)
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_NOTHING = re.compile(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+
+
+def rehearse(messages: Sequence[Message]) -> str:
+    """Answer as a real model would: one text in the delimiter protocol, with at most one tool call."""
+    question, results = _read(messages)
+    intent = _intent(question)
+    if results is not None:
+        return _after_results(intent, results)
+    match intent:
+        case Remember(text):
+            return _call("remember", {"text": text}, f"The person asked me to remember: {text}")
+        case Recall(query):
+            return _call("recall", {"query": query}, f"The person asks about an earlier conversation: {query}")
+        case ShowCode():
+            return _answer(_code(question))
+        case Talk():
+            return _answer(_explanation(question))
+        case _:
+            assert_never(intent)
+
+
+def _read(messages: Sequence[Message]) -> tuple[str, str | None]:
+    """The person's question, and the text of the results that came last, if this turn has called a tool already."""
+    last = max((i for i in range(len(messages)) if _is_results(messages, i)), default=None)
+    if last is None or any(message.role is Role.ASSISTANT for message in messages[last:]):
+        return next((m.text for m in reversed(messages) if m.role is Role.USER), ""), None
+    first = last
+    while _is_results(messages, first - 2):
+        first -= 2
+    return (messages[first - 2].text if first >= 2 else ""), messages[last].text
+
+
+def _is_results(messages: Sequence[Message], i: int) -> bool:
+    """Results follow the step that called the tool; a person who writes `<results>` has no such step before them."""
+    return (
+        i > 0
+        and messages[i].role is Role.USER
+        and messages[i].text.lstrip().startswith("<results>")
+        and messages[i - 1].role is Role.ASSISTANT
+        and "<execute>" in messages[i - 1].text
+    )
+
+
+def _intent(question: str) -> Intent:
+    text = _UNPRINTABLE.sub(" ", question).strip()
+    if match := _REMEMBERS.match(text):
+        return Remember(match["text"].strip()[:ARGUMENT_CHARS])
+    for pattern in _RECALLS:
+        if (match := pattern.match(text[:QUESTION_CHARS])) and (query := _topic(match["query"])):
+            return Recall(query)
+    return ShowCode() if _CODE.search(text) else Talk()
+
+
+def _topic(words: str) -> str:
+    return _TRAILING.sub("", _LEADING.sub("", words.strip())[:QUERY_CHARS])
+
+
+def _call(name: str, args: dict[str, str], understanding: str) -> str:
+    workspace = {
+        "objective": "Answer the person",
+        "understanding": understanding[:ECHO_CHARS],
+        "approach": f"Call {name}, then answer from its result",
+        "discoveries": "",
+        "secure": True,
+    }
+    calls = [{"name": name, "args": args}]
+    return f"<workspace>{_json(workspace)}</workspace>\n<execute>{_json(calls)}\n</execute>"
+
+
+def _json(value: object) -> str:
+    """JSON that no tag can hide in."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _after_results(intent: Intent, results: str) -> str:
+    status, content = _result(results)
+    if status != ResultStatus.SUCCESS:
+        return _answer(f"That did not work:\n\n{_quote(content)}")
+    match intent:
+        case Remember(text):
+            return _answer(f"I will remember that:\n\n{_quote(text)}") + _summary(
+                "Remembered what the person asked for."
+            )
+        case Recall(query):
+            if not content.strip() or _NOTHING.match(content):
+                return _answer(f"I found nothing about “{_line(query)}” in your past threads.")
+            found = f"This is what I found about “{_line(query)}”:\n\n{_quote(content)}"
+            return _answer(found) + _summary("Looked up an earlier conversation.")
+        case ShowCode() | Talk():
+            return _answer(f"The tool answered:\n\n{_quote(content)}")
+        case _:
+            assert_never(intent)
+
+
+def _result(results: str) -> tuple[str, str]:
+    """Status and content of all results; text that does not read as results counts as the content of a failure."""
+    body = results.strip().removeprefix("<results>").strip()
+    try:
+        read: object = json.JSONDecoder().raw_decode(body)[0]
+    except ValueError:
+        return ResultStatus.FAILURE, body
+    items = cast("list[object]", read) if isinstance(read, list) else []
+    entries = [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
+    if not entries:
+        return ResultStatus.FAILURE, body
+    failed = any(entry.get("status") != ResultStatus.SUCCESS for entry in entries)
+    content = "\n".join(str(entry.get("content", "")) for entry in entries)
+    return (ResultStatus.FAILURE if failed else ResultStatus.SUCCESS), content
+
+
+def _summary(progress: str) -> str:
+    return f"\n<summary>{_json({'progress': progress, 'next_focus': 'Whatever the person asks next.'})}</summary>"
+
+
+def _answer(text: str) -> str:
+    return f"{text}\n\n{NOTICE}\n"
+
+
+def _quote(text: str) -> str:
+    cut = text.strip()[:QUOTE_CHARS]
+    return "\n".join(f"> {_harmless(line)}".rstrip() for line in cut.splitlines()) or "> (nothing)"
+
+
+def _line(text: str) -> str:
+    """The person's words on one line, cut where they grow long."""
+    words = " ".join(_harmless(text).split())
+    return words if len(words) <= ECHO_CHARS else f"{words[:ECHO_CHARS].rstrip()}…"
+
+
+def _harmless(text: str) -> str:
+    return _FENCE.sub("'''", _TAG.sub("‹", _UNPRINTABLE.sub(" ", text)))
+
+
+def _code(question: str) -> str:
+    return (
+        f"You asked for code:\n\n> {_line(question)}\n\n"
+        "I cannot write what you need, but this is how code looks in an answer:\n\n"
+        "```python\n"
+        "def greet(name: str) -> str:\n"
+        '    """Return a greeting for `name`."""\n'
+        '    return f"Hello, {name}!"\n\n\n'
+        'print(greet("world"))\n'
+        "```"
+    )
+
+
+def _explanation(question: str) -> str:
+    return (
+        f"You wrote:\n\n> {_line(question) or '(nothing)'}\n\n"
+        "I follow a few rules and understand no more than these:\n\n"
+        "- **remember that** my boat is blue\n"
+        "- **what did I say about** my boat?\n"
+        "- **show me some code**\n\n"
+        "Tools, memory and streaming are the real ones."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalProvider:
+    """Streams what `rehearse` answers, `PIECE_CHARS` characters every `pace_s` seconds. It costs no tokens."""
+
+    pace_s: float = PACE_S
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    name: str = "rehearsal"
+    capabilities: Capabilities = field(default_factory=Capabilities)
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        """Answer in pieces. Never fails."""
+        text = rehearse(messages)
+        for start in range(0, len(text), PIECE_CHARS):
+            if start:
+                await self.sleep(self.pace_s)
+            yield TokensArrived(text[start : start + PIECE_CHARS])
+        yield ResponseEnded(StopReason.END, Usage())
+
+    async def aclose(self) -> None:
+        """Nothing to close."""

@@ -1,0 +1,103 @@
+"""A model that reads a script: what the tests talk to, and what a demonstration can rely on.
+
+Above: tests, `bot.app`. Below: `agent.ports`.
+
+A script is a list of answers, one for each request, in order; or one function that answers every request. An answer
+is a text, or a list of parts that happen one after the other: a text arrives, an event is passed on, an error is
+raised, a pause is waited out, and `Until` waits for whatever the test lets happen. An answer that does not end itself
+ends with `StopReason.END`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, assert_never
+
+from agent.errors import ProviderError, ProviderRefused
+from agent.messages import Message, Usage
+from agent.ports import (
+    Capabilities,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait that long before the next part."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Wait until `happened()` returns: `Until(event.wait)`. With an event that nobody sets, the model hangs."""
+
+    happened: Callable[[], Awaitable[object]]
+
+
+Part: TypeAlias = str | ProviderEvent | Pause | Until | ProviderError
+Answer: TypeAlias = str | Sequence[Part]
+Answering: TypeAlias = Callable[[Sequence[Message]], Answer]
+
+
+@dataclass(slots=True)
+class ScriptedProvider:
+    """Answers the n-th request with the n-th answer of `script`, and keeps every request that it saw.
+
+    A request beyond the end of the script is refused with a sentence that says so. `usage` is reported at the end of
+    each answer that does not end itself. `open_streams` counts the answers that are being read right now: 0 after
+    every generator was closed.
+    """
+
+    script: Sequence[Answer | Answering] | Answering
+    name: str = "scripted"
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    usage: Usage = field(default_factory=Usage)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    requests: list[tuple[Message, ...]] = field(default_factory=list[tuple[Message, ...]])
+    open_streams: int = 0
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        """Perform the next answer of the script."""
+        self.requests.append(tuple(messages))
+        answer = self._answer(len(self.requests), messages)
+        self.open_streams += 1
+        try:
+            async for event in self._perform((answer,) if isinstance(answer, str) else answer):
+                yield event
+                if isinstance(event, ResponseEnded):
+                    return
+            yield ResponseEnded(StopReason.END, self.usage)
+        finally:
+            self.open_streams -= 1
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _answer(self, number: int, messages: Sequence[Message]) -> Answer:
+        if callable(self.script):
+            return self.script(messages)
+        if number > len(self.script):
+            raise ProviderRefused(f"The script has {len(self.script)} answers; this was request {number}.")
+        answer = self.script[number - 1]
+        return answer(messages) if callable(answer) else answer
+
+    async def _perform(self, parts: Sequence[Part]) -> AsyncGenerator[ProviderEvent, None]:
+        for part in parts:
+            match part:
+                case str():
+                    yield TokensArrived(part)
+                case TokensArrived() | ReasoningArrived() | ResponseEnded():
+                    yield part
+                case Pause(seconds):
+                    await self.sleep(seconds)
+                case Until(happened):
+                    await happened()
+                case ProviderError():
+                    raise part
+                case _:
+                    assert_never(part)
