@@ -208,3 +208,7 @@ class Forgetting(Protocol):
     async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
         """Erase what the plan names in one transaction, then search for proof."""
         ...
+
+    async def sweep(self) -> bool:
+        """Wipe the bytes that an earlier `forget` could not yet (its receipt said so); True when none are left."""
+        ...

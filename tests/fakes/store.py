@@ -1,0 +1,243 @@
+"""A store in memory: the ports Ledger, Conversations, Memories and Forgetting, held as plain lists.
+
+It keeps the same rules as `store` (the contract suite in `tests/contracts` runs on both) without database, locks
+or ranking by rarity. Tests look at its lists: `turns`, `messages`, `kept_notes`.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import count
+
+from agent.errors import LeaseLost
+from agent.memory.audience import label
+from agent.memory.forgetting import ForgettingPlan
+from agent.ports import Conversations, Forgetting, Ledger, Memories
+from agent.records import (
+    Accepted,
+    Author,
+    Claim,
+    Closing,
+    Hit,
+    Incoming,
+    Note,
+    RecallQuery,
+    Receipt,
+    StoredMessage,
+    Thread,
+)
+from agent.state import SituationSummary
+
+
+@dataclass
+class FakeTurn:
+    id: int
+    incoming: Incoming
+    message: int
+    state: str = "waiting"
+    epoch: int = 0
+    attempts: int = 0
+    lease_until: datetime | None = None
+    progress: str = ""
+    reply_ref: str = ""
+    closing: Closing | None = None
+
+
+@dataclass
+class FakeStore:
+    """One object that implements all four ports."""
+
+    turns: list[FakeTurn] = field(default_factory=list[FakeTurn])
+    messages: list[tuple[int, StoredMessage]] = field(default_factory=list[tuple[int, StoredMessage]])
+    """(turn, message), in the order of (turn, id)."""
+    kept_notes: list[Note] = field(default_factory=list[Note])
+    summaries: dict[str, SituationSummary] = field(default_factory=dict[str, SituationSummary])
+    erased: dict[tuple[str, str, str], datetime] = field(default_factory=dict[tuple[str, str, str], datetime])
+    ids: "count[int]" = field(default_factory=lambda: count(1))
+
+    @property
+    def ledger(self) -> Ledger:
+        return self
+
+    @property
+    def conversations(self) -> Conversations:
+        return self
+
+    @property
+    def memories(self) -> Memories:
+        return self
+
+    @property
+    def forgetting(self) -> Forgetting:
+        return self
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    # Ledger
+
+    async def accept(self, incoming: Incoming) -> Accepted:
+        for turn in self.turns:
+            if _keys(turn.incoming) & _keys(incoming):
+                return Accepted(turn.id, duplicate=True)
+        if _keys(incoming) & self.erased.keys():
+            return Accepted(0, duplicate=True)
+        turn = FakeTurn(next(self.ids), incoming, message=next(self.ids))
+        self.turns.append(turn)
+        self._store(turn, _question(turn))
+        return Accepted(turn.id, duplicate=False)
+
+    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
+        running = {turn.incoming.conversation for turn in self.turns if turn.state == "running"}
+        for turn in self.turns:
+            waits = turn.state == "waiting" and turn.incoming.conversation not in running
+            if waits or (turn.state == "running" and turn.lease_until is not None and turn.lease_until <= now):
+                turn.state, turn.lease_until = "running", now + lease
+                turn.epoch += 1
+                turn.attempts += 1
+                return Claim(
+                    turn.id,
+                    turn.epoch,
+                    owner,
+                    turn.incoming,
+                    turn.message,
+                    turn.attempts,
+                    turn.progress,
+                    turn.reply_ref,
+                )
+        return None
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+        self._held(claim).lease_until = now + lease
+
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        turn = self._held(claim)
+        turn.progress = turn.progress if progress is None else progress
+        turn.reply_ref = turn.reply_ref if reply_ref is None else reply_ref
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+        turn = self._held(claim)
+        turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
+        if closing.summary is not None:
+            self.summaries[turn.incoming.conversation] = closing.summary
+        if closing.reply:
+            page = closing.pages[0] if closing.pages else None
+            answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
+            self._store(turn, replace(answer, message_id=page, permalink=None))
+
+    async def release_all(self) -> int:
+        running = [turn for turn in self.turns if turn.state == "running"]
+        for turn in running:
+            turn.state, turn.lease_until = "waiting", None
+        return len(running)
+
+    # Conversations
+
+    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
+        earlier = [m for turn, m in self.messages if turn < before_turn and m.conversation == conversation]
+        return earlier[-limit:] if limit > 0 else []
+
+    async def summary(self, conversation: str) -> SituationSummary:
+        return self.summaries.get(conversation, SituationSummary())
+
+    async def threads(self, person: str, *, limit: int) -> list[Thread]:
+        found: list[Thread] = []
+        for conversation in self._written_in(person):
+            stored = [m for _, m in self.messages if m.conversation == conversation]
+            asked = next(m.text for m in stored if m.person == person and m.author is Author.PERSON)
+            found.append(Thread(conversation, asked, max(m.time for m in stored), len(stored)))
+        return sorted(found, key=lambda thread: thread.last, reverse=True)[:limit]
+
+    # Memories
+
+    async def remember(
+        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
+    ) -> Note:
+        for note in self.kept_notes:
+            if (note.person, note.text, note.audience) == (person, text, audience):
+                return note
+        permalink = next((m.permalink for _, m in self.messages if m.id == source_message), None)
+        note = Note(next(self.ids), person, text, audience, now, source_message, permalink)
+        self.kept_notes.append(note)
+        return note
+
+    async def notes(self, person: str, audiences: frozenset[str]) -> list[Note]:
+        return [note for note in self.kept_notes if note.person == person and note.audience in audiences]
+
+    async def search(self, query: RecallQuery) -> list[Hit]:
+        wanted = _words(query.text)
+        mine = self._written_in(query.person) - {query.exclude_conversation}
+        open_ = [m for _, m in self.messages if m.conversation in mine and m.audience in query.audiences]
+        scored = [(len(wanted & _words(m.text)), m) for m in open_]
+        best = sorted(((s, m) for s, m in scored if s), key=lambda pair: (pair[0], pair[1].time), reverse=True)
+        return [Hit(m, float(s), *_neighbours(m, open_)) for s, m in best[: query.limit]]
+
+    # Forgetting
+
+    async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
+        def falls(person: str, conversation: str) -> bool:
+            return person == plan.person and plan.conversation in (None, conversation)
+
+        gone = [m for _, m in self.messages if falls(m.person, m.conversation)]
+        sources = {m.id for m in gone}
+        turns = [t for t in self.turns if falls(t.incoming.person.id, t.incoming.conversation)]
+        notes = [
+            n for n in self.kept_notes if n.person == plan.person and (plan.everything or n.source_message in sources)
+        ]
+        for turn in turns:
+            self.erased |= dict.fromkeys(_keys(turn.incoming), now)
+        for conversation in {m.conversation for m in gone}:
+            self.summaries.pop(conversation, None)
+        self.turns = [t for t in self.turns if t not in turns]
+        self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
+        self.kept_notes = [n for n in self.kept_notes if n not in notes]
+        erased = {"messages": len(gone), "notes": len(notes), "turns": len(turns)}
+        return Receipt(erased, found_again=0, bytes_gone=True)
+
+    async def sweep(self) -> bool:
+        return True
+
+    def _held(self, claim: Claim) -> FakeTurn:
+        for turn in self.turns:
+            if turn.id == claim.turn and turn.state == "running" and turn.epoch == claim.epoch:
+                return turn
+        raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
+
+    def _written_in(self, person: str) -> set[str]:
+        return {m.conversation for _, m in self.messages if m.person == person and m.author is Author.PERSON}
+
+    def _store(self, turn: FakeTurn, message: StoredMessage) -> None:
+        self.messages.append((turn.id, message))
+        self.messages.sort(key=lambda pair: (pair[0], pair[1].id))
+
+
+def _question(turn: FakeTurn) -> StoredMessage:
+    asked = turn.incoming
+    return StoredMessage(
+        id=turn.message,
+        conversation=asked.conversation,
+        author=Author.PERSON,
+        person=asked.person.id,
+        name=asked.person.name,
+        text=asked.text,
+        time=asked.time,
+        audience=label(asked.place.audience),
+        message_id=asked.message_id,
+        permalink=asked.permalink,
+    )
+
+
+def _keys(incoming: Incoming) -> set[tuple[str, str, str]]:
+    return {("event", incoming.source, incoming.event_id), ("message", incoming.channel, incoming.message_id)}
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+def _neighbours(
+    message: StoredMessage, readable: list[StoredMessage]
+) -> tuple[StoredMessage | None, StoredMessage | None]:
+    thread = [m for m in readable if m.conversation == message.conversation]
+    at = thread.index(message)
+    return (thread[at - 1] if at else None, thread[at + 1] if at + 1 < len(thread) else None)
