@@ -121,8 +121,8 @@ def parse(line: str) -> Command:
         return Ask(text[1:])
     if not text.startswith("/"):
         return Ask(text)
-    word, _, rest = text.partition(" ") if " " in text.split("\n", 1)[0] else text.partition("\n")
-    word, rest = word.lower(), rest.strip()
+    first, *others = text.split(maxsplit=1)
+    word, rest = first.lower(), "".join(others)
     if word in _ALONE:
         return Unclear(f"Write `{word}` alone: it takes nothing after it.") if rest else _ALONE[word]
     if word in _WITH_WORDS:
@@ -178,7 +178,9 @@ def _unknown(word: str) -> Unclear:
     """One sentence: the nearest command, or else where the list is, and how to send the word as text."""
     near = get_close_matches(word, [*_ALONE, *_WITH_WORDS], n=1)
     shown = word if len(word) <= 30 else f"{word[:29]}…"
-    instead = f"did you mean `{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
+    instead = (
+        f"did you mean `{near[0]}`?" if near else "`/help` lists them, and `//` sends text that begins with a slash."
+    )
     return Unclear(f"There is no command {_quoted(shown)}: {instead}")
 
 

@@ -1,0 +1,122 @@
+"""What the bot itself says, in polite exact Markdown, for every platform. Pure.
+
+Above: the platforms' commands. Below: `agent.records`.
+
+Rules: short British English; dates as 2026-11-21; what people wrote is shown literally, so that a "*" in a note stays
+a "*"; nothing is claimed that a receipt does not prove.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+from typing import assert_never
+
+from agent.records import Note, Receipt, Thread
+
+TITLE_CHARS = 60
+"""A thread's title in a list: it stays on one or two lines of a phone."""
+
+_MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<!\w)_|_(?!\w)|^[#+-]|^(?:\d+)[.)]|^=+$")
+
+
+class Scope(StrEnum):
+    """What a person can ask to forget."""
+
+    THREAD = "thread"
+    EVERYTHING = "everything"
+
+
+def literal(text: str) -> str:
+    """`text` on one line, as Markdown that shows exactly these characters."""
+    line = " ".join(text.split())
+    return _MARKDOWN.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", line)
+
+
+def shortened(text: str, chars: int) -> str:
+    """`text` on one line, cut at `chars` characters with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= chars else f"{line[: chars - 1].rstrip()}…"
+
+
+def memory_text(notes: Sequence[Note], zone: tzinfo = UTC) -> str:
+    """What is remembered, one line a note, each with its date and, where there is one, the link to its source."""
+    if not notes:
+        return "I remember nothing about you yet. Write “remember that …” and I will."
+    lines = [f"- {literal(note.text)} ({_source(note, zone)})" for note in notes]
+    return "\n".join(["This is what I remember:", "", *lines])
+
+
+def threads_text(threads: Sequence[Thread], now: datetime, current: str | None = None) -> str:
+    """The threads as a numbered list, in the order given; dates in the time zone of `now`."""
+    if not threads:
+        return "There are no threads yet."
+    lines = [
+        f"{number}. {literal(shortened(thread.title, TITLE_CHARS))} ({_last(thread, now)}"
+        f"{', this one' if thread.conversation == current else ''})"
+        for number, thread in enumerate(threads, start=1)
+    ]
+    return "\n".join(["Your threads, the latest first:", "", *lines])
+
+
+def thread_opened(thread: Thread) -> str:
+    return f"Back in “{literal(shortened(thread.title, TITLE_CHARS))}”."
+
+
+def forget_which() -> str:
+    return "Forget this `thread`, or `everything`?"
+
+
+def forget_question(scope: Scope) -> str:
+    """What will be forgotten, and how to say yes."""
+    match scope:
+        case Scope.THREAD:
+            what = "this thread: its messages, and what I remembered from them"
+        case Scope.EVERYTHING:
+            what = "everything that you told me: all threads, and all that I remember about you"
+        case _:
+            assert_never(scope)
+    return f"I will forget {what}. This cannot be undone. Write `yes` to forget; anything else keeps everything."
+
+
+def forget_declined() -> str:
+    return "Nothing was forgotten."
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """What was erased, and what the search for proof says. It claims no more than the receipt does."""
+    erased = [_counted(count, kind) for kind, count in receipt.erased.items() if count]
+    if not erased and not receipt.found_again:
+        return "There was nothing to forget."
+    done = f"Forgotten: {', '.join(erased) or 'nothing'}."
+    if receipt.found_again:
+        again = _counted(receipt.found_again, "entries")
+        return f"{done} **A search afterwards still finds {again}.** Please tell whoever runs this bot."
+    if receipt.bytes_gone:
+        return f"{done} A search afterwards finds nothing, and the database files no longer hold the text."
+    return (
+        f"{done} A search afterwards finds nothing; old bytes may stay in the database files until they are compacted."
+    )
+
+
+def help_text(commands: Mapping[str, str]) -> str:
+    """The commands of one platform, as written there, each with what it does."""
+    return "\n".join(f"- `{command}`: {what}" for command, what in commands.items())
+
+
+def _source(note: Note, zone: tzinfo) -> str:
+    day = note.time.astimezone(zone).date().isoformat()
+    return f"[{day}]({note.permalink})" if note.permalink else day
+
+
+def _last(thread: Thread, now: datetime) -> str:
+    """The day of the last message; for today also the time, as several threads may share the day."""
+    last = thread.last.astimezone(now.tzinfo)
+    return f"today {last:%H:%M}" if last.date() == now.date() else last.date().isoformat()
+
+
+def _counted(count: int, kind: str) -> str:
+    """`kind` is a plural: "messages", "summaries"."""
+    if count != 1:
+        return f"{count:,} {kind}"
+    return f"1 {kind[:-3]}y" if kind.endswith("ies") else f"1 {kind.removesuffix('s')}"

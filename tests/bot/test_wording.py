@@ -1,0 +1,141 @@
+"""What the bot itself says, on every platform."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from agent.records import Note, Receipt, Thread
+from bot.wording import (
+    Scope,
+    forget_question,
+    help_text,
+    literal,
+    memory_text,
+    receipt_text,
+    shortened,
+    thread_opened,
+    threads_text,
+)
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+TOKYO = timezone(timedelta(hours=9))
+
+
+def note(text: str, permalink: str | None = None, time: datetime = NOON) -> Note:
+    return Note(id=1, person="p", text=text, audience="person:p", time=time, permalink=permalink)
+
+
+def thread(title: str, last: datetime = NOON, conversation: str = "c") -> Thread:
+    return Thread(conversation, title, last, messages=2)
+
+
+def shown(markdown: str) -> str:
+    """What a reader of one line of Markdown sees, by an independent renderer's token tree."""
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(f"- {markdown}")
+    return "".join(child.content for token in tokens for child in token.children or [] if child.type in SEEN)
+
+
+SEEN = {"text", "text_special", "code_inline"}
+
+
+def test_an_empty_memory_says_how_to_fill_it() -> None:
+    assert memory_text([]) == "I remember nothing about you yet. Write “remember that …” and I will."
+
+
+def test_each_note_stands_on_its_own_line_with_its_date_and_its_source() -> None:
+    notes = [note("my boat is blue"), note("I like tea", permalink="https://chat.example/m/1")]
+    assert memory_text(notes).splitlines() == [
+        "This is what I remember:",
+        "",
+        "- my boat is blue (2026-11-21)",
+        "- I like tea ([2026-11-21](https://chat.example/m/1))",
+    ]
+
+
+def test_dates_are_those_of_the_readers_time_zone() -> None:
+    late = NOON.replace(hour=20)
+    assert "2026-11-22" in memory_text([note("tea", time=late)], TOKYO)
+    assert "today 05:00" in threads_text([thread("tea", late)], late.astimezone(TOKYO))
+
+
+def test_threads_are_numbered_dated_and_the_current_one_is_marked() -> None:
+    threads = [thread("boats", conversation="c2"), thread("tea", NOON - timedelta(days=1), "c1")]
+    assert threads_text(threads, NOON, current="c2").splitlines() == [
+        "Your threads, the latest first:",
+        "",
+        "1. boats (today 12:00, this one)",
+        "2. tea (2026-11-20)",
+    ]
+
+
+def test_no_threads_is_a_sentence() -> None:
+    assert threads_text([], NOON) == "There are no threads yet."
+
+
+def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
+    text = thread_opened(thread("boats\n" + "and more " * 20))
+    assert text.startswith("Back in “boats and more")
+    assert "…" in text
+    assert len(text) < 80
+
+
+def test_both_questions_say_what_goes_and_how_to_agree() -> None:
+    for scope in Scope:
+        question = forget_question(scope)
+        assert scope.value in question
+        assert "`yes`" in question
+
+
+@pytest.mark.parametrize(
+    ("receipt", "text"),
+    [
+        (Receipt({}, 0, bytes_gone=True), "There was nothing to forget."),
+        (Receipt({"messages": 0}, 0, bytes_gone=True), "There was nothing to forget."),
+        (
+            Receipt({"messages": 1204, "notes": 1, "summaries": 1}, 0, bytes_gone=True),
+            (
+                "Forgotten: 1,204 messages, 1 note, 1 summary. "
+                "A search afterwards finds nothing, and the database files no longer hold the text."
+            ),
+        ),
+        (
+            Receipt({"messages": 2}, 0, bytes_gone=False),
+            (
+                "Forgotten: 2 messages. "
+                "A search afterwards finds nothing; old bytes may stay in the database files until they are compacted."
+            ),
+        ),
+        (
+            Receipt({"messages": 2}, 1, bytes_gone=True),
+            "Forgotten: 2 messages. **A search afterwards still finds 1 entry.** Please tell whoever runs this bot.",
+        ),
+    ],
+)
+def test_a_receipt_claims_no_more_than_was_proved(receipt: Receipt, text: str) -> None:
+    assert receipt_text(receipt) == text
+
+
+def test_help_lists_every_command_with_what_it_does() -> None:
+    assert (
+        help_text({"/new": "begin a new thread", "/quit": "leave"}) == "- `/new`: begin a new thread\n- `/quit`: leave"
+    )
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=40))
+def test_what_a_person_wrote_is_shown_literally(text: str) -> None:
+    assert shown(literal(text)) == " ".join(text.split())
+
+
+@given(st.text(alphabet="a_*`[]()<>~|&;#+-=.)12 \\!:/\t\n", max_size=30))
+def test_markdown_in_what_a_person_wrote_is_shown_literally(text: str) -> None:
+    assert shown(literal(text)) == " ".join(text.split())
+
+
+@given(st.text(max_size=100), st.integers(2, 50))
+def test_a_shortened_text_fits_and_begins_like_the_whole(text: str, chars: int) -> None:
+    short = shortened(text, chars)
+    assert len(short) <= chars
+    assert " ".join(text.split()).startswith(short.removesuffix("…").rstrip())
