@@ -102,6 +102,13 @@ class IterationStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticeArrived:
+    """A sentence of ours for the person (the answer broke off, the model is down): a paragraph by itself."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """A tool call began to run. `id` is unique in the turn: "<iteration>.<position>"."""
 
@@ -123,6 +130,8 @@ class Outcome(StrEnum):
     """The person stopped it."""
     CUT = "cut"
     """The stream broke after text had arrived; what was said stands."""
+    EXHAUSTED = "exhausted"
+    """All rounds were used up without an end; the reply says so after what was said."""
     REFUSED = "refused"
     """The model was down, misconfigured or kept breaking the protocol; the reply says so in one sentence."""
 
@@ -141,5 +150,5 @@ class TurnEnded:
 
 
 AgentEvent: TypeAlias = (
-    IterationStarted | TextArrived | ReplyEnded | CallStarted | CallFinished | SummaryArrived | TurnEnded
+    IterationStarted | TextArrived | ReplyEnded | NoticeArrived | CallStarted | CallFinished | TurnEnded
 )

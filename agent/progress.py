@@ -1,0 +1,164 @@
+"""What a turn has done so far, as a value that survives a crash. Pure.
+
+Above: `agent.turn` grows it, `bot.turns` stores it through the ledger. Below: `agent.messages`, `agent.state`.
+
+A step is one model call that asked for tools. It is stored before its tools run, and again after each result; so a
+stored call without a result may or may not have taken effect. `reply` is stored before it is shown for good, so that a
+crash from then on costs no second model call.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import TypeGuard
+
+from agent.events import Outcome
+from agent.messages import Json, JsonObject, ResultStatus, ToolCall, ToolResult
+from agent.state import ActionRecord, Workspace
+
+MAX_RECORDED_CHARS = 1_000
+"""Of one result in an action record (seed 002)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One finished model call.
+
+    The last one of a finished turn has neither calls nor problem.
+
+    `results[i]` answers `calls[i]`; None while it runs. `problem` is the reason, written for the model, why its
+    output could not be read as calls ("" if it could), or the nudge after an empty answer.
+    """
+
+    time: datetime | None = None
+    """When the model was asked."""
+    text: str = ""
+    thought: str = ""
+    workspace: Workspace | None = None
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult | None, ...] = ()
+    problem: str = ""
+    reminded: bool = False
+    """The workspace's schema was repeated to the model with these results."""
+    bad: bool = False
+    """No call of the step could even begin, through the model's fault."""
+
+    @property
+    def complete(self) -> bool:
+        return None not in self.results
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    steps: tuple[Step, ...] = ()
+    reply: str | None = None
+    """The whole visible reply, once the model is done."""
+    outcome: Outcome | None = None
+    summary: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the model wrote as the conversation's new summary: known keys, non-empty."""
+
+
+def encode(progress: Progress) -> str:
+    """As JSON text, for the ledger."""
+    return json.dumps(
+        {
+            "steps": [_step_out(step) for step in progress.steps],
+            "reply": progress.reply,
+            "outcome": progress.outcome,
+            "summary": dict(progress.summary),
+        },
+        ensure_ascii=False,
+    )
+
+
+def decode(stored: str) -> Progress:
+    """The inverse of `encode`; "" is no progress. Raises ValueError for anything else."""
+    if not stored:
+        return Progress()
+    data = json.loads(stored)
+    try:
+        return Progress(
+            tuple(_step_in(step) for step in data["steps"]),
+            data["reply"],
+            Outcome(data["outcome"]) if data["outcome"] else None,
+            data["summary"],
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a stored progress: {error!r}") from error
+
+
+def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
+    """What each iteration did, for debugging and for the summary's fallback (seed 002)."""
+    return tuple(
+        ActionRecord(
+            iteration=number,
+            time=step.time,
+            thinking=step.thought,
+            calls=step.calls,
+            results=tuple(_shortened(result) for result in step.results if result is not None),
+        )
+        for number, step in enumerate(progress.steps, 1)
+        if step.time is not None
+    )
+
+
+def _shortened(result: ToolResult) -> ToolResult:
+    return replace(result, content=result.content[:MAX_RECORDED_CHARS])
+
+
+def _step_out(step: Step) -> dict[str, Json]:
+    return {
+        "time": step.time.isoformat() if step.time else None,
+        "text": step.text,
+        "thought": step.thought,
+        "workspace": asdict(step.workspace) if step.workspace else None,
+        "calls": [{"name": call.name, "args": dict(call.args)} for call in step.calls],
+        "results": [None if result is None else _result_out(result) for result in step.results],
+        "problem": step.problem,
+        "reminded": step.reminded,
+        "bad": step.bad,
+    }
+
+
+def _result_out(result: ToolResult) -> dict[str, Json]:
+    return {"name": result.name, "status": result.status, "content": result.content}
+
+
+def _step_in(data: dict[str, Json]) -> Step:
+    workspace, calls, results = data["workspace"], data["calls"], data["results"]
+    if not (_is_list(calls) and _is_list(results) and len(calls) == len(results)):
+        raise TypeError("calls and results are two lists of one length")
+    return Step(
+        time=datetime.fromisoformat(str(data["time"])) if data["time"] else None,
+        text=str(data["text"]),
+        thought=str(data["thought"]),
+        workspace=Workspace(**{k: str(v) for k, v in workspace.items()}) if isinstance(workspace, dict) else None,
+        calls=tuple(_call_in(call) for call in calls),
+        results=tuple(_result_in(result) for result in results),
+        problem=str(data["problem"]),
+        reminded=bool(data["reminded"]),
+        bad=bool(data["bad"]),
+    )
+
+
+def _call_in(data: Json) -> ToolCall:
+    call = _object(data)
+    return ToolCall(str(call["name"]), _object(call["args"]))
+
+
+def _result_in(data: Json) -> ToolResult | None:
+    if data is None:
+        return None
+    result = _object(data)
+    return ToolResult(str(result["name"]), ResultStatus(str(result["status"])), str(result["content"]))
+
+
+def _is_list(data: Json) -> TypeGuard[list[Json]]:
+    return isinstance(data, list)
+
+
+def _object(data: Json) -> JsonObject:
+    if not isinstance(data, dict):
+        raise TypeError(f"expected an object, found {type(data).__name__}")
+    return data

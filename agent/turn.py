@@ -1,0 +1,323 @@
+"""One turn as a pure state machine: what happened goes in, what to do next comes out.
+
+Above: `agent.loop` performs the effects. Below: `agent.progress`, `agent.transcript`, `agent.events`.
+
+Theory of operation. A turn is a row of model calls. Each reads the same context and everything appended since, so that
+a prefix never changes. A call ends in one of three ways:
+
+    it asked for tools   the step is saved, its tools run together, their results are appended, the next call begins
+    it answered          the reply is saved, the turn finishes
+    it went wrong        one correction is appended and the next call begins; or the turn finishes with a sentence
+
+Rules.
+- Iterations count from 1. Before the last one the model is told; calls asked for in the last one do not run.
+- Malformed calls, unknown tools and wrong arguments are failed results with the reason. Three such steps in a row
+  end the turn. A step with one good call breaks the row.
+- A missing or invalid workspace never delays calls; the schema travels with their results, at most twice a turn.
+- `"secure": false` refuses that iteration's calls.
+- Nothing is retried after text arrived: what was said stands.
+- After a crash the turn goes on from its last saved step: results that are stored are used; a call without one runs
+  again if its tool is read-only, and is otherwise reported to the model as unknown.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import takewhile
+from typing import TypeAlias, assert_never
+
+from agent.events import (
+    CallsArrived,
+    CallsRejected,
+    Outcome,
+    ProtocolEvent,
+    ReplyEnded,
+    SummaryArrived,
+    TextArrived,
+    ThoughtArrived,
+    ViolationFound,
+    WorkspaceArrived,
+)
+from agent.messages import Message, ResultStatus, ToolCall, ToolResult
+from agent.ports import ReasoningArrived, StopReason
+from agent.progress import Progress, Step
+from agent.reply_text import joined
+from agent.state import Workspace
+from agent.transcript import appended_messages
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    max_iterations: int = 10
+    """Seeds 000 and 001. A task that needs more is better asked again with what was found."""
+    max_bad_steps: int = 3
+    """A model that breaks the protocol three times in a row will not recover on the fourth."""
+    max_reminders: int = 2
+    """Repeating the workspace's schema more often costs tokens and changes nothing."""
+    max_empty: int = 1
+    """An empty answer is asked for once more; a second empty one is told to the person."""
+    max_thought_chars: int = 4_000
+    """Thoughts are kept for debugging only; the beginning says what they were about."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlaced:
+    """A call with its id, unique in the turn: "<iteration>.<position>", both from 1."""
+
+    id: str
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseBegun:
+    """The model was asked, at this time."""
+
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCompleted:
+    reason: StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFailed:
+    """The model call failed; `sentence` tells the person what to do."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    id: str
+    result: ToolResult
+
+
+TurnInput: TypeAlias = (
+    ProtocolEvent | ReasoningArrived | ResponseBegun | ResponseCompleted | ResponseFailed | CallAnswered
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model: the turn's context, then `appended`."""
+
+    number: int
+    appended: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveProgress:
+    """Make `progress` durable before the next effect."""
+
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """Run the calls in parallel; answer each with CallAnswered."""
+
+    calls: tuple[CallPlaced, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Show a sentence of ours as a paragraph of its own."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    outcome: Outcome
+    text: str
+
+
+Effect: TypeAlias = CallModel | SaveProgress | RunTools | Say | Finish
+
+LAST_ROUND = "This is the last round: answer the person now, without <execute>."
+EMPTY_ANSWER = "You ended without an answer. Write the answer for the person now."
+REFUSED_CALL = "refused: you marked this request as not secure"
+CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
+
+NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words."
+BROKEN_CALLS = "The model kept calling its tools in a form that cannot be read, so I stopped. Please ask again."
+ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Ask me to go on if you need more."
+TOO_LONG = "The answer was cut off here, because it reached the model's length limit. Ask me to go on."
+FILTERED = "The model's provider withheld the rest of this answer."
+
+
+class Turn:
+    """Feed it with `receive`; perform what `start` and `receive` return, in order.
+
+    `check` says what is wrong with a call (unknown tool, arguments against its schema), for the model, or None.
+    `read_only` says whether a tool may run twice. `progress` is what an earlier process had saved.
+    """
+
+    def __init__(
+        self,
+        check: Callable[[ToolCall], str | None],
+        read_only: Callable[[str], bool],
+        limits: TurnLimits = TurnLimits(),
+        progress: Progress = Progress(),  # noqa: B008 -- frozen
+    ) -> None:
+        self._check = check
+        self._read_only = read_only
+        self._limits = limits
+        self._progress = progress
+        self._step = Step()
+        self._secure = True
+
+    @property
+    def progress(self) -> Progress:
+        return self._progress
+
+    @property
+    def workspace(self) -> Workspace | None:
+        """The newest one that was valid."""
+        workspaces = [step.workspace for step in (*self._progress.steps, self._step) if step.workspace]
+        return workspaces[-1] if workspaces else None
+
+    @property
+    def text(self) -> str:
+        """The whole visible reply so far."""
+        if self._progress.reply is not None:
+            return self._progress.reply
+        return joined([*(step.text for step in self._progress.steps), self._step.text])
+
+    def start(self) -> list[Effect]:
+        """Begin, or go on from the saved progress."""
+        if self._progress.reply is not None and self._progress.outcome is not None:
+            return [Finish(self._progress.outcome, self._progress.reply)]
+        steps = self._progress.steps
+        if steps and not steps[-1].complete:
+            return self._go_on_with_calls(steps[-1])
+        return self._next_call()
+
+    def receive(self, happened: TurnInput) -> list[Effect]:
+        match happened:
+            case ResponseBegun(time):
+                self._step = replace(self._step, time=time)
+            case TextArrived(text):
+                self._step = replace(self._step, text=self._step.text + text)
+            case ThoughtArrived(text):
+                self._think(joined([self._step.thought, text]))
+            case ReasoningArrived(text):
+                self._think(self._step.thought + text)
+            case WorkspaceArrived(workspace, secure):
+                self._step = replace(self._step, workspace=workspace)
+                self._secure = secure
+            case CallsArrived(calls):
+                return self._place(calls)
+            case CallsRejected(reason):
+                return self._correct(reason)
+            case CallAnswered(id_, result):
+                return self._answer(id_, result)
+            case ResponseCompleted(reason):
+                return self._end(reason)
+            case ResponseFailed(sentence):
+                return self._fail(sentence)
+            case SummaryArrived(update):
+                self._progress = replace(self._progress, summary={**self._progress.summary, **update})
+            case ReplyEnded() | ViolationFound():
+                pass
+            case _:
+                assert_never(happened)
+        return []
+
+    def _think(self, thought: str) -> None:
+        self._step = replace(self._step, thought=thought[: self._limits.max_thought_chars])
+
+    @property
+    def _iteration(self) -> int:
+        return len(self._progress.steps) + 1
+
+    def _next_call(self) -> list[Effect]:
+        self._step, self._secure = Step(), True
+        last = self._iteration == self._limits.max_iterations
+        return [CallModel(self._iteration, appended_messages(self._progress.steps, LAST_ROUND if last else ""))]
+
+    def _place(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
+        if self._iteration >= self._limits.max_iterations:
+            return self._finish(Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
+        refused = tuple(REFUSED_CALL if not self._secure else self._check(call) for call in calls)
+        results = tuple(
+            None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
+            for call, reason in zip(calls, refused, strict=True)
+        )
+        remind = self._step.workspace is None and self._reminders < self._limits.max_reminders
+        bad = self._secure and None not in refused
+        return self._save_step(replace(self._step, calls=calls, results=results, reminded=remind, bad=bad))
+
+    def _correct(self, problem: str) -> list[Effect]:
+        if self._iteration >= self._limits.max_iterations:
+            return self._finish(Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
+        return self._save_step(replace(self._step, problem=problem, bad=True))
+
+    def _save_step(self, step: Step) -> list[Effect]:
+        self._step = Step()
+        self._progress = replace(self._progress, steps=(*self._progress.steps, step))
+        save = SaveProgress(self._progress)
+        if self._bad_steps_in_a_row() >= self._limits.max_bad_steps:
+            return [save, *self._finish(Outcome.REFUSED, BROKEN_CALLS)]
+        return [save, *(self._next_call() if step.complete else [RunTools(self._open_calls())])]
+
+    def _answer(self, id_: str, result: ToolResult) -> list[Effect]:
+        *done, step = self._progress.steps
+        position = int(id_.partition(".")[2]) - 1
+        results = (*step.results[:position], result, *step.results[position + 1 :])
+        step = replace(step, results=results)
+        self._progress = replace(self._progress, steps=(*done, step))
+        save = SaveProgress(self._progress)
+        return [save, *self._next_call()] if step.complete else [save]
+
+    def _go_on_with_calls(self, step: Step) -> list[Effect]:
+        results = tuple(
+            ToolResult(call.name, ResultStatus.UNKNOWN, CRASHED_CALL)
+            if result is None and not self._read_only(call.name)
+            else result
+            for call, result in zip(step.calls, step.results, strict=True)
+        )
+        step = replace(step, results=results)
+        self._progress = replace(self._progress, steps=(*self._progress.steps[:-1], step))
+        save = SaveProgress(self._progress)
+        return [save, *(self._next_call() if step.complete else [RunTools(self._open_calls())])]
+
+    def _open_calls(self) -> tuple[CallPlaced, ...]:
+        step = self._progress.steps[-1]
+        number = len(self._progress.steps)
+        return tuple(
+            CallPlaced(f"{number}.{position}", call)
+            for position, (call, result) in enumerate(zip(step.calls, step.results, strict=True), 1)
+            if result is None
+        )
+
+    def _end(self, reason: StopReason) -> list[Effect]:
+        if reason is StopReason.LENGTH:
+            return self._finish(Outcome.CUT, TOO_LONG)
+        if reason is StopReason.FILTERED:
+            return self._finish(Outcome.CUT if self.text.strip() else Outcome.REFUSED, FILTERED)
+        if self._step.text.strip():
+            return self._finish(Outcome.ANSWERED)
+        empty = sum(step.problem == EMPTY_ANSWER for step in self._progress.steps)
+        if empty < self._limits.max_empty and self._iteration < self._limits.max_iterations:
+            return self._save_step(replace(self._step, problem=EMPTY_ANSWER))
+        return self._finish(Outcome.REFUSED, NO_ANSWER)
+
+    def _fail(self, sentence: str) -> list[Effect]:
+        return self._finish(Outcome.CUT if self.text.strip() else Outcome.REFUSED, sentence)
+
+    def _finish(self, outcome: Outcome, sentence: str = "") -> list[Effect]:
+        text = joined([self.text, sentence])
+        steps = (*self._progress.steps, self._step) if self._step.time else self._progress.steps
+        self._step = Step()
+        self._progress = replace(self._progress, steps=steps, reply=text, outcome=outcome)
+        say: list[Effect] = [Say(sentence)] if sentence else []
+        return [*say, SaveProgress(self._progress), Finish(outcome, text)]
+
+    @property
+    def _reminders(self) -> int:
+        return sum(step.reminded for step in self._progress.steps)
+
+    def _bad_steps_in_a_row(self) -> int:
+        return sum(1 for _ in takewhile(lambda step: step.bad, reversed(self._progress.steps)))
