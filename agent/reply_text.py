@@ -1,0 +1,57 @@
+"""How the parts of a reply become its one text. PURE.
+
+A reply is said in parts: what the model writes in each iteration, and our own notices. The turn stores the whole and
+`bot.reply.draft` shows it while it grows; both take it from here, so that what is stored is what was shown.
+
+Above: `agent.turn`, `bot.turns`, `bot.reply.draft`. Below: nothing.
+
+Rules.
+- A part of only whitespace is no part.
+- Between two parts stands exactly one blank line: whitespace at the end of the earlier one and blank lines at the
+  start of the later one are given up there. Indentation of the later one's first line stays.
+- Nowhere else is anything changed: a reply in one part is that part, byte for byte.
+"""
+
+from collections.abc import Iterable
+
+BREAK = "\n\n"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The whole text. Joining is associative: a joined text may be joined with what follows."""
+    first, *rest = [part for part in parts if part and not part.isspace()] or [""]
+    text = [first]
+    for part in rest:
+        text[-1] = text[-1].rstrip()
+        text += [BREAK, _without_blank_lines_before(part)]
+    return "".join(text)
+
+
+def _without_blank_lines_before(part: str) -> str:
+    blank = len(part) - len(part.lstrip())
+    return part[part.rfind("\n", 0, blank) + 1 :]
+
+
+class ReplyText:
+    """Feed it pieces as they arrive; `text` is `joined` of all parts so far."""
+
+    def __init__(self) -> None:
+        self._earlier = ""
+        self._part: list[str] = []
+
+    def begin_part(self) -> None:
+        self._earlier = self.text
+        self._part = []
+
+    def add(self, piece: str) -> None:
+        self._part.append(piece)
+
+    @property
+    def text(self) -> str:
+        self._part = ["".join(self._part)]
+        return joined([self._earlier, self._part[0]])
+
+    @property
+    def settled(self) -> str:
+        """The text without whitespace at its end: whatever comes, it only ever grows."""
+        return self.text.rstrip()

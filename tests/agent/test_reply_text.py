@@ -1,0 +1,53 @@
+"""The one rule by which the parts of a reply become its text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.reply_text import ReplyText, joined
+
+PARTS = st.lists(st.text(alphabet=" \n\t\rab`|", max_size=12), max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([], ""),
+        (["I look.", "It is blue."], "I look.\n\nIt is blue."),
+        (["I look.\n", "It is blue."], "I look.\n\nIt is blue."),
+        (["I look.\n\n\n", "\n \n\nIt is blue.\n"], "I look.\n\nIt is blue.\n"),
+        (["I look.", "", " \n", "It is blue."], "I look.\n\nIt is blue."),
+        (["\n", "It is blue."], "It is blue."),
+        (["I look.", "\n\n    indented"], "I look.\n\n    indented"),
+        ([" \n "], ""),
+    ],
+)
+def test_between_two_parts_stands_exactly_one_blank_line(parts: list[str], text: str) -> None:
+    assert joined(parts) == text
+
+
+@given(st.text().filter(lambda text: bool(text.strip())))
+def test_a_reply_in_one_part_is_that_part_byte_for_byte(text: str) -> None:
+    assert joined([text]) == text
+
+
+@given(PARTS, PARTS)
+def test_joining_may_be_done_in_steps(before: list[str], after: list[str]) -> None:
+    assert joined([joined(before), *after]) == joined([*before, *after])
+
+
+@given(PARTS)
+def test_no_visible_character_is_lost(parts: list[str]) -> None:
+    assert "".join(joined(parts).split()) == "".join("".join(parts).split())
+
+
+@given(PARTS)
+def test_fed_piece_by_piece_it_is_the_same_and_the_settled_text_only_grows(parts: list[str]) -> None:
+    reply, before = ReplyText(), ""
+    for part in parts:
+        reply.begin_part()
+        for piece in part:
+            reply.add(piece)
+            assert reply.settled.startswith(before)
+            before = reply.settled
+    assert reply.text == joined(parts)
