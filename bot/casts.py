@@ -1,0 +1,129 @@
+"""From the text of a setting to its value: one function a kind of value. Pure.
+
+Above: `bot.settings`. Below: `bot.secret`.
+
+Rule: a cast raises ValueError whose text continues "NAME …" to one sentence with the remedy, and never repeats the
+value: it may be a secret in the wrong place.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import cast
+from urllib.parse import SplitResult, urlsplit
+
+from bot.secret import Secret
+
+
+class LogLevel(StrEnum):
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+
+
+def text(value: str) -> str:
+    return value
+
+
+def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
+    """A key or token of printable ASCII without blanks; `where` says where the right one is found."""
+
+    def read(value: str) -> Secret:
+        if not value.startswith(prefix):
+            raise ValueError(f'must begin with "{prefix}": {where}')
+        if not value.isascii() or not value.isprintable() or " " in value:
+            raise ValueError("holds a blank or a character that no key has: copy it again, without quotes")
+        return Secret(value)
+
+    return read
+
+
+def url(*schemes: str) -> Callable[[str], str]:
+    """An address with one of these schemes and a host, without credentials, query or a slash at its end."""
+    forms = " or ".join(f"{scheme}://" for scheme in schemes)
+
+    def read(value: str) -> str:
+        parts = _split(value, schemes[0])
+        if parts.scheme not in schemes or not parts.hostname:
+            raise ValueError(f"must be a whole address that begins with {forms}")
+        if parts.username or parts.password:
+            raise ValueError("must not hold a user name or password: keys have settings of their own")
+        if parts.query or parts.fragment:
+            raise ValueError('must end before any "?" or "#"')
+        return value.rstrip("/")
+
+    return read
+
+
+key = secret()
+web_address = url("https", "http")
+socket_address = url("wss", "ws")
+
+
+def sqlite_url(value: str) -> str:
+    """A SQLAlchemy URL of an SQLite file: the only database that this version can use."""
+    scheme, _, path = value.partition(":///")
+    if scheme not in {"sqlite", "sqlite+aiosqlite"} or not path or path.startswith(":memory:"):
+        raise ValueError("must name an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four slashes)")
+    return value
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    def read(value: str) -> int:
+        if not (value.isascii() and value.isdecimal() and len(value) <= len(str(most)) and least <= int(value) <= most):
+            raise ValueError(f"must be a whole number from {least} to {most}")
+        return int(value)
+
+    return read
+
+
+def seconds(most: float) -> Callable[[str], float]:
+    """More than zero, at most `most`; fractions are allowed."""
+
+    def read(value: str) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not 0 < number <= most:
+            raise ValueError(f"must be a number of seconds, more than 0 and at most {most:g}")
+        return number
+
+    return read
+
+
+def log_level(value: str) -> LogLevel:
+    try:
+        return LogLevel(value.upper())
+    except ValueError:
+        raise ValueError(f"must be one of {', '.join(LogLevel)}") from None
+
+
+def texts_by_channel(value: str) -> Mapping[str, str]:
+    """A JSON object from channel ids to texts."""
+    remedy = 'must be a JSON object of channel ids and texts, as in {"C0123": "Answer formally."}'
+    try:
+        read: object = json.loads(value)
+    except (ValueError, RecursionError):
+        read = None
+    texts = cast("dict[str, object]", read) if isinstance(read, dict) else None
+    if texts is None or not all(isinstance(entry, str) for entry in texts.values()):
+        raise ValueError(remedy)
+    return cast("dict[str, str]", texts)
+
+
+def websocket_url(base_url: str) -> str:
+    """The same address for sockets: http becomes ws, https becomes wss; a ws address stays."""
+    return f"ws{base_url.removeprefix('http')}" if base_url.startswith("http") else base_url
+
+
+def _split(value: str, first: str) -> SplitResult:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # a port that is no number is noticed only when it is read
+    except ValueError:
+        raise ValueError(f"is not a valid address; write it as in {first}://host.example:8080") from None
+    if any(character.isspace() or not character.isprintable() for character in value):
+        raise ValueError("holds a blank: write the address without any")
+    return parts

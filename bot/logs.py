@@ -1,0 +1,47 @@
+"""Log lines without secrets: whatever a library logs, no key or token reaches the log.
+
+Above: `bot.__main__`. Below: nothing.
+
+Redaction is done on the finished line, traceback included, because a secret may stand in an argument, in an
+exception's text, or in an address that a library logs.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterable
+from typing import TextIO
+from urllib.parse import quote
+
+SHORTEST_SECRET = 8
+"""Shorter values are placeholders ("none", "ollama"): replacing them would make ordinary lines unreadable."""
+
+MASK = "[secret]"
+
+
+def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
+    """A function that replaces these values, also as they stand in an address, by `[secret]`."""
+    spelled = {form for value in secrets if len(value) >= SHORTEST_SECRET for form in (value, quote(value, safe=""))}
+    if not spelled:
+        return lambda text: text
+    # The longest first: a secret may begin with another one.
+    pattern = re.compile("|".join(re.escape(form) for form in sorted(spelled, key=len, reverse=True)))
+    return lambda text: pattern.sub(MASK, text)
+
+
+class RedactingFormatter(logging.Formatter):
+    """Formats as usual, then masks."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        self._redact = redactor(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))
+
+
+def log_to(stream: TextIO, level: str, secrets: Iterable[str]) -> logging.Handler:
+    """Send every log line of the process from `level` up to `stream`, masked; replaces handlers set before."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(RedactingFormatter(secrets))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    return handler

@@ -1,0 +1,188 @@
+"""Every setting of the program: read once, from the environment and `.env`, into one frozen value.
+
+Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.secret`.
+
+The rules.
+- The environment is an argument. It goes before `.env`; an empty value counts as not set.
+- Whatever begins with COGENCY_ is ours: an unknown name is an error, not silence.
+- Every problem is one `SettingsError`: a sentence that names the setting and the remedy, never the value.
+- Values in `.env` are taken literally: a "$" in a password is a "$".
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+from dotenv.parser import parse_stream
+from platformdirs import user_data_path
+
+from agent.errors import SettingsError
+from bot import casts
+from bot.casts import LogLevel
+from bot.secret import Secret
+
+T = TypeVar("T")
+
+PERSONA = (
+    "You are Cogency, a helpful colleague. You answer to the point, in plain words, and say so when you do not know "
+    "or are not sure. You use your tools rather than guess."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """Beside a field of `Settings`: the name of its setting, and how its text is read."""
+
+    name: str
+    read: Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a person can change. Each field's setting and its form are in `.env.example`."""
+
+    model: Annotated[str | None, From("COGENCY_MODEL", casts.text)] = None
+    """"provider:name"; None chooses by the keys that are set, else a local Ollama, else rehearsal."""
+    database_url: Annotated[str, From("COGENCY_DATABASE_URL", casts.sqlite_url)] = ""
+    """`load_settings` fills it in: a file in the person's data folder."""
+    persona: Annotated[str, From("COGENCY_PERSONA", casts.text)] = PERSONA
+    language: Annotated[str, From("COGENCY_LANGUAGE", casts.text)] = "the language that the person writes in"
+    channel_instructions: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_INSTRUCTIONS", casts.texts_by_channel)] = (
+        field(default_factory=dict[str, str])
+    )
+    """By the platform's channel id."""
+    log_level: Annotated[LogLevel, From("COGENCY_LOG_LEVEL", casts.log_level)] = LogLevel.WARNING
+
+    max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", casts.whole(1, 100))] = 10
+    """Model calls in one turn. A task that needs more is better asked again with what was found."""
+    tool_timeout_s: Annotated[float, From("COGENCY_TOOL_TIMEOUT_S", casts.seconds(600))] = 20.0
+    """A person who watches a status line gives up at about this point."""
+    history_messages: Annotated[int, From("COGENCY_HISTORY_MESSAGES", casts.whole(1, 10_000))] = 200
+    """Earlier messages read for one turn; the token budget cuts further."""
+    history_tokens: Annotated[int, From("COGENCY_HISTORY_TOKENS", casts.whole(500, 1_000_000))] = 12_000
+    """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
+    memory_tokens: Annotated[int, From("COGENCY_MEMORY_TOKENS", casts.whole(100, 100_000))] = 3_000
+    """What is remembered about a person, apart from history: more would crowd out the question."""
+    profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", casts.whole(50, 100_000))] = 800
+    """The part of the memory that describes the person: a page."""
+    first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", casts.seconds(3600))] = 180.0
+    """A local model may load for minutes before its first word."""
+    next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", casts.seconds(600))] = 60.0
+    """Between two pieces of an answer nothing loads: a silent minute is a broken line."""
+    provider_retries: Annotated[int, From("COGENCY_PROVIDER_RETRIES", casts.whole(0, 10))] = 2
+    """Tries after the first, while nothing has been said: as many as the vendors' own clients make."""
+
+    openai_api_key: Annotated[Secret | None, From("OPENAI_API_KEY", casts.key)] = None
+    anthropic_api_key: Annotated[Secret | None, From("ANTHROPIC_API_KEY", casts.key)] = None
+    gemini_api_key: Annotated[Secret | None, From("GEMINI_API_KEY", casts.key)] = None
+    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", casts.web_address)] = "https://api.openai.com/v1"
+    anthropic_base_url: Annotated[str, From("ANTHROPIC_BASE_URL", casts.web_address)] = "https://api.anthropic.com"
+    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", casts.web_address)] = (
+        "https://generativelanguage.googleapis.com"
+    )
+    ollama_base_url: Annotated[str, From("OLLAMA_BASE_URL", casts.web_address)] = "http://localhost:11434"
+
+    slack_bot_token: Annotated[
+        Secret | None,
+        From("SLACK_BOT_TOKEN", casts.secret("xoxb-", "copy it from the app's page, OAuth & Permissions")),
+    ] = None
+    slack_app_token: Annotated[
+        Secret | None, From("SLACK_APP_TOKEN", casts.secret("xapp-", "make one on the app's page, Basic Information"))
+    ] = None
+    slack_signing_secret: Annotated[Secret | None, From("SLACK_SIGNING_SECRET", casts.key)] = None
+    discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", casts.key)] = None
+    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", casts.web_address)] = "https://slack.com/api"
+    discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", casts.web_address)] = (
+        "https://discord.com/api/v10"
+    )
+    discord_gateway_url: Annotated[str, From("DISCORD_GATEWAY_URL", casts.socket_address)] = "wss://gateway.discord.gg"
+
+    @property
+    def language_rule(self) -> str:
+        return f"Answer in {self.language}."
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret that is set, in clear: for whatever must keep them out of its output."""
+        values = (getattr(self, field_.name) for field_ in fields(self))
+        return tuple(value.reveal() for value in values if isinstance(value, Secret))
+
+
+def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:
+    """Read the settings. `data_folder` holds the database unless another is named (None: the person's own folder).
+
+    Raises SettingsError with one sentence for the first problem found.
+    """
+    written = {**_from_file(dotenv), **{name: value for name, value in environ.items() if value.strip()}}
+    sources = _sources()
+    known = {source.name for source in sources.values()}
+    for name in sorted(written.keys() - known):
+        if name.upper().startswith("COGENCY_"):
+            raise SettingsError(_unknown(name, known))
+    values = {
+        attribute: _value(source, written[source.name].strip())
+        for attribute, source in sources.items()
+        if written.get(source.name, "").strip()
+    }
+    values.setdefault("database_url", _default_database_url(data_folder))
+    return Settings(**values)
+
+
+def setting_names() -> tuple[str, ...]:
+    """The name of every setting, in the order of `Settings`."""
+    return tuple(source.name for source in _sources().values())
+
+
+def needed(value: T | None, name: str) -> T:
+    """The value of a setting that the chosen way of running cannot do without; SettingsError when it is missing."""
+    if value is None:
+        raise SettingsError(f"{name} is missing: set it in the environment or in .env.")
+    return value
+
+
+def _sources() -> dict[str, From]:
+    """Where each attribute of `Settings` comes from, in their order."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {
+        attribute: extra
+        for attribute, hint in hints.items()
+        for extra in getattr(hint, "__metadata__", ())
+        if isinstance(extra, From)
+    }
+
+
+def _value(source: From, text: str) -> Any:  # noqa: ANN401 -- as many types as settings
+    try:
+        return source.read(text)
+    except ValueError as problem:
+        raise SettingsError(f"{source.name} {problem}.") from None
+
+
+def _unknown(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name.upper(), known, n=1)
+    remedy = f"did you mean {near[0]}?" if near else ".env.example lists all settings."
+    return f"{name} is not a setting: {remedy}"
+
+
+def _from_file(dotenv: Path | None) -> dict[str, str]:
+    """What `.env` sets; nothing when there is none."""
+    if dotenv is None or not dotenv.exists():
+        return {}
+    try:
+        content = dotenv.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise SettingsError(f"{dotenv} cannot be read: make it a text file in UTF-8 that you may read.") from None
+    written: dict[str, str] = {}
+    for binding in parse_stream(StringIO(content)):
+        if binding.error or (binding.key is not None and binding.value is None):
+            raise SettingsError(f"{dotenv}, line {binding.original.line}: write NAME=value, or # before a comment.")
+        if binding.key is not None and binding.value is not None:
+            written[binding.key] = binding.value
+    return written
+
+
+def _default_database_url(data_folder: Path | None) -> str:
+    folder = user_data_path("cogency", appauthor=False) if data_folder is None else data_folder
+    return f"sqlite:///{(folder / 'cogency.db').as_posix()}"

@@ -1,0 +1,66 @@
+"""No key or token reaches the log."""
+
+import io
+import logging
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.logs import log_to, redactor
+
+SECRET = "xoxb-1234/5678+abcd"
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    root.handlers[:] = []
+    lines = io.StringIO()
+    log_to(lines, "INFO", [SECRET, "another-secret", "ollama", ""])
+    yield lines
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+def test_a_secret_in_a_message_its_arguments_or_an_address_is_masked(stream: io.StringIO) -> None:
+    log = logging.getLogger("some.library")
+    log.info("token %s", SECRET)
+    log.warning(f"GET /?key={'xoxb-1234%2F5678%2Babcd'}")  # noqa: G004 -- as a library may do
+    log.info({"key": "another-secret"})
+    assert stream.getvalue().count("[secret]") == 3
+    assert "1234" not in stream.getvalue()
+    assert "another" not in stream.getvalue()
+
+
+def test_a_secret_in_a_traceback_is_masked(stream: io.StringIO) -> None:
+    try:
+        int(SECRET)
+    except ValueError:
+        logging.getLogger("x").exception("it failed")
+    assert "ValueError: invalid literal for int() with base 10: '[secret]'" in stream.getvalue()
+    assert SECRET not in stream.getvalue()
+
+
+def test_a_line_names_its_level_and_its_logger_and_lower_levels_are_left_out(stream: io.StringIO) -> None:
+    logging.getLogger("a.b").info("hello from ollama")
+    logging.getLogger("a.b").debug("not this")
+    assert stream.getvalue().endswith("INFO a.b: hello from ollama\n")
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_a_secret_that_begins_with_another_is_masked_whole() -> None:
+    assert redactor(["abcdefgh", "abcdefghij"])("abcdefghij") == "[secret]"
+
+
+def test_without_secrets_nothing_changes() -> None:
+    assert redactor([])("as it is") == "as it is"
+
+
+@given(st.lists(st.text(min_size=8, max_size=20), max_size=3), st.text(), st.text())
+def test_no_secret_is_left_in_any_line(secrets: list[str], before: str, after: str) -> None:
+    redact = redactor(secrets)
+    for secret in secrets:
+        assert secret not in redact(before + secret + after).replace("[secret]", "\0")

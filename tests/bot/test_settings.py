@@ -1,0 +1,276 @@
+"""Settings are read once; every problem is one sentence that names the setting and never shows a value."""
+
+import re
+from dataclasses import FrozenInstanceError
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import SettingsError
+from bot.casts import LogLevel, websocket_url
+from bot.secret import Secret
+from bot.settings import Settings, load_settings, needed, setting_names
+
+HIDDEN = "hunter2hunter2"
+
+
+def refusal(environ: dict[str, str], dotenv: Path | None = None) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(environ, dotenv)
+    return str(caught.value)
+
+
+def dotenv_with(folder: Path, content: str | bytes) -> Path:
+    path = folder / ".env"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_nothing_is_required(tmp_path: Path) -> None:
+    settings = load_settings({}, data_folder=tmp_path)
+    assert settings == Settings(database_url=f"sqlite:///{tmp_path}/cogency.db")
+    assert settings.model is None
+    assert settings.ollama_base_url == "http://localhost:11434"
+    assert settings.language_rule == "Answer in the language that the person writes in."
+
+
+def test_the_database_lies_in_the_persons_own_data_folder_unless_named() -> None:
+    assert re.fullmatch(r"sqlite:///.*cogency/cogency\.db", load_settings({}).database_url)
+    named = {"COGENCY_DATABASE_URL": "sqlite:////srv/bot.db"}
+    assert load_settings(named).database_url == "sqlite:////srv/bot.db"
+
+
+def test_values_are_read_as_what_they_are() -> None:
+    settings = load_settings(
+        {
+            "COGENCY_MODEL": " openai:gpt-5-mini ",
+            "COGENCY_MAX_ITERATIONS": "3",
+            "COGENCY_TOOL_TIMEOUT_S": "1.5",
+            "COGENCY_LOG_LEVEL": "info",
+            "COGENCY_LANGUAGE": "Japanese",
+            "COGENCY_CHANNEL_INSTRUCTIONS": '{"C1": "Answer formally."}',
+            "OPENAI_API_KEY": HIDDEN,
+            "OPENAI_BASE_URL": "http://127.0.0.1:8080/v1/",
+            "DISCORD_GATEWAY_URL": "ws://localhost:9000",
+        }
+    )
+    assert settings.model == "openai:gpt-5-mini"
+    assert settings.max_iterations == 3
+    assert settings.tool_timeout_s == 1.5
+    assert settings.log_level is LogLevel.INFO
+    assert settings.language_rule == "Answer in Japanese."
+    assert settings.channel_instructions == {"C1": "Answer formally."}
+    assert settings.openai_api_key == Secret(HIDDEN)
+    assert settings.openai_base_url == "http://127.0.0.1:8080/v1"
+    assert settings.discord_gateway_url == "ws://localhost:9000"
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        load_settings({}).max_iterations = 3  # pyright: ignore[reportAttributeAccessIssue] -- the point of the test
+
+
+def test_the_environment_goes_before_the_file_and_an_empty_value_counts_as_not_set(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_MODEL=rehearsal\nCOGENCY_MAX_ITERATIONS=4\nCOGENCY_LOG_LEVEL=\n")
+    settings = load_settings({"COGENCY_MODEL": "ollama:llama3.2", "COGENCY_MAX_ITERATIONS": ""}, dotenv)
+    assert settings.model == "ollama:llama3.2"
+    assert settings.max_iterations == 4
+    assert settings.log_level is LogLevel.WARNING
+
+
+def test_the_file_may_have_comments_quotes_a_byte_order_mark_and_names_of_others(tmp_path: Path) -> None:
+    content = "# ours\nexport COGENCY_LANGUAGE='Irish' # really\nPOSTGRES_USER=x\nOPENAI_API_KEY=pa$$w${HOME}rd\n"
+    settings = load_settings({"HOME": "/home/x"}, dotenv_with(tmp_path, b"\xef\xbb\xbf" + content.encode()))
+    assert settings.language == "Irish"
+    assert settings.openai_api_key == Secret("pa$$w${HOME}rd")
+
+
+def test_a_missing_file_is_no_problem(tmp_path: Path) -> None:
+    assert load_settings({}, tmp_path / ".env").model is None
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("COGENCY_MODEL=x\nOPENAI_API_KEY 'x'\n", "line 2: write NAME=value, or # before a comment."),
+        ("COGENCY_MODEL\n", "line 1: write NAME=value, or # before a comment."),
+        (b"COGENCY_PERSONA=\xff\xfe", "cannot be read: make it a text file in UTF-8 that you may read."),
+    ],
+)
+def test_a_broken_file_is_named_with_the_line(tmp_path: Path, content: str | bytes, sentence: str) -> None:
+    path = dotenv_with(tmp_path, content)
+    assert refusal({}, path).removeprefix(str(path)).lstrip(", ") == sentence
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    assert "cannot be read" in refusal({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("COGENCY_MODL", "x", "COGENCY_MODL is not a setting: did you mean COGENCY_MODEL?"),
+        ("cogency_model", "x", "cogency_model is not a setting: did you mean COGENCY_MODEL?"),
+        ("COGENCY_ZZZZZZ", "x", "COGENCY_ZZZZZZ is not a setting: .env.example lists all settings."),
+        ("COGENCY_MAX_ITERATIONS", "-1", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "0", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "ten", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "9" * 5000, "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        ("COGENCY_MAX_ITERATIONS", "³", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
+        (
+            "COGENCY_TOOL_TIMEOUT_S",
+            "-3",
+            "COGENCY_TOOL_TIMEOUT_S must be a number of seconds, more than 0 and at most 600.",
+        ),
+        (
+            "COGENCY_TOOL_TIMEOUT_S",
+            "nan",
+            "COGENCY_TOOL_TIMEOUT_S must be a number of seconds, more than 0 and at most 600.",
+        ),
+        (
+            "COGENCY_TOOL_TIMEOUT_S",
+            "soon",
+            "COGENCY_TOOL_TIMEOUT_S must be a number of seconds, more than 0 and at most 600.",
+        ),
+        ("COGENCY_LOG_LEVEL", "loud", "COGENCY_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR."),
+        (
+            "COGENCY_DATABASE_URL",
+            f"postgresql://bot:{HIDDEN}@db/bot",
+            (
+                "COGENCY_DATABASE_URL must name an SQLite file, "
+                "as in sqlite:////var/lib/cogency/cogency.db (four slashes)."
+            ),
+        ),
+        (
+            "COGENCY_CHANNEL_INSTRUCTIONS",
+            '{"C1": 1}',
+            (
+                "COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel ids and texts, "
+                'as in {"C0123": "Answer formally."}.'
+            ),
+        ),
+        (
+            "COGENCY_CHANNEL_INSTRUCTIONS",
+            "[" * 100_000,
+            (
+                "COGENCY_CHANNEL_INSTRUCTIONS must be a JSON object of channel ids and texts, "
+                'as in {"C0123": "Answer formally."}.'
+            ),
+        ),
+        (
+            "SLACK_BOT_TOKEN",
+            f"xapp-{HIDDEN}",
+            'SLACK_BOT_TOKEN must begin with "xoxb-": copy it from the app\'s page, OAuth & Permissions.',
+        ),
+        (
+            "SLACK_APP_TOKEN",
+            f"xoxb-{HIDDEN}",
+            'SLACK_APP_TOKEN must begin with "xapp-": make one on the app\'s page, Basic Information.',
+        ),
+        (
+            "DISCORD_TOKEN",
+            f"Bot {HIDDEN}",
+            "DISCORD_TOKEN holds a blank or a character that no key has: copy it again, without quotes.",
+        ),
+        (
+            "GEMINI_API_KEY",
+            f"{HIDDEN}\u2026",
+            "GEMINI_API_KEY holds a blank or a character that no key has: copy it again, without quotes.",
+        ),
+        (
+            "OPENAI_BASE_URL",
+            "localhost:8080",
+            "OPENAI_BASE_URL must be a whole address that begins with https:// or http://.",
+        ),
+        (
+            "OPENAI_BASE_URL",
+            "https:///v1",
+            "OPENAI_BASE_URL must be a whole address that begins with https:// or http://.",
+        ),
+        (
+            "OPENAI_BASE_URL",
+            f"https://me:{HIDDEN}@host/v1",
+            "OPENAI_BASE_URL must not hold a user name or password: keys have settings of their own.",
+        ),
+        ("OPENAI_BASE_URL", f"https://host/v1?key={HIDDEN}", 'OPENAI_BASE_URL must end before any "?" or "#".'),
+        ("OPENAI_BASE_URL", "https://ho st/v1", "OPENAI_BASE_URL holds a blank: write the address without any."),
+        (
+            "SLACK_API_BASE_URL",
+            "http://host:port/api",
+            "SLACK_API_BASE_URL is not a valid address; write it as in https://host.example:8080.",
+        ),
+        (
+            "DISCORD_GATEWAY_URL",
+            "https://gateway.discord.gg",
+            "DISCORD_GATEWAY_URL must be a whole address that begins with wss:// or ws://.",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_setting_is_one_sentence_with_the_remedy(name: str, value: str, sentence: str) -> None:
+    assert refusal({name: value}) == sentence
+
+
+UNREADABLE = [name for name in setting_names() if name not in {"COGENCY_MODEL", "COGENCY_PERSONA", "COGENCY_LANGUAGE"}]
+
+
+@given(st.sampled_from(UNREADABLE), st.text().map(lambda text: f"\u2603{text}{HIDDEN}"))
+def test_a_refused_value_is_never_shown(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^{name} ") as caught:
+        load_settings({name: value})
+    assert HIDDEN not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_secrets_are_not_shown_with_the_settings_and_can_be_kept_out_of_logs() -> None:
+    settings = load_settings({"OPENAI_API_KEY": HIDDEN, "SLACK_BOT_TOKEN": f"xoxb-{HIDDEN}"})
+    assert HIDDEN not in f"{settings!r} {settings!s} {settings.openai_api_key}"
+    assert settings.secrets() == (HIDDEN, f"xoxb-{HIDDEN}")
+
+
+def test_equal_secrets_are_equal_and_hash_alike() -> None:
+    assert len({Secret("a"), Secret("a"), Secret("b")}) == 2
+    assert Secret("a") != "a"
+
+
+def test_a_missing_setting_is_named_where_it_is_needed() -> None:
+    assert needed(3, "COGENCY_X") == 3
+    with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is missing: set it in the environment or in \.env\.$"):
+        needed(load_settings({}).discord_token, "DISCORD_TOKEN")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "socket_url"),
+    [
+        ("https://api.openai.com/v1", "wss://api.openai.com/v1"),
+        ("http://127.0.0.1:9/http", "ws://127.0.0.1:9/http"),
+        ("wss://gateway.discord.gg", "wss://gateway.discord.gg"),
+    ],
+)
+def test_socket_addresses_follow_from_web_addresses(base_url: str, socket_url: str) -> None:
+    assert websocket_url(base_url) == socket_url
+
+
+EXAMPLE = Path(__file__).parents[2] / ".env.example"
+SETTING = re.compile(r"# ([A-Z][A-Z_]*)=(.*)")
+
+
+def test_the_example_file_lists_every_setting_once_each_after_a_comment() -> None:
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    named = [match[1] for line in lines if (match := SETTING.fullmatch(line))]
+    assert named == list(setting_names())
+    for before, line in pairwise(lines):
+        if SETTING.fullmatch(line):
+            assert before.startswith("# ")
+            assert not SETTING.fullmatch(before)
+
+
+def test_the_example_file_is_valid_when_every_line_is_uncommented(tmp_path: Path) -> None:
+    lines = [line[2:] for line in EXAMPLE.read_text("utf-8").splitlines() if SETTING.fullmatch(line)]
+    settings = load_settings({}, dotenv_with(tmp_path, "\n".join(lines)))
+    assert settings.channel_instructions == {"C0123": "Answer formally."}
+    assert settings.language == "Japanese"
+    assert settings.discord_gateway_url == Settings().discord_gateway_url
+    assert settings.first_token_timeout_s == Settings().first_token_timeout_s
