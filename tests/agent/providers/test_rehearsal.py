@@ -52,6 +52,7 @@ def visible(answer: str) -> str:
         ("Please remember: the door code is 4711", "the door code is 4711"),
         ("Hey, could you remember that I like tea?", "I like tea?"),
         ("@Cogency remember that we meet on Mondays", "we meet on Mondays"),
+        ("Ana Silva: please remember that we meet on Mondays", "we meet on Mondays"),
         ("don't forget that Ana moves in May", "Ana moves in May"),
         ("note that the office\nis closed", "the office\nis closed"),
         ("remember that 我的船是蓝色的", "我的船是蓝色的"),
@@ -195,7 +196,7 @@ def conversations() -> Sequence[list[Message]]:
 
 @pytest.mark.parametrize("messages", conversations())
 def test_every_answer_says_that_it_is_a_rehearsal(messages: list[Message]) -> None:
-    assert visible(rehearse(messages)).rstrip().endswith(NOTICE)
+    assert visible(rehearse(messages)).endswith(NOTICE)
 
 
 async def test_the_provider_streams_the_answer_in_several_pieces_at_its_pace() -> None:

@@ -1,0 +1,326 @@
+"""The turn's state machine, driven by hand: what happened goes in, effects come out."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agent.events import (
+    CallsArrived,
+    CallsRejected,
+    Outcome,
+    SummaryArrived,
+    TextArrived,
+    ThoughtArrived,
+    WorkspaceArrived,
+)
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.ports import ReasoningArrived, StopReason
+from agent.progress import Progress, decode, encode
+from agent.state import Workspace
+from agent.transcript import REMINDER
+from agent.turn import (
+    BROKEN_CALLS,
+    CRASHED_CALL,
+    EMPTY_ANSWER,
+    LAST_ROUND,
+    NO_ANSWER,
+    REFUSED_CALL,
+    CallAnswered,
+    CallModel,
+    CallPlaced,
+    Effect,
+    Finish,
+    ResponseBegun,
+    ResponseCompleted,
+    ResponseFailed,
+    RunTools,
+    SaveProgress,
+    Turn,
+    TurnInput,
+    TurnLimits,
+)
+
+NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+READ = ToolCall("read", {})
+WRITE = ToolCall("write", {})
+DONE = ResponseCompleted(StopReason.END)
+
+
+def check(call: ToolCall) -> str | None:
+    return None if call.name in {"read", "write"} else f"unknown tool {call.name!r}"
+
+
+def read_only(name: str) -> bool:
+    return name == "read"
+
+
+FRESH = Progress()
+
+
+def new_turn(progress: Progress = FRESH, **limits: int) -> Turn:
+    return Turn(check, read_only, TurnLimits(**limits), progress)
+
+
+def feed(turn: Turn, *happened: TurnInput) -> list[Effect]:
+    """Everything that `happened` in one model call; the effects of the last."""
+    effects: list[Effect] = []
+    for event in (ResponseBegun(NOON), *happened):
+        effects = turn.receive(event)
+    return effects
+
+
+def answered(id_: str, content: str = "ok") -> CallAnswered:
+    return CallAnswered(id_, ToolResult("read", ResultStatus.SUCCESS, content))
+
+
+def only(effects: list[Effect], kind: type[Effect]) -> Effect:
+    (found,) = [effect for effect in effects if isinstance(effect, kind)]
+    return found
+
+
+def appended(effects: list[Effect]) -> list[str]:
+    """The texts that the next model call will find behind its context."""
+    call = only(effects, CallModel)
+    assert isinstance(call, CallModel)
+    return [message.text for message in call.appended]
+
+
+def test_a_turn_begins_by_asking_the_model_with_nothing_appended() -> None:
+    assert new_turn().start() == [CallModel(1, ())]
+
+
+def test_an_answer_is_saved_before_the_turn_finishes() -> None:
+    turn = new_turn()
+    turn.start()
+    saved, finished = feed(turn, TextArrived("Hel"), TextArrived("lo."), DONE)
+    assert isinstance(saved, SaveProgress)
+    assert saved.progress.reply == "Hello."
+    assert finished == Finish(Outcome.ANSWERED, "Hello.")
+
+
+def test_calls_are_saved_before_they_run() -> None:
+    turn = new_turn()
+    turn.start()
+    saved, run = feed(turn, TextArrived("Let me look."), CallsArrived((READ, WRITE)))
+    assert isinstance(saved, SaveProgress)
+    assert saved.progress.steps[0].results == (None, None)
+    assert run == RunTools((CallPlaced("1.1", READ), CallPlaced("1.2", WRITE)))
+
+
+def test_each_result_is_saved_and_the_model_is_asked_after_the_last_one() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, TextArrived("Let me look."), CallsArrived((READ, WRITE)))
+    (saved,) = turn.receive(answered("1.2", "second"))
+    assert isinstance(saved, SaveProgress)
+    effects = turn.receive(answered("1.1", "first"))
+    call = effects[-1]
+    assert isinstance(call, CallModel)
+    assert call.number == 2
+    said, results = appended(effects)
+    assert said.startswith("Let me look.")
+    assert results.index("first") < results.index("second"), "results stand in the order of the calls"
+
+
+def test_later_rounds_only_append_to_what_the_model_has_read() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, CallsArrived((READ,)))
+    first = only(turn.receive(answered("1.1")), CallModel)
+    feed(turn, TextArrived("More."), CallsArrived((READ,)))
+    second = only(turn.receive(answered("2.1")), CallModel)
+    assert isinstance(first, CallModel)
+    assert isinstance(second, CallModel)
+    assert second.appended[: len(first.appended)] == first.appended
+
+
+def test_text_before_calls_stays_in_the_reply_as_a_paragraph_of_its_own() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, TextArrived("Let me look.\n"), CallsArrived((READ,)))
+    turn.receive(answered("1.1"))
+    assert feed(turn, TextArrived("Found it."), DONE)[-1] == Finish(Outcome.ANSWERED, "Let me look.\n\nFound it.")
+
+
+def test_an_unknown_tool_is_a_failed_result_and_the_good_call_beside_it_runs() -> None:
+    turn = new_turn()
+    turn.start()
+    run = feed(turn, CallsArrived((ToolCall("raed", {}), READ)))[-1]
+    assert run == RunTools((CallPlaced("1.2", READ),))
+    texts = appended(turn.receive(answered("1.2")))
+    assert "unknown tool 'raed'" in texts[-1]
+
+
+def test_a_block_that_reads_as_no_calls_goes_back_with_its_reason() -> None:
+    turn = new_turn()
+    turn.start()
+    texts = appended(feed(turn, CallsRejected("not JSON: line 1 column 9")))
+    assert "not JSON: line 1 column 9" in texts[-1]
+
+
+@pytest.mark.parametrize("bad", [CallsRejected("not JSON"), CallsArrived((ToolCall("nothing", {}),))])
+def test_three_bad_steps_in_a_row_end_the_turn_with_a_sentence(bad: TurnInput) -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, bad)
+    feed(turn, bad)
+    assert feed(turn, bad)[-1] == Finish(Outcome.REFUSED, BROKEN_CALLS)
+
+
+def test_a_good_call_breaks_the_row_of_bad_steps() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, CallsRejected("not JSON"))
+    feed(turn, CallsRejected("not JSON"))
+    feed(turn, CallsArrived((READ,)))
+    turn.receive(answered("3.1"))
+    feed(turn, CallsRejected("not JSON"))
+    assert isinstance(feed(turn, CallsRejected("not JSON"))[-1], CallModel)
+
+
+def test_a_request_marked_as_not_secure_runs_no_call_of_that_round() -> None:
+    turn = new_turn()
+    turn.start()
+    texts = appended(feed(turn, WorkspaceArrived(Workspace("x"), secure=False), CallsArrived((WRITE,))))
+    assert REFUSED_CALL in texts[-1]
+
+
+def test_the_next_round_is_not_refused_for_the_mark_of_the_one_before() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, WorkspaceArrived(Workspace("x"), secure=False), CallsArrived((WRITE,)))
+    assert isinstance(feed(turn, CallsArrived((WRITE,)))[-1], RunTools)
+
+
+def test_a_missing_workspace_delays_nothing_and_is_asked_for_twice_at_most() -> None:
+    turn = new_turn()
+    turn.start()
+    for number in (1, 2, 3):
+        feed(turn, CallsArrived((READ,)))
+        texts = appended(turn.receive(answered(f"{number}.1")))
+        assert (REMINDER in texts[-1]) == (number <= 2)
+
+
+def test_a_valid_workspace_needs_no_reminder_and_is_kept() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, WorkspaceArrived(Workspace(objective="find it")), CallsArrived((READ,)))
+    texts = appended(turn.receive(answered("1.1")))
+    assert REMINDER not in texts[-1]
+    assert turn.workspace == Workspace(objective="find it")
+
+
+def test_the_model_is_told_before_its_last_round() -> None:
+    turn = new_turn(max_iterations=3)
+    turn.start()
+    feed(turn, CallsArrived((READ,)))
+    assert LAST_ROUND not in appended(turn.receive(answered("1.1")))[-1]
+    feed(turn, CallsArrived((READ,)))
+    assert LAST_ROUND in appended(turn.receive(answered("2.1")))[-1]
+
+
+@pytest.mark.parametrize("more", [CallsArrived((READ,)), CallsRejected("not JSON")])
+def test_calls_asked_for_in_the_last_round_do_not_run(more: TurnInput) -> None:
+    turn = new_turn(max_iterations=1)
+    turn.start()
+    finished = feed(turn, TextArrived("So far."), more)[-1]
+    assert isinstance(finished, Finish)
+    assert finished.outcome is Outcome.EXHAUSTED
+    assert finished.text.startswith("So far.\n\nI stopped here, because all 1 rounds")
+
+
+def test_an_empty_answer_is_asked_for_once_more() -> None:
+    turn = new_turn()
+    turn.start()
+    assert appended(feed(turn, ThoughtArrived("hm"), DONE))[-1] == EMPTY_ANSWER
+    assert feed(turn, DONE)[-1] == Finish(Outcome.REFUSED, NO_ANSWER)
+
+
+def test_a_model_that_is_down_ends_the_turn_with_its_sentence() -> None:
+    turn = new_turn()
+    turn.start()
+    assert feed(turn, ResponseFailed("The model is down."))[-1] == Finish(Outcome.REFUSED, "The model is down.")
+
+
+def test_what_was_said_before_the_stream_broke_stands() -> None:
+    turn = new_turn()
+    turn.start()
+    finished = feed(turn, TextArrived("Half an ans"), ResponseFailed("It broke off."))[-1]
+    assert finished == Finish(Outcome.CUT, "Half an ans\n\nIt broke off.")
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "outcome"),
+    [
+        (StopReason.LENGTH, "Long", Outcome.CUT),
+        (StopReason.FILTERED, "Some", Outcome.CUT),
+        (StopReason.FILTERED, "", Outcome.REFUSED),
+        (StopReason.HALTED, "Short", Outcome.ANSWERED),
+    ],
+)
+def test_how_the_model_stopped_decides_how_the_turn_ended(reason: StopReason, said: str, outcome: Outcome) -> None:
+    turn = new_turn()
+    turn.start()
+    finished = feed(turn, TextArrived(said), ResponseCompleted(reason))[-1]
+    assert isinstance(finished, Finish)
+    assert finished.outcome is outcome
+
+
+def test_thoughts_are_kept_up_to_their_limit_and_never_said() -> None:
+    turn = new_turn(max_thought_chars=10)
+    turn.start()
+    feed(turn, ReasoningArrived("abc"), ReasoningArrived("def"), ThoughtArrived("x" * 50), TextArrived("Hi."), DONE)
+    assert turn.text == "Hi."
+    assert turn.progress.steps[0].thought == "abcdef\n\nxx"
+
+
+def test_summaries_of_all_rounds_add_up() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, SummaryArrived({"goal": "a"}), CallsArrived((READ,)))
+    turn.receive(answered("1.1"))
+    feed(turn, TextArrived("Hi."), SummaryArrived({"goal": "b", "progress": "c"}), DONE)
+    assert turn.progress.summary == {"goal": "b", "progress": "c"}
+
+
+class TestAfterACrash:
+    """The turn goes on from its last saved progress, read back from its stored form."""
+
+    @staticmethod
+    def saved(*happened: TurnInput, results: tuple[CallAnswered, ...] = ()) -> Progress:
+        turn = new_turn()
+        turn.start()
+        feed(turn, *happened)
+        for result in results:
+            turn.receive(result)
+        return decode(encode(turn.progress))
+
+    def test_a_call_that_may_have_taken_effect_is_unknown_and_not_repeated(self) -> None:
+        progress = self.saved(TextArrived("On it."), CallsArrived((WRITE,)))
+        save, call = new_turn(progress).start()
+        assert isinstance(save, SaveProgress)
+        assert isinstance(call, CallModel)
+        assert CRASHED_CALL in call.appended[-1].text
+        assert '"unknown"' in call.appended[-1].text
+
+    def test_a_read_only_call_without_a_result_runs_again(self) -> None:
+        progress = self.saved(CallsArrived((READ, WRITE)))
+        assert new_turn(progress).start()[-1] == RunTools((CallPlaced("1.1", READ),))
+
+    def test_a_stored_result_is_used_and_its_call_not_repeated(self) -> None:
+        progress = self.saved(CallsArrived((READ, READ)), results=(answered("1.2", "kept"),))
+        turn = new_turn(progress)
+        assert turn.start()[-1] == RunTools((CallPlaced("1.1", READ),))
+        assert "kept" in appended(turn.receive(answered("1.1")))[-1]
+
+    def test_a_finished_round_goes_straight_to_the_model(self) -> None:
+        progress = self.saved(TextArrived("On it."), CallsArrived((READ,)), results=(answered("1.1"),))
+        turn = new_turn(progress)
+        (call,) = turn.start()
+        assert isinstance(call, CallModel)
+        assert call.number == 2
+        assert turn.text == "On it."
+
+    def test_a_saved_reply_needs_no_model(self) -> None:
+        progress = self.saved(TextArrived("All done."), DONE)
+        assert new_turn(progress).start() == [Finish(Outcome.ANSWERED, "All done.")]
