@@ -60,7 +60,8 @@ class Talk:
 
 Intent: TypeAlias = Remember | Recall | ShowCode | Talk
 
-_POLITE = r"^(?:@\S+[,:]?\s+)?(?:(?:hey|hi|hello|ok|okay|and|so|but|also|now|please|kindly|well)\b[\s,!]*)*"
+_POLITE = r"""^(?:[^\n:]{1,60}:\s+)?(?:@\S+[,:]?\s+)?
+    (?:(?:hey|hi|hello|ok|okay|and|so|but|also|now|please|kindly|well)\b[\s,!]*)*"""
 _COULD_YOU = r"(?:(?:can|could|would|will)\s+you\s+(?:please\s+)?)?"
 _REMEMBER = rf"""{_POLITE}{_COULD_YOU}
     (?:remember|(?:take\s+a\s+)?note|memori[sz]e|keep\s+in\s+mind|(?:don['’]?t|never)\s+forget)
@@ -207,7 +208,7 @@ def _summary(progress: str) -> str:
 
 
 def _answer(text: str) -> str:
-    return f"{text}\n\n{NOTICE}\n"
+    return f"{text}\n\n{NOTICE}"
 
 
 def _quote(text: str) -> str:

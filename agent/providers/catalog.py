@@ -1,0 +1,86 @@
+"""The services that speak Chat Completions, by name: where they are and what a person must set. Pure.
+
+Above: `bot.models`, `agent.providers.chat`, `agent.providers.faults`. Below: nothing.
+"""
+
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One service. `base_url` ends where "/chat/completions" and "/models" begin.
+
+    `key_setting` and `url_setting` name the settings that hold its key and its address, "" where there is none.
+    `start` says how to start a local server, `fetch` how to get a model that it lacks.
+    """
+
+    name: str
+    label: str
+    base_url: str
+    key_setting: str = ""
+    url_setting: str = ""
+    key_required: bool = False
+    start: str = ""
+    fetch: str = ""
+
+    @property
+    def address(self) -> str:
+        """What may be shown of the address: scheme, host and port."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
+    def host(self) -> str:
+        return (urlsplit(self.base_url).hostname or "").lower()
+
+    def at(self, base_url: str) -> "Endpoint":
+        """The same service at another address. An address without a path means the API's first version: "/v1"."""
+        trimmed = base_url.strip().rstrip("/")
+        return replace(self, base_url=trimmed if urlsplit(trimmed).path else f"{trimmed}/v1")
+
+    def stops_at_sequences(self, model: str) -> bool:
+        """Whether `stop` may be sent. OpenAI's reasoning models, which is all since GPT-4, refuse it."""
+        return self.host != "api.openai.com" or model.startswith(("gpt-4", "gpt-3.5", "chatgpt-4o"))
+
+
+OPENAI = Endpoint(
+    "openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", key_required=True
+)
+ANTHROPIC = Endpoint(
+    "anthropic",
+    "Anthropic",
+    "https://api.anthropic.com/v1",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    key_required=True,
+)
+GEMINI = Endpoint(
+    "gemini",
+    "Gemini",
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    "GEMINI_API_KEY",
+    "GEMINI_BASE_URL",
+    key_required=True,
+)
+OLLAMA = Endpoint(
+    "ollama",
+    "Ollama",
+    "http://localhost:11434/v1",
+    url_setting="OLLAMA_BASE_URL",
+    start="start it with `ollama serve`",
+    fetch="get it with `ollama pull {model}`",
+)
+LLAMACPP = Endpoint("llamacpp", "llama.cpp", "http://localhost:8080/v1", start="start it with `llama-server`")
+VLLM = Endpoint("vllm", "vLLM", "http://localhost:8000/v1", start="start it with `vllm serve`")
+LMSTUDIO = Endpoint("lmstudio", "LM Studio", "http://localhost:1234/v1", start="start it with `lms server start`")
+OPENROUTER = Endpoint(
+    "openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", key_required=True
+)
+MISTRAL = Endpoint("mistral", "Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", key_required=True)
+XAI = Endpoint("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", key_required=True)
+
+ENDPOINTS = {
+    endpoint.name: endpoint
+    for endpoint in (OPENAI, ANTHROPIC, GEMINI, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI)
+}

@@ -1,0 +1,189 @@
+"""What went wrong with a request to a model, and the one sentence that says what to do. Pure.
+
+Above: `agent.providers.chat`. Below: `agent.errors`, `catalog`, `reading`.
+
+Rules. A sentence names the setting to change or the step to take. It never holds a key: a vendor's words are quoted
+only where they help, shortened, with the key taken out.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.providers.catalog import Endpoint
+from agent.providers.reading import as_list, as_object, as_text, read_json
+
+QUOTE_CHARS = 200
+"""The most of a vendor's own words that stands in a sentence."""
+
+
+class FaultKind(StrEnum):
+    UNREACHABLE = "unreachable"
+    """No connection: nobody listens, the name is unknown, TLS failed."""
+    SLOW = "slow"
+    """Connected, and then nothing for too long."""
+    CUT = "cut"
+    """The connection ended before the answer did."""
+    UNREADABLE = "unreadable"
+    """An answer that is no chat stream."""
+    ANSWERED = "answered"
+    """The service said what is wrong, by status or by an error object in the stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`status` is the HTTP status, or the one that an error object stands for; 0 where there is none.
+
+    `retry_after_s` and `should_retry` are what the service asked for, None where it did not say. `waited_s` is how long
+    nothing came.
+    """
+
+    kind: FaultKind
+    status: int = 0
+    code: str = ""
+    param: str = ""
+    message: str = ""
+    retry_after_s: float | None = None
+    should_retry: bool | None = None
+    waited_s: float = 0.0
+
+    def names(self, field: str) -> bool:
+        """Whether the request was refused because of this field."""
+        return self.status in {400, 422} and (self.param.startswith(field) or field in self.message)
+
+    @property
+    def no_credit(self) -> bool:
+        words = f"{self.code} {self.message}".lower()
+        return self.status == 402 or "insufficient_quota" in words or "credit balance" in words
+
+    @property
+    def model_unknown(self) -> bool:
+        return self.code == "model_not_found" or (self.status == 404 and "model" in self.message.lower())
+
+    @property
+    def too_long(self) -> bool:
+        words = f"{self.code} {self.message}".lower()
+        return self.status == 413 or "context_length" in words or "context length" in words or "context size" in words
+
+
+_STATUS_OF = {
+    "insufficient_quota": 429,
+    "rate_limit": 429,
+    "overloaded": 529,
+    "authentication": 401,
+    "permission": 403,
+    "not_found": 404,
+    "invalid": 400,
+    "context_length": 400,
+}
+
+
+def read_fault(status: int, body: bytes) -> Fault:
+    """What an answer with an error status says. Known shapes are read; any other text stands for itself."""
+    text = body.decode("utf-8", "replace").strip()
+    value = read_json(text)
+    first = next(iter(as_list(value)), value)
+    outer = as_object(first)
+    fault = read_error(outer.get("error") or outer, status)
+    return fault if fault.message else replace(fault, message="" if text.startswith("<") else text)
+
+
+def read_error(error: object, status: int = 0) -> Fault:
+    """What an error object says. In a stream there is no status: it is guessed from code and type, else 500."""
+    fields = as_object(error)
+    code, type_ = fields.get("code"), as_text(fields.get("type"))
+    if not status and isinstance(code, int) and 400 <= code <= 599:
+        status = code
+    if not status:
+        words = f"{as_text(code)} {type_}".lower()
+        status = next((number for word, number in _STATUS_OF.items() if word in words), 500)
+    message = as_text(error) or as_text(fields.get("message")) or as_text(fields.get("detail"))
+    return Fault(FaultKind.ANSWERED, status, as_text(code) or type_, as_text(fields.get("param")), message)
+
+
+def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:
+    """The error to raise: StreamBroken once the answer has begun, else refused or unavailable."""
+    if begun:
+        return StreamBroken(f"The answer from {endpoint.label} broke off{_why(fault)}; please ask again.")
+    match fault.kind:
+        case FaultKind.UNREACHABLE:
+            return ProviderUnavailable(f"{endpoint.label} does not answer at {endpoint.address}; {_remedy(endpoint)}.")
+        case FaultKind.SLOW:
+            return ProviderUnavailable(
+                f"{endpoint.label} has not begun to answer{_seconds(fault)}; "
+                "please ask again later, or choose a faster model with COGENCY_MODEL."
+            )
+        case FaultKind.CUT:
+            return ProviderUnavailable(f"{endpoint.label} closed the connection without an answer; please ask again.")
+        case FaultKind.UNREADABLE:
+            return ProviderRefused(
+                f"What answers at {endpoint.address} does not stream chat completions; "
+                f"check {endpoint.url_setting or 'COGENCY_MODEL'}."
+            )
+        case FaultKind.ANSWERED:
+            return _answered(fault, endpoint, model, key)
+
+
+def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> ProviderError:
+    label, status = endpoint.label, fault.status
+    setting = endpoint.key_setting or "COGENCY_MODEL"
+    if fault.no_credit:
+        return ProviderRefused(f"{label} reports that the account has no credit left; check its plan and billing.")
+    if status == 401 or (status == 403 and not key):
+        return ProviderRefused(f"{label} refused the key ({status}); check {setting}." if key else _no_key(endpoint))
+    if status == 403:
+        return ProviderRefused(f"{label} does not allow this ({status}); check what the key in {setting} may use.")
+    if fault.model_unknown:
+        fetch = f"{endpoint.fetch.format(model=model)}, or " if endpoint.fetch else ""
+        return ProviderRefused(f"{label} does not know the model “{model}”; {fetch}set COGENCY_MODEL to another.")
+    if status == 404 or status < 400:
+        check = endpoint.url_setting or "COGENCY_MODEL"
+        return ProviderRefused(f"There are no chat completions at {endpoint.address} ({status}); check {check}.")
+    if fault.too_long:
+        return ProviderRefused(
+            f"This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."
+        )
+    if status == 429:
+        return ProviderUnavailable(f"{label} limits our requests ({status}); please ask again{_later(fault)}.")
+    if status in {408, 409} or status >= 500:
+        return ProviderUnavailable(f"{label} has a problem ({status}); please ask again{_later(fault)}.")
+    return ProviderRefused(f"{label} refused the request ({status}){_quoted(fault, key)}")
+
+
+def _no_key(endpoint: Endpoint) -> str:
+    return f"{endpoint.label} asks for a key; set {endpoint.key_setting or 'OPENAI_API_KEY'}."
+
+
+def _remedy(endpoint: Endpoint) -> str:
+    if endpoint.start:
+        other = f"set {endpoint.url_setting}" if endpoint.url_setting else "use OPENAI_BASE_URL for another address"
+        return f"{endpoint.start}, or {other}"
+    return f"check the network{f' and {endpoint.url_setting}' if endpoint.url_setting else ''}"
+
+
+def _why(fault: Fault) -> str:
+    match fault.kind:
+        case FaultKind.SLOW:
+            return f", because nothing more came{_seconds(fault)}"
+        case FaultKind.ANSWERED:
+            return f" with an error ({fault.status})"
+        case FaultKind.CUT | FaultKind.UNREACHABLE | FaultKind.UNREADABLE:
+            return ""
+
+
+def _seconds(fault: Fault) -> str:
+    return f" for {fault.waited_s:g} s" if fault.waited_s else ""
+
+
+def _later(fault: Fault) -> str:
+    return f" in {fault.retry_after_s:.0f} s" if fault.retry_after_s and fault.retry_after_s >= 1 else " in a moment"
+
+
+def _quoted(fault: Fault, key: str | None) -> str:
+    words = " ".join(fault.message.split())
+    if key:
+        words = words.replace(key, "…")
+    if not words:
+        return "; the log has no more than this."
+    cut = words[:QUOTE_CHARS].rstrip(" .")
+    return f": {cut}{'…' if len(words) > QUOTE_CHARS else '.'}"

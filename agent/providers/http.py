@@ -1,0 +1,130 @@
+"""HTTP, and nothing else: requests out, streams of bytes in. The only module that imports httpx.
+
+Above: `agent.providers.chat`, `agent.providers.sse`, `bot.models`. Below: httpx.
+
+Rules. It knows no vendor. Foreign errors are translated here, once. A proxy of the environment is never used for a
+loopback address. Leaving the block of a reply closes its connection, which is what stops a model that is generating.
+How long to wait for an answer is the caller's business (`asyncio.timeout`); only connecting has a limit of its own.
+"""
+
+import ipaddress
+from collections.abc import AsyncGenerator, AsyncIterable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+
+CONNECT_TIMEOUT_S = 10.0
+"""TCP and TLS, across the world and through a proxy; a host that takes longer is not there."""
+WRITE_TIMEOUT_S = 60.0
+"""Per write of the request: a megabyte on a slow line, without hanging on a dead one."""
+MAX_BODY_BYTES = 8_000_000
+"""Of an answer that is read whole: far above any list of models, far below what would hurt."""
+
+
+class TransportError(Exception):
+    """The request did not come through.
+
+    TransportError
+    ├── Unreachable   no connection was made: nothing was sent
+    └── Disconnected  the connection ended, or spoke no HTTP, after that
+    """
+
+
+class Unreachable(TransportError):
+    pass
+
+
+class Disconnected(TransportError):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer whose body is still on its way. Header names are in lower case.
+
+    `framed` tells whether the end of the body can be told from a lost connection.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    framed: bool
+    response: httpx.Response
+
+    async def body(self) -> AsyncGenerator[bytes, None]:
+        """The decoded bytes as they arrive. Raises Disconnected."""
+        with _translated():
+            async for piece in self.response.aiter_bytes():
+                yield piece
+
+    async def read(self) -> bytes:
+        """The whole body, cut after `MAX_BODY_BYTES`. Raises Disconnected."""
+        body = bytearray()
+        async for piece in self.body():
+            body += piece
+            if len(body) > MAX_BODY_BYTES:
+                break
+        return bytes(body[:MAX_BODY_BYTES])
+
+
+class Http:
+    """Connections to one service, opened on the first request and kept until `aclose`."""
+
+    def __init__(self, base_url: str) -> None:
+        self._trust_environment = not is_loopback(base_url)
+        self._client: httpx.AsyncClient | None = None
+
+    @asynccontextmanager
+    async def request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> AsyncGenerator[Reply, None]:
+        """Send, and hand out the reply as soon as its headers are there. Raises Unreachable and Disconnected."""
+        with _translated():
+            request = self._opened().build_request(method, url, headers=dict(headers), content=body)
+            response = await self._opened().send(request, stream=True)
+        try:
+            received = {name.lower(): value for name, value in response.headers.items()}
+            framed = not received.keys().isdisjoint({"content-length", "transfer-encoding"})
+            yield Reply(response.status_code, received, framed, response)
+        finally:
+            with _translated():
+                await response.aclose()
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = httpx.AsyncClient(
+                timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+                trust_env=self._trust_environment,
+            )
+        return self._client
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the address is this machine, which no proxy can reach."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def event_stream(body: AsyncIterable[bytes]) -> httpx.Response:
+    """A response of server-sent events with this body, as httpx-sse reads it."""
+    return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=body)
+
+
+@contextmanager
+def _translated() -> Generator[None, None, None]:
+    try:
+        yield
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
+        raise Unreachable(type(error).__name__) from error
+    except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+        # Not chained: httpx repeats an illegal header in its text, and that may be a key.
+        raise Disconnected(type(error).__name__) from None

@@ -1,0 +1,413 @@
+"""Chat Completions over real HTTP on loopback, against a server that misbehaves on demand."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.messages import Message, Role, Usage
+from agent.ports import Halt, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.providers.catalog import OLLAMA, OPENAI, Endpoint
+from agent.providers.chat import ChatProvider, Patience
+from agent.providers.wire_chat import STOP_SEQUENCE
+from tests.fakes.clock import FakeClock
+from tests.fakes.model_server import (
+    CHUNKED,
+    CUT,
+    DONE,
+    KEEP,
+    KEEP_ALIVE,
+    ModelServer,
+    Reply,
+    Wait,
+    event,
+    framed,
+    head,
+    text,
+    whole,
+)
+
+BOUND_S = 10.0
+KEY = "sk-secret-4711"
+MESSAGES = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "context"), Message(Role.USER, "Hello?"))
+PATIENT = Patience()
+IMPATIENT = Patience(first_token_s=0.2, between_tokens_s=0.2, tail_s=0.1)
+
+
+def connected(
+    server: ModelServer, *, endpoint: Endpoint = OPENAI, patience: Patience = PATIENT, clock: FakeClock | None = None
+) -> ChatProvider:
+    return ChatProvider(
+        endpoint.at(server.url), "m-1", KEY, clock=clock or FakeClock(), chance=lambda: 0.0, patience=patience
+    )
+
+
+@asynccontextmanager
+async def serving(
+    *script: Reply, patience: Patience = PATIENT, clock: FakeClock | None = None
+) -> AsyncGenerator[tuple[ChatProvider, ModelServer], None]:
+    async with asyncio.timeout(BOUND_S), ModelServer(script) as server:
+        provider = connected(server, patience=patience, clock=clock)
+        try:
+            yield provider, server
+        finally:
+            await provider.aclose()
+
+
+async def read(provider: ChatProvider, messages: Sequence[Message] = MESSAGES) -> list[ProviderEvent]:
+    return [event async for event in provider.stream(messages)]
+
+
+def texts(events: Sequence[ProviderEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TokensArrived))
+
+
+def end_of(events: Sequence[ProviderEvent]) -> ResponseEnded:
+    assert isinstance(events[-1], ResponseEnded)
+    return events[-1]
+
+
+ANSWER: Reply = [head(), text("Hi"), text(" there", finish_reason="stop"), DONE]
+
+
+async def test_an_answer_arrives_piece_by_piece_and_ends() -> None:
+    async with serving(ANSWER) as (provider, _):
+        events = await read(provider)
+    assert events[:2] == [TokensArrived("Hi"), TokensArrived(" there")]
+    assert end_of(events).reason is StopReason.END
+
+
+async def test_the_request_says_what_the_protocol_needs_and_no_more() -> None:
+    async with serving(ANSWER) as (provider, server):
+        await read(provider)
+        (request,) = server.requests
+    assert (request.method, request.path) == ("POST", "/v1/chat/completions")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.json == {
+        "model": "m-1",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "context\n\nHello?"},
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "stop": [STOP_SEQUENCE],
+    }
+
+
+async def test_usage_and_bytes_are_reported() -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 64}}
+    reply = [head(), text("Hi", finish_reason="stop"), event({"choices": [], "usage": usage}), DONE]
+    async with serving(reply) as (provider, server):
+        end = end_of(await read(provider))
+        sent = len(server.requests[0].body)
+    assert end.usage == Usage(input_uncached=36, input_cached=64, output=20, bytes_up=sent)
+
+
+async def test_usage_that_is_missing_is_estimated_and_marked() -> None:
+    async with serving(ANSWER) as (provider, _):
+        usage = end_of(await read(provider)).usage
+    assert usage is not None
+    assert usage.estimated
+    assert usage.output == 2
+    assert usage.input_uncached > 0
+
+
+async def test_tools_of_the_transport_are_forgiving() -> None:
+    """Comments, garbage, unknown events, null fields, half characters between packets, no [DONE], no finish reason."""
+    boat = text("caf\u00e9 \U0001f6f6")
+    reply = [
+        head(extra=CHUNKED),
+        framed(b": ping\n\n"),
+        framed(b"data: {broken\n\n"),
+        framed(event({"object": "ping"})),
+        framed(event({"choices": None, "usage": None})),
+        framed(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": None}}]})),
+        *[framed(boat[i : i + 1]) for i in range(len(boat))],
+        framed(b""),
+    ]
+    async with serving(reply) as (provider, _):
+        events = await read(provider)
+    assert texts(events) == "caf\u00e9 \U0001f6f6"
+    assert end_of(events).reason is StopReason.END
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+async def test_reasoning_is_told_apart_from_the_answer(field: str) -> None:
+    reply = [head(), event({"choices": [{"delta": {field: "hm"}}]}), text("Hi", finish_reason="stop"), DONE]
+    async with serving(reply) as (provider, _):
+        events = await read(provider)
+    assert events[:2] == [ReasoningArrived("hm"), TokensArrived("Hi")]
+
+
+async def test_a_server_that_does_not_stream_is_read_whole() -> None:
+    answer = {"choices": [{"message": {"role": "assistant", "content": "Hi there"}, "finish_reason": "stop"}]}
+    async with serving(whole(200, answer)) as (provider, _):
+        assert texts(await read(provider)) == "Hi there"
+
+
+async def test_an_answer_without_a_finish_is_whole_if_the_body_was() -> None:
+    reply = [head(extra=CHUNKED), framed(text("Hi")), framed(b"")]
+    async with serving(reply) as (provider, _):
+        assert texts(await read(provider)) == "Hi"
+
+
+async def test_an_answer_without_a_finish_is_cut_if_the_body_has_no_end() -> None:
+    async with serving([head(), text("Hi")]) as (provider, _):
+        with pytest.raises(StreamBroken, match="OpenAI broke off; please ask again"):
+            await read(provider)
+
+
+async def test_a_lost_connection_after_the_finish_loses_nothing() -> None:
+    reply = [head(extra=CHUNKED), framed(text("Hi", finish_reason="stop")), CUT]
+    async with serving(reply) as (provider, _):
+        assert texts(await read(provider)) == "Hi"
+
+
+async def test_a_server_that_stays_open_after_the_finish_is_not_waited_for() -> None:
+    never = asyncio.Event()
+    reply = [head(), text("Hi", finish_reason="length"), Wait(never.wait)]
+    async with serving(reply, patience=Patience(tail_s=0.05)) as (provider, server):
+        assert end_of(await read(provider)).reason is StopReason.LENGTH
+        await server.left.wait()
+
+
+async def test_a_cut_in_the_middle_breaks_the_stream_and_is_never_repeated() -> None:
+    async with serving([head(extra=CHUNKED), framed(text("Hi")), CUT], ANSWER) as (provider, server):
+        stream = provider.stream(MESSAGES)
+        assert await anext(stream) == TokensArrived("Hi")
+        with pytest.raises(StreamBroken):
+            await anext(stream)
+        assert len(server.requests) == 1
+
+
+async def test_a_cut_before_the_first_event_is_tried_again() -> None:
+    clock = FakeClock()
+    cut = [head(extra=CHUNKED), framed(b": ping\n\n"), CUT]
+    async with serving([CUT], cut, ANSWER, clock=clock) as (provider, server):
+        assert texts(await read(provider)) == "Hi there"
+        assert len(server.requests) == 3
+    assert clock.monotonic() == 0.5 + 1.0
+
+
+async def test_bytes_of_every_attempt_are_counted() -> None:
+    async with serving([CUT], ANSWER) as (provider, server):
+        usage = end_of(await read(provider)).usage
+        assert usage is not None
+        assert usage.bytes_up == sum(len(request.body) for request in server.requests)
+
+
+async def test_an_error_object_before_the_answer_is_an_error() -> None:
+    reply = [head(), event({"error": {"message": "no such thing", "code": 400}}), DONE]
+    async with serving(reply) as (provider, _):
+        with pytest.raises(ProviderRefused, match="no such thing"):
+            await read(provider)
+
+
+async def test_an_overload_before_the_answer_is_tried_again() -> None:
+    reply = [head(), event({"error": {"type": "overloaded_error", "message": "busy"}})]
+    async with serving(reply, ANSWER) as (provider, _):
+        assert texts(await read(provider)) == "Hi there"
+
+
+async def test_an_error_object_in_the_middle_breaks_the_stream() -> None:
+    reply = [head(), text("Hi"), event({"error": {"type": "server_error", "message": "oops"}})]
+    async with serving(reply) as (provider, _):
+        with pytest.raises(StreamBroken, match=r"broke off with an error \(500\)"):
+            await read(provider)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "missing"),
+    [
+        ({"error": {"message": "Unsupported parameter: 'stop'", "param": "stop"}}, "stop"),
+        ({"error": "stream_options is not a known field"}, "stream_options"),
+        ({"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]}, "stream_options"),
+    ],
+)
+async def test_a_field_that_the_server_refuses_is_left_out_from_then_on(
+    refusal: dict[str, object], missing: str
+) -> None:
+    clock = FakeClock()
+    async with serving(whole(400, refusal), ANSWER, ANSWER, clock=clock) as (provider, server):
+        await read(provider)
+        await read(provider)
+        assert [missing in request.json for request in server.requests] == [True, False, False]
+        assert clock.monotonic() == 0
+        assert provider.capabilities.halt is (Halt.NONE if missing == "stop" else Halt.STOP_SEQUENCE)
+
+
+async def test_both_fields_may_be_refused_one_after_the_other() -> None:
+    refusals = [whole(422, {"error": {"message": f"unknown field {name}"}}) for name in ("stream_options", "stop")]
+    async with serving(*refusals, ANSWER) as (provider, _):
+        assert texts(await read(provider)) == "Hi there"
+
+
+async def test_a_server_that_refuses_a_field_that_was_not_sent_is_believed() -> None:
+    refusal = whole(400, {"error": {"message": "stop it"}})
+    async with serving(refusal, refusal) as (provider, _):
+        with pytest.raises(ProviderRefused, match="stop it"):
+            await read(provider)
+
+
+async def test_retry_after_is_honoured_to_the_millisecond() -> None:
+    clock = FakeClock()
+    limited = whole(429, {"error": {"message": "slow down"}}, extra="retry-after-ms: 1250\r\nretry-after: 9\r\n")
+    async with serving(limited, ANSWER, clock=clock) as (provider, _):
+        assert texts(await read(provider)) == "Hi there"
+    assert clock.monotonic() == 1.25
+
+
+async def test_a_wait_that_is_too_long_is_told_instead() -> None:
+    limited = whole(429, {"error": {"message": "slow down"}}, extra="retry-after: 120\r\n")
+    async with serving(limited) as (provider, _):
+        with pytest.raises(ProviderUnavailable, match=r"limits our requests \(429\); please ask again in 120 s"):
+            await read(provider)
+
+
+async def test_trying_again_has_an_end() -> None:
+    clock = FakeClock()
+    async with serving(*[whole(503, {})] * 4, clock=clock) as (provider, server):
+        with pytest.raises(ProviderUnavailable, match=r"has a problem \(503\); please ask again in a moment"):
+            await read(provider)
+        assert len(server.requests) == 4
+    assert clock.monotonic() == 0.5 + 1 + 2
+
+
+async def test_a_server_that_hangs_before_the_first_token_is_given_up() -> None:
+    never = asyncio.Event()
+    async with serving([Wait(never.wait)], patience=IMPATIENT) as (provider, server):
+        with pytest.raises(ProviderUnavailable, match=r"has not begun to answer for 0\.2 s"):
+            await read(provider)
+        await server.left.wait()
+
+
+async def test_comments_are_no_sign_of_life_of_the_model() -> None:
+    never = asyncio.Event()
+    async with serving([head(), b": ping\n\n", Wait(never.wait)], patience=IMPATIENT) as (provider, server):
+        with pytest.raises(ProviderUnavailable, match="has not begun"):
+            await read(provider)
+        assert len(server.requests) == 1
+
+
+async def test_a_server_that_falls_silent_breaks_the_stream() -> None:
+    never = asyncio.Event()
+    async with serving([head(), text("Hi"), Wait(never.wait)], patience=IMPATIENT) as (provider, _):
+        with pytest.raises(StreamBroken, match=r"because nothing more came for 0\.2 s"):
+            await read(provider)
+
+
+async def test_a_reader_that_takes_its_time_is_not_a_slow_server() -> None:
+    async with serving(ANSWER, patience=Patience(first_token_s=5, between_tokens_s=0.05)) as (provider, _):
+        pieces: list[ProviderEvent] = []
+        async with aclosing(provider.stream(MESSAGES)) as stream:
+            async for happened in stream:
+                await asyncio.sleep(0.1)
+                pieces.append(happened)
+    assert texts(pieces) == "Hi there"
+
+
+async def test_closing_the_generator_closes_the_connection() -> None:
+    never = asyncio.Event()
+    async with serving([head(), text("Hi"), Wait(never.wait)]) as (provider, server):
+        stream = provider.stream(MESSAGES)
+        assert await anext(stream) == TokensArrived("Hi")
+        await stream.aclose()
+        await server.left.wait()
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_cancelling_the_reader_closes_the_connection(*, begun: bool) -> None:
+    never, arrived = asyncio.Event(), asyncio.Event()
+
+    async def server_is_waiting() -> None:
+        arrived.set()
+        await never.wait()
+
+    reply: Reply = [head(), text("Hi"), Wait(server_is_waiting)] if begun else [Wait(server_is_waiting)]
+    async with serving(reply) as (provider, server):
+        task = asyncio.create_task(read(provider))
+        await arrived.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await server.left.wait()
+
+
+async def test_a_timeout_around_the_turn_raises() -> None:
+    never = asyncio.Event()
+    async with serving([head(), Wait(never.wait)]) as (provider, server):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await read(provider)
+        await server.left.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+async def test_a_local_server_that_is_not_there_is_named_with_the_remedy_at_once() -> None:
+    clock = FakeClock()
+    address = f"http://127.0.0.1:{free_port()}"
+    provider = ChatProvider(OLLAMA.at(address), "m", None, clock=clock, chance=lambda: 0.0)
+    with pytest.raises(ProviderUnavailable) as raised:
+        await read(provider)
+    await provider.aclose()
+    assert str(raised.value) == (
+        f"Ollama does not answer at {address}; start it with `ollama serve`, or set OLLAMA_BASE_URL."
+    )
+    assert clock.monotonic() == 0
+
+
+async def test_a_web_page_is_not_an_answer() -> None:
+    async with serving([head(content_type="text/html"), b"<html>Welcome</html>"]) as (provider, _):
+        with pytest.raises(ProviderRefused, match="does not stream chat completions; check OPENAI_BASE_URL"):
+            await read(provider)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 418, 429])
+async def test_a_key_never_stands_in_an_error_a_log_or_a_repr(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    body = {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "insufficient_quota"}}
+    async with serving(whole(status, body if status == 429 else {"error": body["error"]["message"]})) as (provider, _):
+        with pytest.raises(ProviderRefused) as raised:
+            await read(provider)
+        assert KEY not in f"{raised.value!r} {raised.value.__cause__!r} {raised.value.__context__!r} {provider!r}"
+        assert KEY not in repr(vars(provider)["_http"])
+    assert KEY not in caplog.text
+
+
+async def test_no_proxy_of_the_environment_stands_before_a_loopback_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with serving(ANSWER) as (provider, _):
+        assert texts(await read(provider)) == "Hi there"
+
+
+async def test_one_connection_serves_several_answers() -> None:
+    kept: Reply = [KEEP_ALIVE, framed(text("Hi", finish_reason="stop") + DONE), framed(b""), KEEP]
+    async with serving(kept, kept) as (provider, server):
+        assert texts(await read(provider)) == "Hi"
+        assert texts(await read(provider)) == "Hi"
+        assert server.connections == 1
+
+
+async def test_two_answers_stream_at_the_same_time() -> None:
+    first_may_end = asyncio.Event()
+    slow: Reply = [head(), text("slow"), Wait(first_may_end.wait), text("!", finish_reason="stop"), DONE]
+    async with serving(slow, ANSWER) as (provider, _):
+        stream = provider.stream(MESSAGES)
+        assert await anext(stream) == TokensArrived("slow")
+        assert texts(await read(provider)) == "Hi there"
+        first_may_end.set()
+        assert await anext(stream) == TokensArrived("!")
+        await stream.aclose()

@@ -1,0 +1,80 @@
+"""The data of server-sent events come out the same, however the bytes were cut."""
+
+from collections.abc import AsyncGenerator, Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.providers.http import Disconnected
+from agent.providers.sse import MAX_LINE_BYTES, event_data
+
+STREAM = (
+    b": a comment\n\n"
+    b'data: {"text": "\xe8\x88\xb9 \xf0\x9f\x9b\xb6 caf\xc3\xa9"}\n\n'
+    b"event: ping\ndata: two\ndata: lines\r\n\r\n"
+    b": another comment\n"
+    b"id: 7\nretry: 10\nunknown: field\ndata:no space\n\n"
+    b"event: without data\n\n"
+    b"data: [DONE]\n\n"
+)
+DATA = ['{"text": "船 🛶 café"}', "two\nlines", "no space", "[DONE]"]
+
+
+async def pieces(parts: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
+    for part in parts:
+        yield part
+
+
+async def read(*parts: bytes) -> list[str]:
+    return [data async for data in event_data(pieces(parts))]
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b"\r"])
+async def test_each_cut_of_the_bytes_gives_the_same_data(ending: bytes) -> None:
+    stream = STREAM.replace(b"\r\n", b"\n").replace(b"\n", ending)
+    for cut in range(len(stream) + 1):
+        assert await read(stream[:cut], stream[cut:]) == DATA, cut
+
+
+async def test_one_byte_at_a_time_gives_the_same_data() -> None:
+    assert await read(*(STREAM[i : i + 1] for i in range(len(STREAM)))) == DATA
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=8))
+async def test_any_number_of_cuts_gives_the_same_data(cuts: list[int]) -> None:
+    edges = [0, *sorted(cuts), len(STREAM)]
+    assert await read(*(STREAM[a:b] for a, b in pairwise(edges))) == DATA
+
+
+async def test_the_last_event_counts_without_its_blank_line() -> None:
+    assert await read(b"data: one\n\ndata: two") == ["one", "two"]
+    assert await read(b"data: one\n\ndata: two\n") == ["one", "two"]
+
+
+async def test_bytes_that_are_not_utf8_do_not_end_the_stream() -> None:
+    assert await read(b"data: \xff\xfe\n\ndata: two\n\n") == ["\ufffd\ufffd", "two"]
+
+
+async def test_a_line_without_an_end_is_given_up() -> None:
+    with pytest.raises(Disconnected):
+        await read(b"data: ", *[b"x" * 1_000_000] * (MAX_LINE_BYTES // 1_000_000 + 1))
+
+
+async def test_closing_early_closes_the_body() -> None:
+    closed: list[bool] = []
+
+    async def body() -> AsyncGenerator[bytes, None]:
+        try:
+            yield b"data: one\n\n"
+            yield b"data: two\n\n"
+        finally:
+            closed.append(True)
+
+    source = body()
+    events = event_data(source)
+    assert await anext(events) == "one"
+    await events.aclose()
+    await source.aclose()
+    assert closed == [True]
