@@ -22,10 +22,7 @@ class ChatBot(Protocol):
         ...
 
     async def unfinished(self, surface_for: Callable[[str], Surface]) -> None:
-        """Finish the turns that an earlier process left, one after the other.
-
-        `surface_for(conversation)` opens the place for one reply; opening the next closes the one before.
-        """
+        """Finish the turns that an earlier process left; `surface_for(conversation)` opens the place for one reply."""
         ...
 
     async def past_questions(self) -> list[str]:

@@ -1,0 +1,81 @@
+"""Markdown as the terminal shows it: rich's rendering, changed where it would hide or cut something.
+
+Above: `bot.platforms.terminal.screen`. Below: `bot.platforms.terminal.blocks`, rich.
+
+What differs from rich: line breaks are kept, as in every chat; headings stand left; long words in table cells are
+folded, not cut; addresses are written out; an answer rendered block by block looks as if rendered whole.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from markdown_it.token import Token
+from rich import box
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.markdown import Heading, HorizontalRule, Markdown, MarkdownElement, TableElement
+from rich.rule import Rule
+from rich.segment import Segment
+from rich.table import Table
+
+from bot.platforms.terminal.blocks import parsed
+
+CODE_THEME = "ansi_dark"
+"""The terminal's own colours: readable on any background."""
+
+
+class _LeftHeading(Heading):
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class _PlainRule(HorizontalRule):
+    new_line = True
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Rule(style=console.get_style("markdown.hr", default="none"), characters="-")
+
+
+class _FoldedTable(TableElement):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table(box=box.SIMPLE, pad_edge=False, style="markdown.table.border", collapse_padding=True)
+        header = self.header.row.cells if self.header and self.header.row else []
+        for cell in header:
+            heading = cell.content.copy()
+            heading.stylize("markdown.table.header")
+            table.add_column(heading, overflow="fold")
+        for row in self.body.rows if self.body else []:
+            table.add_row(*(cell.content for cell in row.cells))
+        yield table
+
+
+class Answer(Markdown):
+    """One or more whole blocks of an answer."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+        "hr": _PlainRule,
+        "table_open": _FoldedTable,
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
+        self.parsed = parsed(text)
+        for token in self.parsed:
+            token.children = list(_as_written(token.children)) if token.children else token.children
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        output = iter(super().__rich_console__(console, options))
+        # rich puts a blank line above a list, a quote or a table even when nothing stands before it.
+        first = next(output, None)
+        if first is not None and first != Segment.line():
+            yield first
+        yield from output
+
+
+def _as_written(children: Iterable[Token]) -> Iterable[Token]:
+    """Inline tokens with their line breaks kept, and without the link around an address that is its own text."""
+    for token in children:
+        if token.type == "softbreak":
+            token.type = "hardbreak"
+        if token.info != "auto":
+            yield token

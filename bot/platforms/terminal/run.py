@@ -1,0 +1,165 @@
+"""The chat: reads what a person writes, does what it means, until they leave.
+
+Above: `bot.app`. Below: `ChatBot`, which answers, and `Window`, which shows, both as Protocols; `inbound`, `wording`.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from datetime import UTC, datetime
+from io import TextIOWrapper
+from typing import assert_never
+
+from agent.errors import CogencyError
+from agent.records import Thread
+from bot import wording
+from bot.exits import Exit
+from bot.platforms.terminal import inbound
+from bot.platforms.terminal.chatbot import ChatBot
+from bot.platforms.terminal.surface import TerminalSurface
+from bot.platforms.terminal.window import Display, PlainDisplay, Window
+from bot.surface import Surface
+from bot.wording import Scope
+
+
+def open_window() -> Window:
+    """A window on this process's terminal, or on its pipes when input or output is not a terminal.
+
+    The libraries of a terminal are imported only for one: a pipe should answer at once.
+    """
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from rich.console import Console  # noqa: PLC0415 -- see above
+
+        from bot.platforms.terminal.tty import TerminalWindow  # noqa: PLC0415 -- see above
+
+        console = Console(highlight=False)
+        if not console.is_dumb_terminal:
+            return TerminalWindow(console)
+    from bot.platforms.terminal.pipe import PipeWindow, lines_from  # noqa: PLC0415 -- see above
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    return PipeWindow(lines_from(sys.stdin.fileno()), sys.stdout, sys.stderr)
+
+
+async def chat(bot: ChatBot, window: Window, now: Callable[[], datetime]) -> Exit:
+    """Chat until the person leaves. `now` gives the time in the person's time zone, for dates in lists."""
+    with suppress(BrokenPipeError):  # whoever read the answers has seen enough
+        await _Chat(bot, window, now).run()
+    return Exit.OK
+
+
+class _Chat:
+    """One sitting: the current conversation, and the list of threads that numbers refer to."""
+
+    def __init__(self, bot: ChatBot, window: Window, now: Callable[[], datetime]) -> None:
+        self._bot = bot
+        self._window = window
+        self._now = now
+        self._conversation = bot.new_conversation()
+        self._listed: list[Thread] | None = None
+        self._displays: list[Display] = []
+
+    async def run(self) -> None:
+        self._window.greet(self._bot.greeting())
+        await self._answered(self._bot.unfinished(self._go_on))
+        self._window.recall(await self._bot.past_questions())
+        while (line := await self._window.read()) is not None:
+            command = inbound.parse(line)
+            if isinstance(command, inbound.Quit):
+                return
+            try:
+                await self._do(command)
+            except CogencyError as error:
+                self._window.say(wording.literal(str(error)))
+
+    async def _do(self, command: inbound.Command) -> None:
+        match command:
+            case inbound.Ask(text):
+                await self._answered(self._bot.ask(text, self._conversation, self._open()))
+            case inbound.NewThread():
+                self._conversation = self._bot.new_conversation()
+                self._window.say("A new thread.")
+            case inbound.ListThreads():
+                self._listed = await self._bot.threads()
+                self._window.say(wording.threads_text(self._listed, self._now(), self._conversation))
+            case inbound.OpenThread(number):
+                await self._open_thread(number)
+            case inbound.ShowMemory():
+                self._window.say(wording.memory_text(await self._bot.memory(), self._now().tzinfo or UTC))
+            case inbound.Forget(scope):
+                await self._forget(scope)
+            case inbound.ShowModel():
+                self._window.say(await self._bot.model(None))
+            case inbound.UseModel(name):
+                self._window.say(await self._bot.model(name))
+            case inbound.ShowHelp():
+                self._window.say(wording.help_text(inbound.COMMANDS))
+            case inbound.Unclear(sentence):
+                self._window.say(sentence)
+            case inbound.Nothing() | inbound.Quit():
+                pass
+            case _:
+                assert_never(command)
+
+    async def _answered(self, answering: Coroutine[object, object, None]) -> None:
+        """Wait for a reply, which Ctrl-C stops; then close its display."""
+        task = asyncio.ensure_future(answering)
+        stopped = False
+
+        def stop() -> None:
+            nonlocal stopped
+            # Once: a second cancellation would interrupt the bot while it records the first.
+            stopped = stopped or task.cancel()
+
+        try:
+            with self._window.answering(stop):
+                await task
+        except asyncio.CancelledError:
+            if not stopped:
+                raise
+        finally:
+            self._close()
+        if stopped:
+            self._window.say("*Stopped.*")
+
+    def _open(self) -> Surface:
+        """A place for one reply. While one grows, others are held back: a screen has one end."""
+        display = PlainDisplay(self._window.say) if self._displays else self._window.open_display()
+        self._displays.append(display)
+        return TerminalSurface(display)
+
+    def _close(self) -> None:
+        displays, self._displays = self._displays, []
+        for display in displays:
+            display.close()
+
+    def _go_on(self, conversation: str) -> Surface:  # noqa: ARG002 -- a terminal shows all conversations in one place
+        if not self._displays:
+            self._window.say("Going on with what was interrupted:")
+        return self._open()
+
+    async def _open_thread(self, number: int) -> None:
+        threads = await self._bot.threads() if self._listed is None else self._listed
+        if number > len(threads):
+            self._window.say(f"There is no thread {number}; `/threads` lists them.")
+            return
+        thread = threads[number - 1]
+        self._conversation = thread.conversation
+        self._window.say(wording.thread_opened(thread))
+
+    async def _forget(self, scope: Scope | None) -> None:
+        scope = scope or inbound.forget_scope(await self._window.answer(wording.forget_which()))
+        if scope is None or not await self._agreed(wording.forget_question(scope)):
+            self._window.say(wording.forget_declined())
+            return
+        receipt = await self._bot.forget(self._conversation if scope is Scope.THREAD else None)
+        self._conversation = self._bot.new_conversation()
+        self._listed = None
+        self._window.recall(await self._bot.past_questions())
+        self._window.say(wording.receipt_text(receipt))
+
+    async def _agreed(self, question: str) -> bool:
+        return (await self._window.answer(question)).strip().lower() == "yes"

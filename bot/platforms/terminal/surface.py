@@ -1,0 +1,43 @@
+"""The surface of the terminal and of pipes: `bot.surface.Surface` on top of a `Display`.
+
+Above: `bot.platforms.terminal.run` opens one for each reply. Below: `bot.platforms.terminal.window`.
+"""
+
+from bot.platforms.terminal.window import Display
+from bot.surface import Limits, PageKey, PageRef
+
+LIMITS = Limits(
+    page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
+    edit_interval_s=0.05,  # twenty frames a second look continuous
+)
+
+
+class TerminalSurface:
+    """Pages follow one another on the display as one text. A page is known by its key, also after a restart."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._pages: dict[str, str] = {}
+
+    @property
+    def limits(self) -> Limits:
+        return LIMITS
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        page = PageRef(str(key))
+        await self.edit(page, text, final=final)
+        return page
+
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:  # noqa: ARG002 -- a display ends when closed
+        self._pages[page.id] = text
+        self._show()
+
+    async def delete(self, page: PageRef) -> None:
+        self._pages.pop(page.id, None)
+        self._show()
+
+    async def status(self, text: str) -> None:
+        self._display.status(text)
+
+    def _show(self) -> None:
+        self._display.show("\n".join(self._pages.values()))

@@ -1,0 +1,136 @@
+"""The chat on a real terminal: prompt_toolkit reads the keys, rich draws.
+
+Above: `bot.platforms.terminal.run`. Below: `bot.platforms.terminal.screen`, prompt_toolkit.
+
+The keys. Enter sends; Alt-Enter begins a new line, and a pasted text keeps its lines. The arrows walk through earlier
+questions. Ctrl-C clears the line, or stops the answer; Ctrl-D leaves. What is typed while the bot answers is not
+echoed into the answer: it stands at the next prompt.
+
+Earlier questions are held in memory only: a history file would survive `/forget`.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import Output
+from rich.console import Console
+from rich.text import Text
+
+from bot.platforms.terminal.blocks import printable
+from bot.platforms.terminal.markdown import Answer
+from bot.platforms.terminal.screen import LiveDisplay
+
+if sys.platform != "win32":
+    import termios
+
+PROMPT = "> "
+HINT = "/help lists the commands; Ctrl-D leaves."
+HOW_TO_LEAVE = "Press Ctrl-D, or write /quit, to leave."
+
+
+class TerminalWindow:
+    """`keys` and `echo` are where prompt_toolkit reads and draws (None: this process's terminal)."""
+
+    def __init__(self, console: Console, keys: Input | None = None, echo: Output | None = None) -> None:
+        self._console = console
+        self._keys = keys
+        self._echo = echo
+        self._questions = self._session()
+
+    def greet(self, markdown: str) -> None:
+        self._console.print(Answer(printable(markdown)))
+        self._remark(HINT)
+        self._console.print()
+
+    def recall(self, questions: Sequence[str]) -> None:
+        self._questions = self._session(questions)
+
+    async def read(self) -> str | None:
+        while True:
+            try:
+                return await self._questions.prompt_async(PROMPT)
+            except KeyboardInterrupt:
+                self._remark(HOW_TO_LEAVE)
+            except EOFError:
+                return None
+
+    async def answer(self, question: str) -> str:
+        self.say(question)
+        try:
+            return await self._session().prompt_async(PROMPT)
+        except (KeyboardInterrupt, EOFError):
+            return ""
+
+    def say(self, markdown: str) -> None:
+        self._console.print(Answer(printable(markdown)))
+        self._console.print()
+
+    def open_display(self) -> LiveDisplay:
+        return LiveDisplay(self._console)
+
+    @contextmanager
+    def answering(self, stop: Callable[[], None]) -> Generator[None]:
+        with _on_interrupt(stop), _without_echo():
+            yield
+
+    def _remark(self, text: str) -> None:
+        self._console.print(Text(text, style="dim"))
+
+    def _session(self, questions: Sequence[str] = ()) -> PromptSession[str]:
+        return PromptSession(
+            history=InMemoryHistory(list(questions)),
+            key_bindings=_keys(),
+            prompt_continuation="  ",
+            input=self._keys,
+            output=self._echo,
+        )
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def new_line(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] -- registered by its decorator
+        event.current_buffer.insert_text("\n")
+
+    return keys
+
+
+@contextmanager
+def _on_interrupt(stop: Callable[[], None]) -> Generator[None]:
+    """Ctrl-C calls `stop` in the event loop, in place of whatever it did before."""
+    loop = asyncio.get_running_loop()
+
+    def interrupted(_number: int, _frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _without_echo() -> Generator[None]:
+    """The terminal keeps what is typed, but does not show it."""
+    if sys.platform == "win32" or not sys.stdin.isatty():
+        yield
+        return
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    quiet = [*before]
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(fd, termios.TCSANOW, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, before)
