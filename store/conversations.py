@@ -1,0 +1,76 @@
+"""What was said in a conversation, and which conversations a person has.
+
+Above: `store.engine` bundles it. Below: `store.database`, rows, tables.
+"""
+
+from sqlalchemy import Connection, Select, func, select
+
+from agent.records import Author, StoredMessage, Thread
+from agent.state import SituationSummary
+from store import rows
+from store.database import Database
+from store.tables import conversation, message, participant, person
+
+
+class SqlConversations:
+    """The port Conversations on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
+        return await self._database.read(history, conversation, before_turn, limit)
+
+    async def summary(self, conversation: str) -> SituationSummary:
+        return await self._database.read(summary, conversation)
+
+    async def threads(self, person: str, *, limit: int) -> list[Thread]:
+        """Titled by the person's own first question there."""
+        return await self._database.read(threads, person, limit)
+
+    async def questions(self, person: str, *, limit: int) -> list[str]:
+        return await self._database.read(questions, person, limit)
+
+
+def stored_messages() -> Select[tuple[object, ...]]:
+    """Messages with the name of their person, for `rows.message`."""
+    return select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
+
+
+def history(connection: Connection, conversation_id: str, before_turn: int, limit: int) -> list[StoredMessage]:
+    earlier = stored_messages().where(message.c.conversation == conversation_id, message.c.turn < before_turn)
+    latest = earlier.order_by(message.c.turn.desc(), message.c.id.desc()).limit(max(limit, 0))
+    return [rows.message(row) for row in connection.execute(latest).mappings().all()][::-1]
+
+
+def summary(connection: Connection, conversation_id: str) -> SituationSummary:
+    stored = select(conversation.c.summary).where(conversation.c.id == conversation_id)
+    return rows.summary(connection.execute(stored).scalar_one_or_none() or "{}")
+
+
+def threads(connection: Connection, person_id: str, limit: int) -> list[Thread]:
+    own = message.alias("own")
+    question = (
+        select(own.c.text)
+        .where(own.c.conversation == participant.c.conversation)
+        .where(own.c.person == person_id, own.c.author == Author.PERSON)
+        .order_by(own.c.turn)
+        .limit(1)
+        .scalar_subquery()
+    )
+    last = func.max(message.c.time).label("last")
+    listed = (
+        select(participant.c.conversation, question.label("question"), last, func.count(message.c.id).label("messages"))
+        .join_from(participant, message, message.c.conversation == participant.c.conversation)
+        .where(participant.c.person == person_id)
+        .group_by(participant.c.conversation)
+        .order_by(last.desc(), func.max(message.c.id).desc())
+        .limit(max(limit, 0))
+    )
+    return [rows.thread(row) for row in connection.execute(listed).mappings().all()]
+
+
+def questions(connection: Connection, person_id: str, limit: int) -> list[str]:
+    asked = select(message.c.text).where(message.c.person == person_id, message.c.author == Author.PERSON)
+    latest = asked.order_by(message.c.id.desc()).limit(max(limit, 0))
+    return list(connection.execute(latest).scalars())[::-1]

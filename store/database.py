@@ -1,0 +1,183 @@
+"""One database: short transactions, one writer, its file, and what SQLite's errors mean to a person.
+
+Above: `store.engine` opens it; ledger, conversations, memories and erase run their work in it. Below: SQLAlchemy,
+aiosqlite, `agent.errors`.
+
+Rules
+  Work is a plain function of a Connection and is one transaction: all of it happens or none.
+  A write begins with BEGIN IMMEDIATE and there is one at a time: SQLite's default mode loses updates, a plain BEGIN
+  fails with "database is locked" when it turns to writing, and several writers sleep in the busy handler.
+  A caller that is cancelled waits until its transaction has ended, so a connection is never left in the middle.
+  Errors carry neither SQL nor parameters: they hold people's words.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from filelock import BaseFileLock
+from sqlalchemy import URL, AdaptedConnection, Connection, event, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from agent.errors import StoreError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+READERS: Final = 4
+"""Connections that may read at the same time; each costs a thread."""
+CHECKPOINT_TRIES: Final = 3
+"""Each waits for readers as long as the busy handler does."""
+BLOCK_BYTES: Final = 1 << 20
+_BEGIN: Final = "store_begin"
+
+_PRAGMAS: Final = """
+PRAGMA busy_timeout = {patience_ms};
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = {synchronous};
+PRAGMA foreign_keys = ON;
+PRAGMA secure_delete = ON;
+PRAGMA temp_store = MEMORY;
+"""
+# Some builds leave secure_delete off: deleted words would stay in the file. Sorting to disk would copy them there.
+
+_SENTENCES: Final = {
+    "SQLITE_FULL": "The disk is full: free some space for {path}, then start again.",
+    "SQLITE_READONLY": "The database {path} cannot be written: check the rights of the file and of its folder.",
+    "SQLITE_CANTOPEN": "The database {path} cannot be opened: check the rights of the file and of its folder.",
+    "SQLITE_PERM": "The database {path} cannot be opened: check the rights of the file and of its folder.",
+    "SQLITE_NOTADB": "{path} is not a database: move that file away, or choose another in COGENCY_DATABASE_URL.",
+    "SQLITE_CORRUPT": "The database {path} is damaged: restore a backup, or move the file away to start afresh.",
+    "SQLITE_BUSY": "Another program is writing to the database {path}: close it and try again.",
+    "SQLITE_IOERR": "The database {path} cannot be read or written: check the disk and its free space.",
+}
+
+
+def store_error(error: DBAPIError, path: Path | None) -> StoreError:
+    """The one sentence for a database error."""
+    name = str(getattr(error.orig, "sqlite_errorname", ""))
+    for code, sentence in _SENTENCES.items():
+        if name.startswith(code):
+            return StoreError(sentence.format(path=path))
+    return StoreError(f"The database {path or 'in memory'} refused an operation: {error.orig}.")
+
+
+class Database:
+    """Runs work in transactions. `path` is None in memory; `lock` and `file` are closed with it.
+
+    `file` is a descriptor of the database file for `read_bytes`. It stays open until the engine is gone, because
+    closing any descriptor of the file drops the locks that SQLite holds on it in this process.
+    """
+
+    def __init__(self, path: Path | None, *, lock: BaseFileLock | None, file: int | None, patience_s: float) -> None:
+        self.path = path
+        self._lock = lock
+        self._file = file
+        self._engine = _engine(path, patience_s)
+        self._writer = self._engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+        self._bare = self._engine.execution_options(**{_BEGIN: None})
+        self._writing = asyncio.Lock()
+        # In memory there is one connection, so a reader takes its turn like a writer.
+        self._reading: AbstractAsyncContextManager[Any] = self._writing if path is None else nullcontext()
+
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """Run `work` on one consistent state. Raises StoreError."""
+        return await _whole(self._run(self._reading, self._engine, lambda c: work(c, *args, **options)))
+
+    async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """Run `work` in one transaction, alone. Raises StoreError, and then nothing of it has happened."""
+        return await _whole(self._run(self._writing, self._writer, lambda c: work(c, *args, **options)))
+
+    async def checkpoint(self) -> bool:
+        """Move the write-ahead log into the file and empty it. False while another reader holds it back."""
+        for _ in range(CHECKPOINT_TRIES):
+            if await _whole(self._run(self._writing, self._bare, _checkpointed)):
+                return True
+        return False
+
+    async def find(self, pieces: frozenset[bytes]) -> frozenset[bytes]:
+        """Those of `pieces` that stand anywhere in the database file or its write-ahead log."""
+        if self._file is None:
+            return frozenset()
+        return await asyncio.to_thread(_found_in_files, self._file, Path(f"{self.path}-wal"), pieces)
+
+    async def close(self) -> None:
+        await self._engine.dispose()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        if self._lock is not None:
+            self._lock.release()
+
+    async def _run(
+        self, turn: AbstractAsyncContextManager[Any], engine: AsyncEngine, work: Callable[[Connection], T]
+    ) -> T:
+        try:
+            async with turn, engine.begin() as connection:
+                return await connection.run_sync(work)
+        except DBAPIError as error:
+            raise store_error(error, self.path) from error
+
+
+def _found_in_files(database: int, log: Path, pieces: frozenset[bytes]) -> frozenset[bytes]:
+    found = _found_in(database, pieces)
+    if log.exists():  # SQLite's locks are on the file and the shared memory, not on the log: this one may be closed
+        with log.open("rb") as opened:
+            found |= _found_in(opened.fileno(), pieces)
+    return found
+
+
+def _found_in(file: int, pieces: frozenset[bytes]) -> frozenset[bytes]:
+    longest = max(map(len, pieces), default=1)
+    found: set[bytes] = set()
+    at = 0
+    while block := os.pread(file, BLOCK_BYTES + longest, at):  # blocks overlap, so no piece is cut in two
+        found.update(piece for piece in pieces if piece in block)
+        at += BLOCK_BYTES
+    return frozenset(found)
+
+
+def _engine(path: Path | None, patience_s: float) -> AsyncEngine:
+    database = ":memory:" if path is None else str(path)
+    sizes = {} if path is None else {"pool_size": READERS, "max_overflow": 0}
+    engine = create_async_engine(
+        URL.create("sqlite+aiosqlite", database=database),
+        connect_args={"isolation_level": None},  # transactions are begun below, not by the driver
+        hide_parameters=True,
+        **sizes,
+    )
+    pragmas = _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous="NORMAL")
+
+    async def run_pragmas(driver: Any) -> None:  # noqa: ANN401  (aiosqlite's connection)
+        await driver.executescript(pragmas)
+
+    def connected(connection: AdaptedConnection, _: object) -> None:
+        connection.run_async(run_pragmas)
+
+    def begun(connection: Connection) -> None:
+        begin = connection.get_execution_options().get(_BEGIN, "BEGIN")
+        if begin is not None:
+            connection.exec_driver_sql(begin)
+
+    event.listen(engine.sync_engine, "connect", connected)
+    event.listen(engine.sync_engine, "begin", begun)
+    return engine
+
+
+def _checkpointed(connection: Connection) -> bool:
+    busy, _, _ = connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)")).one()
+    return busy == 0
+
+
+async def _whole(work: Coroutine[Any, Any, T]) -> T:
+    """Await `work`; if the caller is cancelled meanwhile, let it end first."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

@@ -1,0 +1,195 @@
+"""The ledger: which turns there are, who runs them, and what they leave behind.
+
+Above: `store.engine` bundles it; `bot.turns` works from it. Below: `store.database`, people, index, rows, tables.
+
+Rules
+  A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
+  Within a conversation turns run one at a time, in the order of their ids. Across conversations the oldest goes first.
+  Each claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose
+  turn was forgotten, gets LeaseLost and has changed nothing.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Connection, and_, delete, exists, func, insert, literal, or_, select, union_all, update
+
+from agent.errors import LeaseLost
+from agent.memory.audience import label
+from agent.records import Accepted, Author, Claim, Closing, Incoming
+from store import index, people, rows
+from store.database import Database
+from store.erased import ErasedIds
+from store.tables import RUNNING, WAITING, action_record, conversation, erased, message, note, person, turn, workspace
+from store.text import index_words
+
+FORGOTTEN: Final = 0
+"""The turn number of a message that was forgotten: there is none."""
+
+
+class SqlLedger:
+    """The port Ledger on a database."""
+
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        self._database = database
+        self._erased_ids = erased_ids
+
+    async def accept(self, incoming: Incoming) -> Accepted:
+        """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`."""
+        return await self._database.write(accept, incoming, self._erased_ids)
+
+    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
+        return await self._database.write(claim, owner, now, lease)
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+        await self._database.write(renew, claim, now, lease)
+
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        await self._database.write(save, claim, progress=progress, reply_ref=reply_ref)
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+        await self._database.write(finish, claim, closing, now)
+
+    async def release_all(self) -> int:
+        return await self._database.write(release_all)
+
+
+def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds) -> Accepted:
+    known = _taken_in(connection, incoming, erased_ids)
+    if known is not None:
+        return Accepted(known, duplicate=True)
+    audience = label(incoming.place.audience)
+    number = people.meet(connection, incoming.person)
+    people.open_conversation(connection, incoming.conversation, audience)
+    readers = people.join(connection, incoming.conversation, incoming.person.id, number)
+    begun = insert(turn).values(
+        source=incoming.source,
+        event_id=incoming.event_id,
+        channel=incoming.channel,
+        message_id=incoming.message_id,
+        conversation=incoming.conversation,
+        person=incoming.person.id,
+        payload=rows.payload(incoming),
+    )
+    turn_id: int = connection.execute(begun.returning(turn.c.id)).scalar_one()
+    _store(
+        connection,
+        readers,
+        turn=turn_id,
+        author=Author.PERSON,
+        conversation=incoming.conversation,
+        person=incoming.person.id,
+        text=incoming.text,
+        time=incoming.time,
+        audience=audience,
+        channel=incoming.channel,
+        message_id=incoming.message_id,
+        permalink=incoming.permalink,
+    )
+    return Accepted(turn_id, duplicate=False)
+
+
+def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -> Claim | None:
+    other = turn.alias("other")
+    busy = exists().where(other.c.conversation == turn.c.conversation, other.c.state == RUNNING)
+    due = or_(turn.c.run_at.is_(None), turn.c.run_at <= now)
+    free = or_(
+        and_(turn.c.state == WAITING, due, ~busy),
+        and_(turn.c.state == RUNNING, turn.c.lease_until <= now),
+    )
+    question = message.c.id.label("question")
+    asked = select(
+        turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION)
+    ).select_from(
+        turn.join(person, person.c.id == turn.c.person).join(
+            message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+        )
+    )
+    open_ = turn.c.state.in_((WAITING, RUNNING))
+    row = connection.execute(asked.where(open_, free).order_by(turn.c.id).limit(1)).mappings().one_or_none()
+    if row is None:
+        return None
+    claimed = rows.claim(row, owner)
+    connection.execute(
+        update(turn)
+        .where(turn.c.id == claimed.turn)
+        .values(state=RUNNING, owner=owner, lease_until=now + lease, epoch=claimed.epoch, attempts=claimed.attempts)
+    )
+    return claimed
+
+
+_QUESTION: Final = ("text", "time", "audience", "permalink")
+
+
+def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
+    _write(connection, claim, {"lease_until": now + lease})
+
+
+def save(connection: Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> None:
+    given = {"progress": progress, "reply_ref": reply_ref}
+    # With nothing to save it still answers whether the claim holds.
+    _write(connection, claim, {k: v for k, v in given.items() if v is not None} or {"epoch": claim.epoch})
+
+
+def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
+    _write(connection, claim, rows.ending(closing, now))
+    connection.execute(delete(workspace).where(workspace.c.task_id == claim.turn))
+    asked = claim.incoming
+    audience = label(asked.place.audience)
+    if closing.reply:
+        _store(
+            connection,
+            list(index.numbers(connection, asked.conversation).values()),
+            turn=claim.turn,
+            author=Author.BOT,
+            conversation=asked.conversation,
+            person=asked.person.id,
+            text=closing.reply,
+            time=now,
+            audience=audience,
+            channel=asked.channel,
+            message_id=closing.pages[0] if closing.pages else None,
+        )
+    if not _context_stands(connection, closing):
+        return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
+    if closing.actions:
+        connection.execute(insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
+    if closing.summary is not None:
+        same_readers = and_(conversation.c.id == asked.conversation, conversation.c.audience == audience)
+        connection.execute(update(conversation).where(same_readers).values(summary=rows.summary_text(closing.summary)))
+
+
+def release_all(connection: Connection) -> int:
+    freed = update(turn).where(turn.c.state == RUNNING).values(state=WAITING, owner=None, lease_until=None)
+    return connection.execute(freed).rowcount
+
+
+def _taken_in(connection: Connection, incoming: Incoming, erased_ids: ErasedIds) -> int | None:
+    by_event = select(turn.c.id).where(turn.c.source == incoming.source, turn.c.event_id == incoming.event_id)
+    by_place = select(turn.c.id).where(turn.c.channel == incoming.channel, turn.c.message_id == incoming.message_id)
+    forgotten = select(literal(FORGOTTEN)).where(exists().where(erased.c.hash.in_(erased_ids.of_message(incoming))))
+    return connection.execute(union_all(by_event, by_place, forgotten).limit(1)).scalar_one_or_none()
+
+
+def _write(connection: Connection, claim: Claim, values: dict[str, object]) -> None:
+    held = and_(turn.c.id == claim.turn, turn.c.epoch == claim.epoch, turn.c.state == RUNNING)
+    if connection.execute(update(turn).where(held).values(**values)).rowcount != 1:
+        raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
+
+
+def _store(connection: Connection, readers: list[int], *, text: str, **columns: object) -> None:
+    words = index_words(text)
+    added = insert(message).values(text=text, length=len(words), **columns)
+    message_id: int = connection.execute(added.returning(message.c.id)).scalar_one()
+    index.add(connection, message_id, words, readers)
+
+
+def _context_stands(connection: Connection, closing: Closing) -> bool:
+    """Is everything that stood in the turn's context still there?"""
+    for table, kept in ((message, closing.context_messages), (note, closing.context_notes)):
+        wanted = set(kept)
+        if wanted:
+            there = select(func.count()).select_from(table).where(table.c.id.in_(wanted))
+            if connection.execute(there).scalar_one() != len(wanted):
+                return False
+    return True

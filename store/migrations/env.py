@@ -1,0 +1,46 @@
+"""Alembic's entry: runs revisions on the connection of `store.engine`, or on `-x url=…` for a developer.
+
+The whole upgrade is one transaction, on SQLite too: a crash leaves the old version, not half of the new one.
+"""
+
+from typing import Literal
+
+from alembic import context
+from sqlalchemy import Connection, create_engine
+
+from store import index
+from store.columns import StorableText, UtcDateTime
+from store.tables import SQLModel
+
+
+def _ours(name: str | None, type_: str, _parent: object) -> bool:
+    """The index's own tables belong to FTS5, not to the metadata."""
+    return not (type_ == "table" and name is not None and name.startswith(index.NAME))
+
+
+def _plain(type_: str, item: object, _context: object) -> str | Literal[False]:
+    """A revision is frozen: it names SQLAlchemy's types, not ours, which may change."""
+    if type_ == "type" and isinstance(item, StorableText | UtcDateTime):
+        return "sa.Text()" if isinstance(item, StorableText) else "sa.DateTime(timezone=True)"
+    return False
+
+
+def _run(connection: Connection) -> None:
+    context.configure(
+        connection=connection,
+        target_metadata=SQLModel.metadata,
+        include_name=_ours,
+        render_item=_plain,
+        transactional_ddl=True,
+        render_as_batch=True,  # SQLite changes a column by copying its table
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    _run(given)
+else:
+    with create_engine(context.get_x_argument(as_dictionary=True)["url"]).begin() as opened:
+        _run(opened)

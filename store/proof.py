@@ -1,0 +1,121 @@
+"""The search for proof after forgetting: in rows and index for whole texts, in the files for pieces of them.
+
+Above: `store.erase`. Below: `store.text`, index, tables.
+
+What counts as found again
+  A row within the plan's reach that still holds an erased text, or an index entry with all its words whose message is
+  within that reach or no longer exists. What others wrote, or the person elsewhere, stays theirs even when it says
+  the same.
+
+What counts as a piece
+  Up to PIECES stretches of the erased texts, spread evenly over them: at least PIECE_BYTES long, because a shorter one
+  stands in some page by chance, and free of quotes and control characters, which JSON writes differently. A piece that
+  is found in the files and also in a row that stays proves nothing and is left out; a piece that is found and that no
+  row holds is a trace. So a common phrase raises no false alarm; and since the files only count as wiped after a
+  complete checkpoint, having nothing but common phrases to look for is no false proof.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, Table, exists, func, or_, select, text
+from sqlmodel import SQLModel
+
+from agent.memory.forgetting import ForgettingPlan
+from store import index, rows
+from store.columns import StorableText
+from store.reach import of_plan, orphaned_notes_of
+from store.tables import conversation, message, note, turn
+from store.text import index_words
+
+PIECES: Final = 64
+"""Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
+PIECE_BYTES: Final = 6
+PIECE_CHARS: Final = 32
+TELLING_CHARS: Final = 8
+"""A new summary may say "ok" again; it does not say eight characters of an erased text by chance."""
+WORDS: Final = 16
+"""So many words of a text are looked for at once in the index: FTS5 bounds the size of a query."""
+
+_STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
+
+_INDEXED: Final = text(
+    """
+    SELECT count(DISTINCT message_index.rowid)
+    FROM json_each(:queries) AS wanted
+    CROSS JOIN message_index ON message_index MATCH wanted.value
+    LEFT JOIN message ON message.id = message_index.rowid & :message_bits
+    WHERE message.id IS NULL
+       OR message.person = :person AND message.conversation = coalesce(:conversation, message.conversation)
+    """
+)
+_IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(body, :piece))")
+_IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
+
+
+def found_again(connection: Connection, plan: ForgettingPlan, texts: list[str], touched: list[str]) -> int:
+    """How many rows and index entries still hold one of the erased `texts`. 0 is the proof.
+
+    `touched`: the conversations whose summaries had to fall.
+    """
+    words = (index_words(erased)[:WORDS] for erased in texts)
+    bound = {
+        "queries": rows.json_text([index.matching(some) for some in words if some]),
+        "message_bits": index.MESSAGE_BITS,
+        "person": plan.person,
+        "conversation": plan.conversation,
+    }
+    indexed: int = connection.execute(_INDEXED, bound).scalar_one()
+    reach = (
+        (message, of_plan(plan, message)),
+        (turn, of_plan(plan, turn)),
+        (note, orphaned_notes_of(plan)),
+        (conversation, conversation.c.id.in_(touched)),
+    )
+    left = [held for table, where in reach for held in _held(connection, table, where)]
+    return indexed + sum(any(_holds(held, erased) for erased in texts) for held in left)
+
+
+def pieces(texts: list[str]) -> frozenset[bytes]:
+    """What to look for in the files, in the spelling of the rows and in that of the index."""
+    found = list(dict.fromkeys(piece for erased in texts for piece in _pieces_of(erased)))
+    return (
+        frozenset(found[at * len(found) // PIECES] for at in range(PIECES)) if len(found) > PIECES else frozenset(found)
+    )
+
+
+def held_by_nobody(connection: Connection, seen: frozenset[bytes]) -> frozenset[bytes]:
+    """Those of the pieces `seen` in the files that no row of any table holds: traces of what was erased."""
+    return frozenset(piece for piece in seen if not _is_held(connection, piece.decode()))
+
+
+def _held(connection: Connection, table: Table, where: ColumnElement[bool]) -> Iterator[str]:
+    for row in connection.execute(select(*_text_columns(table)).where(where)):
+        yield from (held for held in row if held)
+
+
+def _holds(held: str, erased: str) -> bool:
+    return held == erased or (len(erased) >= TELLING_CHARS and erased in held)
+
+
+def _text_columns(table: Table) -> list[ColumnElement[str]]:
+    return [column for column in table.c if isinstance(column.type, StorableText)]
+
+
+def _is_held(connection: Connection, piece: str) -> bool:
+    for table in SQLModel.metadata.sorted_tables:
+        held = [func.instr(column, piece) > 0 for column in _text_columns(table)]
+        if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():
+            return True
+    return any(connection.execute(where, {"piece": piece}).scalar_one() for where in (_IN_INDEX, _IN_SCHEMA))
+
+
+def _pieces_of(erased: str) -> Iterator[bytes]:
+    words = index_words(erased)
+    for form in (erased, " ".join(words), max(words, key=len, default="")):
+        stretch = max(_STRETCH.findall(form), key=len, default="").strip()
+        for start in sorted({0, (len(stretch) - PIECE_CHARS) // 2, len(stretch) - PIECE_CHARS}):
+            piece = stretch[max(start, 0) : max(start, 0) + PIECE_CHARS].encode()
+            if len(piece) >= PIECE_BYTES:
+                yield piece

@@ -1,0 +1,149 @@
+"""Rows to values and back. Pure.
+
+Above: ledger, conversations, memories, search. Below: `agent.records`, `agent.state`.
+
+JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.proof` sees one
+form of each word.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+
+from agent.memory.audience import Place, audience_of
+from agent.records import Author, Claim, Closing, Incoming, Note, Person, StoredMessage, Thread
+from agent.state import ActionRecord, SituationSummary
+
+RESULT_CHARS: Final = 1_000
+"""How much of a tool's result an action record keeps (seed 002)."""
+TITLE_CHARS: Final = 80
+
+Row: TypeAlias = Mapping[Any, Any]
+
+
+def json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def ids(stored: str) -> frozenset[int]:
+    """The ids of a `context_…` column."""
+    return frozenset(json.loads(stored))
+
+
+def payload(incoming: Incoming) -> str:
+    """What a claim needs of the incoming message and no other column holds."""
+    return json_text({"within_team": incoming.place.within_team, "reply_to": incoming.reply_to})
+
+
+def claim(row: Row, owner: str) -> Claim:
+    """From the joined row of a turn, its question and its person."""
+    kept = json.loads(row["payload"])
+    incoming = Incoming(
+        source=row["source"],
+        event_id=row["event_id"],
+        channel=row["channel"],
+        message_id=row["message_id"],
+        conversation=row["conversation"],
+        person=Person(row["person"], row["name"], row["time_zone"]),
+        place=Place(audience_of(row["audience"]), kept.get("within_team")),
+        text=row["text"],
+        time=row["time"],
+        permalink=row["permalink"],
+        reply_to=kept.get("reply_to", ""),
+    )
+    return Claim(
+        turn=row["id"],
+        epoch=row["epoch"] + 1,
+        owner=owner,
+        incoming=incoming,
+        message=row["question"],
+        attempts=row["attempts"] + 1,
+        progress=row["progress"],
+        reply_ref=row["reply_ref"],
+    )
+
+
+def message(row: Row) -> StoredMessage:
+    return StoredMessage(
+        id=row["id"],
+        conversation=row["conversation"],
+        author=Author(row["author"]),
+        person=row["person"],
+        name=row["name"],
+        text=row["text"],
+        time=row["time"],
+        audience=row["audience"],
+        message_id=row["message_id"],
+        permalink=row["permalink"],
+    )
+
+
+def thread(row: Row) -> Thread:
+    return Thread(row["conversation"], title(row["question"]), row["last"], row["messages"])
+
+
+def title(question: str) -> str:
+    """A question as one line of a list."""
+    line = " ".join(question.split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+def note(row: Row) -> Note:
+    return Note(
+        id=row["id"],
+        person=row["person"],
+        text=row["text"],
+        audience=row["audience"],
+        time=row["time"],
+        source_message=row["source_message"],
+        permalink=row["permalink"],
+    )
+
+
+def summary(stored: str) -> SituationSummary:
+    return SituationSummary().merged(json.loads(stored))
+
+
+def summary_text(kept: SituationSummary) -> str:
+    return json_text(asdict(kept))
+
+
+def action(turn: int, record: ActionRecord) -> dict[str, Any]:
+    """The columns of an action record."""
+    results = [
+        {"name": result.name, "status": result.status, "content": result.content[:RESULT_CHARS]}
+        for result in record.results
+    ]
+    return {
+        "turn": turn,
+        "iteration": record.iteration,
+        "time": record.time,
+        "thinking": record.thinking,
+        "calls": json_text([{"name": call.name, "args": call.args} for call in record.calls]),
+        "results": json_text(results),
+    }
+
+
+def ending(closing: Closing, now: datetime) -> dict[str, Any]:
+    """The columns that a finished turn is left with; what only the running turn needed is cleared."""
+    return {
+        "state": "done",
+        "owner": None,
+        "lease_until": None,
+        "ended": now,
+        "outcome": closing.outcome,
+        "usage": json_text(asdict(closing.usage)),
+        "pages": json_text(closing.pages),
+        "context_messages": id_list(closing.context_messages),
+        "context_notes": id_list(closing.context_notes),
+        "payload": "{}",
+        "progress": "",
+        "reply_ref": "",
+    }
+
+
+def id_list(values: Iterable[int]) -> str:
+    """The inverse of `ids`."""
+    return json_text(sorted(set(values)))

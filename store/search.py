@@ -1,0 +1,101 @@
+"""Recall: a person's past threads, searched for a reply in one place.
+
+Above: `store.memories`. Below: `store.text`, index, ranking, conversations, tables.
+
+Rules
+  A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
+  the excluded conversation are conditions of the query itself: what may not flow into the reply never leaves it,
+  not as a hit, not as a neighbour, not as a count.
+"""
+
+from typing import Final
+
+from sqlalchemy import Connection, Integer, RowMapping, bindparam, func, select, text
+
+from agent.records import Author, Hit, RecallQuery, StoredMessage
+from store import index, people, ranking, rows
+from store.conversations import stored_messages
+from store.tables import message
+from store.text import keywords
+
+_MATCHES: Final = text(
+    """
+    SELECT word.key AS keyword, message.id AS message, message.turn, message.author, message.length
+    FROM json_each(:words) AS word
+    CROSS JOIN message_index ON message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last
+    CROSS JOIN message ON message.id = message_index.rowid & :message_bits
+    WHERE message.audience IN :audiences AND message.conversation != :exclude
+    """
+).bindparams(bindparam("audiences", expanding=True))
+
+_NEIGHBOURS: Final = text(
+    """
+    SELECT hit.id AS hit,
+      (SELECT near.id FROM message AS near
+       WHERE near.conversation = hit.conversation AND near.audience IN :audiences
+         AND (near.turn, near.id) < (hit.turn, hit.id)
+       ORDER BY near.turn DESC, near.id DESC LIMIT 1) AS before,
+      (SELECT near.id FROM message AS near
+       WHERE near.conversation = hit.conversation AND near.audience IN :audiences
+         AND (near.turn, near.id) > (hit.turn, hit.id)
+       ORDER BY near.turn, near.id LIMIT 1) AS after
+    FROM message AS hit WHERE hit.id IN :hits
+    """
+).bindparams(bindparam("audiences", expanding=True), bindparam("hits", expanding=True))
+
+
+def search(connection: Connection, query: RecallQuery) -> list[Hit]:
+    words = keywords(query.text)
+    number = people.number_of(connection, query.person)
+    audiences = sorted(query.audiences)
+    if not words or number is None or not audiences:
+        return []
+    best = ranking.ranked(
+        [_match(row) for row in _matches(connection, query, words, number)], total=_total(connection, query.person)
+    )[: max(query.limit, 0)]
+    near = _near(connection, [id_ for id_, _ in best], audiences)
+    found = _messages(connection, {id_ for trio in near.values() for id_ in trio if id_ is not None})
+    hits: list[Hit] = []
+    for id_, score in best:
+        _, before, after = near[id_]
+        hits.append(Hit(found[id_], score, _at(found, before), _at(found, after)))
+    return hits
+
+
+def _matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[RowMapping]:
+    first, last = index.entries_of(number)
+    bound = {
+        "words": rows.json_text([index.matching([word]) for word in words]),
+        "first": first,
+        "last": last,
+        "message_bits": index.MESSAGE_BITS,
+        "audiences": sorted(query.audiences),
+        "exclude": query.exclude_conversation,
+    }
+    return list(connection.execute(_MATCHES, bound).mappings())
+
+
+def _match(row: RowMapping) -> ranking.Match:
+    return ranking.Match(row["keyword"], row["message"], row["turn"], row["author"] == Author.PERSON, row["length"])
+
+
+def _total(connection: Connection, person_id: str) -> int:
+    return connection.execute(
+        select(func.count(type_=Integer)).select_from(message).where(message.c.person == person_id)
+    ).scalar_one()
+
+
+def _near(
+    connection: Connection, hits: list[int], audiences: list[str]
+) -> dict[int, tuple[int, int | None, int | None]]:
+    found = connection.execute(_NEIGHBOURS, {"hits": hits, "audiences": audiences})
+    return {hit: (hit, before, after) for hit, before, after in found}
+
+
+def _messages(connection: Connection, wanted: set[int]) -> dict[int, StoredMessage]:
+    found = connection.execute(stored_messages().where(message.c.id.in_(wanted))).mappings()
+    return {row["id"]: rows.message(row) for row in found}
+
+
+def _at(found: dict[int, StoredMessage], id_: int | None) -> StoredMessage | None:
+    return None if id_ is None else found[id_]

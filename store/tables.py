@@ -1,0 +1,191 @@
+"""The tables. Portable to PostgreSQL: text, integers, aware times; states are text; JSON is kept as text.
+
+Above: everything in `store`. Below: `store.columns`. `store/migrations` follows this file (a test compares them).
+
+Rules
+  Ids of rows are never used again (AUTOINCREMENT): they stand in contexts, claims and the search index long after
+  their row is gone. Ids of people, conversations and platform messages are the platform's own texts.
+  Whatever holds somebody's words names the person, the turn or the conversation by which `store.erase` finds it.
+"""
+
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+from store.columns import StorableText, UtcDateTime
+
+WAITING: Final = "waiting"
+RUNNING: Final = "running"
+DONE: Final = "done"
+
+NEVER_REUSED: Final = {"sqlite_autoincrement": True}
+
+# Named constraints: a later migration can only change what it can name.
+SQLModel.metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Meta(SQLModel, table=True):
+    """What the database knows of itself: the key of the erased ids, whether a sweep is owed."""
+
+    name: str = Field(sa_type=StorableText, primary_key=True)
+    value: bytes
+
+
+class Person(SQLModel, table=True):
+    """`number` opens the person's own range of the search index."""
+
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    number: int | None = Field(default=None, primary_key=True)
+    id: str = Field(sa_type=StorableText, unique=True)
+    name: str = Field(sa_type=StorableText)
+    time_zone: str = Field(sa_type=StorableText)
+
+
+class Conversation(SQLModel, table=True):
+    """`summary` belongs to readers of `audience` only, and starts anew when the place changes its kind."""
+
+    id: str = Field(sa_type=StorableText, primary_key=True)
+    audience: str = Field(sa_type=StorableText)
+    summary: str = Field(sa_type=StorableText, default="{}")
+
+
+class Participant(SQLModel, table=True):
+    """Who wrote in which conversation: that makes it one of the person's threads."""
+
+    conversation: str = Field(sa_type=StorableText, primary_key=True, foreign_key="conversation.id")
+    person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id", index=True)
+
+
+class Turn(SQLModel, table=True):
+    """The ledger. `payload` is what only the running turn needs; it, `progress` and `reply_ref` go when it ends."""
+
+    __table_args__: ClassVar[Any] = (
+        UniqueConstraint("source", "event_id"),
+        UniqueConstraint("channel", "message_id"),
+        Index(
+            "ix_turn_one_running",
+            "conversation",
+            unique=True,
+            sqlite_where=text("state = 'running'"),
+            postgresql_where=text("state = 'running'"),
+        ),
+        Index("ix_turn_state", "state", "id"),
+        Index("ix_turn_person", "person", "conversation"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Field(sa_type=StorableText, default="turn")
+    state: str = Field(sa_type=StorableText, default=WAITING)
+    source: str = Field(sa_type=StorableText)
+    event_id: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    message_id: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText, foreign_key="conversation.id", index=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    run_at: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """Not before; None means at once, whatever the platform's clock says."""
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    epoch: int = 0
+    attempts: int = 0
+    payload: str = Field(sa_type=StorableText, default="{}")
+    progress: str = Field(sa_type=StorableText, default="")
+    reply_ref: str = Field(sa_type=StorableText, default="")
+    pages: str = Field(sa_type=StorableText, default="[]")
+    outcome: str | None = Field(sa_type=StorableText, default=None)
+    usage: str = Field(sa_type=StorableText, default="{}")
+    context_messages: str = Field(sa_type=StorableText, default="[]")
+    context_notes: str = Field(sa_type=StorableText, default="[]")
+    ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
+
+
+class Message(SQLModel, table=True):
+    """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking."""
+
+    __table_args__: ClassVar[Any] = (
+        CheckConstraint("author IN ('person', 'bot')", name="ck_message_author"),
+        Index("ix_message_thread", "conversation", "turn", "id"),
+        Index("ix_message_person", "person", "author"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    conversation: str = Field(sa_type=StorableText, foreign_key="conversation.id")
+    turn: int = Field(foreign_key="turn.id", index=True)
+    author: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    text: str = Field(sa_type=StorableText)
+    length: int
+    time: datetime = Field(sa_type=UtcDateTime)
+    audience: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText)
+    message_id: str | None = Field(sa_type=StorableText, default=None)
+    permalink: str | None = Field(sa_type=StorableText, default=None)
+
+
+class ActionRecord(SQLModel, table=True):
+    __tablename__ = "action_record"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id", index=True)
+    iteration: int
+    time: datetime = Field(sa_type=UtcDateTime)
+    thinking: str = Field(sa_type=StorableText)
+    calls: str = Field(sa_type=StorableText)
+    results: str = Field(sa_type=StorableText)
+
+
+class Note(SQLModel, table=True):
+    """`source_message` outlives its row as a number, so no foreign key; forgetting the message takes the note along."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_note_person", "person", "audience"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    text: str = Field(sa_type=StorableText)
+    audience: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime)
+    source_message: int | None = Field(default=None, index=True)
+
+
+class TaskWorkspace(SQLModel, table=True):
+    """What the model keeps in mind during one task (seed 001); the row goes when the task ends."""
+
+    __tablename__ = "task_workspaces"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+
+    task_id: int = Field(primary_key=True, foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText, foreign_key="person.id", index=True)
+    objective: str = Field(sa_type=StorableText, default="")
+    understanding: str = Field(sa_type=StorableText, default="")
+    approach: str = Field(sa_type=StorableText, default="")
+    discoveries: str = Field(sa_type=StorableText, default="")
+
+
+class Erased(SQLModel, table=True):
+    """A keyed hash of an erased platform id, so that a redelivery or a catch-up never brings it back."""
+
+    hash: str = Field(sa_type=StorableText, primary_key=True)
+    time: datetime = Field(sa_type=UtcDateTime)
+
+
+_tables = SQLModel.metadata.tables
+meta = _tables["meta"]
+person = _tables["person"]
+conversation = _tables["conversation"]
+participant = _tables["participant"]
+turn = _tables["turn"]
+message = _tables["message"]
+action_record = _tables["action_record"]
+note = _tables["note"]
+workspace = _tables["task_workspaces"]
+erased = _tables["erased"]
