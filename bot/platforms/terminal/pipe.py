@@ -62,7 +62,7 @@ async def lines_from(fd: int) -> AsyncGenerator[str, None]:
             yield line.removesuffix("\r")
     begun += decoder.decode(b"", final=True)
     if begun:
-        yield begun
+        yield begun.removesuffix("\r")
 
 
 async def _read(fd: int) -> bytes:

@@ -1,0 +1,196 @@
+"""The chat through pipes, with a fake bot: what comes out for what goes in."""
+
+import asyncio
+import io
+import os
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from agent.errors import StoreError
+from agent.records import Note
+from bot.exits import Exit
+from bot.platforms.terminal.pipe import PipeWindow
+from bot.platforms.terminal.run import chat
+from tests.fakes.chatbot import TIME, FakeChatBot
+
+
+def now() -> datetime:
+    return TIME
+
+
+async def typed(lines: Sequence[str]) -> AsyncIterator[str]:
+    for line in lines:
+        yield line
+
+
+async def conversation(bot: FakeChatBot, *lines: str) -> list[str]:
+    """What the chat wrote to its output: the texts between its blank lines."""
+    out = io.StringIO()
+    window = PipeWindow(typed(lines), out, io.StringIO())
+    async with asyncio.timeout(5):
+        assert await chat(bot, window, now) is Exit.OK
+    assert "\x1b" not in out.getvalue()
+    assert out.getvalue() == "" or out.getvalue().endswith("\n\n")
+    return out.getvalue().removesuffix("\n\n").split("\n\n") if out.getvalue() else []
+
+
+async def test_what_was_said_in_one_thread_is_found_in_the_next() -> None:
+    assert await conversation(
+        FakeChatBot(), "remember that my boat is blue", "/new", "what did I say about my boat?"
+    ) == ["I will remember that my boat is blue.", "A new thread.", "You said: my boat is blue."]
+
+
+async def test_the_start_up_lines_go_to_the_error_stream_and_only_answers_to_the_output() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    await chat(FakeChatBot(), PipeWindow(typed(["hello"]), out, err), now)
+    assert err.getvalue() == "**rehearsal** answers, as nothing is configured.\n\n"
+    assert out.getvalue() == "You wrote: hello\n\n"
+
+
+async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "remember that tea is hot", "/forget everything", "Yes", "/memory", "/threads")
+    assert texts[1].startswith("I will forget everything that you told me")
+    assert texts[2].startswith("Forgotten: 1 message, 1 note. A search afterwards finds nothing")
+    assert texts[3:] == [
+        "I remember nothing about you yet. Write “remember that …” and I will.",
+        "There are no threads yet.",
+    ]
+
+
+@pytest.mark.parametrize("answers", [["no"], [""], ["yes please"], []])
+async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str]) -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "remember that tea is hot", "/forget everything", *answers)
+    assert texts[-1] == "Nothing was forgotten."
+    assert len(bot.notes) == 1
+
+
+async def test_forget_asks_what_to_forget_when_nothing_is_named() -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "one", "/new", "two", "/forget", "Thread", "yes")
+    assert texts[3] == "Forget this `thread`, or `everything`?"
+    assert texts[4].startswith("I will forget this thread")
+    assert list(bot.asked) == ["c1"]
+
+
+async def test_a_forget_that_names_neither_keeps_everything() -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "one", "/forget", "both", "two")
+    assert texts[2] == "Nothing was forgotten."
+    assert bot.asked == {"c1": ["one", "two"]}
+
+
+async def test_after_forgetting_a_thread_the_next_question_begins_a_new_one() -> None:
+    bot = FakeChatBot()
+    await conversation(bot, "one", "/forget thread", "yes", "two")
+    assert bot.asked == {"c2": ["two"]}
+
+
+async def test_a_thread_of_the_list_can_be_gone_back_to() -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "boats", "/new", "tea", "/threads", "/threads 2", "more boats")
+    assert "1. tea (today 12:00, this one)\n2. boats (today 12:00)" in texts
+    assert texts[-2:] == ["Back in “boats”.", "You wrote: more boats"]
+    assert bot.asked == {"c1": ["boats", "more boats"], "c2": ["tea"]}
+
+
+async def test_a_number_means_the_list_that_was_shown_last() -> None:
+    bot = FakeChatBot()
+    await conversation(bot, "one", "/new", "two", "/threads", "/new", "three", "/threads 1", "back")
+    assert bot.asked["c2"] == ["two", "back"]
+
+
+async def test_a_number_without_a_list_means_the_threads_as_they_are() -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "/threads 1", "one", "/new", "/threads 1", "back", "/threads 3")
+    assert texts[0] == "There is no thread 1; `/threads` lists them."
+    assert texts[-1] == "There is no thread 3; `/threads` lists them."
+    assert bot.asked == {"c1": ["one", "back"]}
+
+
+async def test_memory_shows_the_notes_with_dates_of_the_persons_time_zone() -> None:
+    bot = FakeChatBot()
+    bot.notes = [Note(1, "p", "tea *is* hot", "person:p", TIME + timedelta(hours=10))]
+    out = io.StringIO()
+    tokyo = TIME.astimezone(timezone(timedelta(hours=9)))
+    await chat(bot, PipeWindow(typed(["/memory"]), out, io.StringIO()), lambda: tokyo)
+    assert out.getvalue() == "This is what I remember:\n\n- tea \\*is\\* hot (2026-11-22)\n\n"
+
+
+async def test_the_model_is_shown_and_changed() -> None:
+    bot = FakeChatBot()
+    assert await conversation(bot, "/model", "/model ollama:llama3.2", "/model unknown") == [
+        "`rehearsal` answers.",
+        "`ollama:llama3.2` answers.",
+        "There is no model \\*unknown\\*.",
+    ]
+    assert bot.name == "ollama:llama3.2"
+
+
+async def test_text_after_ask_and_after_two_slashes_is_sent() -> None:
+    bot = FakeChatBot()
+    await conversation(bot, "/ask hello", "//new is a command", "", "  ")
+    assert bot.asked == {"c1": ["hello", "/new is a command"]}
+
+
+async def test_help_lists_the_commands_and_an_unknown_one_gets_a_sentence() -> None:
+    texts = await conversation(FakeChatBot(), "/help", "/thread")
+    assert "- `/forget`: forget this thread, or everything; asks first" in texts[0]
+    assert texts[1] == "There is no command `/thread`: did you mean `/threads`?"
+
+
+async def test_nothing_after_quit_is_read() -> None:
+    bot = FakeChatBot()
+    assert await conversation(bot, "/quit", "hello") == []
+    assert bot.asked == {}
+
+
+async def test_what_goes_wrong_is_one_sentence_and_the_chat_goes_on() -> None:
+    assert await conversation(FakeChatBot(), "break", "hello") == [
+        "the disk is full: make room and ask again.",
+        "You wrote: hello",
+    ]
+
+
+async def test_interrupted_answers_are_finished_at_the_start_one_after_the_other() -> None:
+    bot = FakeChatBot(left={"old": "An old answer.", "older": "An older answer."})
+    assert await conversation(bot, "hello") == [
+        "Going on with what was interrupted:",
+        "An old answer.",
+        "An older answer.",
+        "You wrote: hello",
+    ]
+
+
+async def test_a_failure_before_the_first_line_reaches_the_caller() -> None:
+    class Broken(FakeChatBot):
+        async def past_questions(self) -> list[str]:
+            raise StoreError("the database is locked.")
+
+    with pytest.raises(StoreError, match="locked"):
+        await conversation(Broken(), "hello")
+
+
+async def test_a_chat_that_is_cancelled_ends_and_shows_what_was_said() -> None:
+    bot, out = FakeChatBot(), io.StringIO()
+    task = asyncio.create_task(chat(bot, PipeWindow(typed(["wait"]), out, io.StringIO()), now))
+    async with asyncio.timeout(5):
+        await bot.waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert out.getvalue() == "Well, then\n\n"
+
+
+async def test_a_closed_pipe_ends_the_chat_quietly() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    bot = FakeChatBot()
+    with open(write_end, "w", encoding="utf-8") as out:  # noqa: PTH123, ASYNC230 -- a pipe has no path and does not block
+        async with asyncio.timeout(5):
+            assert await chat(bot, PipeWindow(typed(["one", "two"]), out, io.StringIO()), now) is Exit.OK
+        out.write("what Python flushes at its end does not complain")
+    assert bot.asked == {"c1": ["one"]}

@@ -1,0 +1,147 @@
+"""The chat on a real terminal: its keys, its signals, what it shows."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from rich.console import Console
+
+from bot.platforms.terminal.run import chat
+from bot.platforms.terminal.tty import HINT, HOW_TO_LEAVE, TerminalWindow
+from tests.fakes.chatbot import TIME, FakeChatBot
+from tests.fakes.screen import FakeScreen
+from tests.fakes.terminal import FakeTerminal
+
+UP = "\x1b[A"
+CTRL_C = "\x03"
+CTRL_D = "\x04"
+
+
+@pytest.fixture
+def keys() -> Iterator[PipeInput]:
+    with create_pipe_input() as pipe:
+        yield pipe
+
+
+@asynccontextmanager
+async def chatting(bot: FakeChatBot, keys: PipeInput) -> AsyncGenerator[FakeScreen, None]:
+    """A chat whose keys come from `keys`; it has to end within the block or right after it."""
+    screen = FakeScreen()
+    console = Console(file=screen, force_terminal=True, width=80, height=24, highlight=False)
+    window = TerminalWindow(console, keys=keys, echo=DummyOutput())
+    async with asyncio.timeout(10):
+        task = asyncio.create_task(chat(bot, window, lambda: TIME))
+        yield screen
+        assert await task == 0
+
+
+async def test_a_message_is_answered_and_control_d_leaves(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    async with chatting(bot, keys) as screen:
+        keys.send_text(f"hello\r{CTRL_D}")
+    assert bot.asked == {"c1": ["hello"]}
+    assert screen.lines[:4] == ["rehearsal answers, as nothing is configured.", HINT, "", "You wrote: hello"]
+
+
+async def test_alt_enter_begins_a_new_line(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    async with chatting(bot, keys):
+        keys.send_text(f"one\x1b\rtwo\r{CTRL_D}")
+    assert bot.asked == {"c1": ["one\ntwo"]}
+
+
+async def test_a_pasted_text_keeps_its_lines_and_is_sent_by_enter(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    async with chatting(bot, keys):
+        keys.send_text(f"see:\x1b[200~one\ntwo\r\nthree\x1b[201~\r{CTRL_D}")
+    assert bot.asked == {"c1": ["see:one\ntwo\nthree"]}
+
+
+async def test_control_c_at_the_prompt_clears_the_line_and_says_how_to_leave(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    async with chatting(bot, keys) as screen:
+        keys.send_text(f"not this{CTRL_C}this\r{CTRL_D}")
+    assert bot.asked == {"c1": ["this"]}
+    assert HOW_TO_LEAVE in screen.lines
+
+
+async def test_the_arrow_keys_walk_through_earlier_questions(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    bot.asked["old"] = ["first", "second"]
+    async with chatting(bot, keys):
+        keys.send_text(f"{UP}{UP}\r{CTRL_D}")
+    assert bot.asked["c1"] == ["first"]
+
+
+async def test_what_was_forgotten_is_no_longer_on_the_arrow_keys(keys: PipeInput) -> None:
+    bot = FakeChatBot()
+    bot.asked["old"] = ["secret"]
+    async with chatting(bot, keys):
+        keys.send_text(f"another secret\r/forget everything\ryes\r{UP}{UP}clean\r{CTRL_D}")
+    assert bot.asked == {"c2": ["clean"]}
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D, "\r", "no\r"])
+async def test_any_key_but_yes_keeps_everything(keys: PipeInput, key: str) -> None:
+    bot = FakeChatBot()
+    async with chatting(bot, keys) as screen:
+        keys.send_text(f"tea\r/forget everything\r{key}{CTRL_D}")
+    assert bot.asked == {"c1": ["tea"]}
+    assert "Nothing was forgotten." in screen.lines
+
+
+PROGRAM = """
+import asyncio, sys
+from bot.platforms.terminal.run import chat, open_window
+from tests.fakes.chatbot import FakeChatBot, TIME
+async def main():
+    return await chat(FakeChatBot(), open_window(), lambda: TIME)
+code = asyncio.run(main())
+assert not {name.partition(".")[0] for name in sys.modules} & {"slack_sdk", "slack_bolt", "discord"}
+sys.exit(code)
+"""
+
+
+def test_on_a_real_terminal_control_c_stops_the_answer_and_the_chat_goes_on() -> None:
+    with FakeTerminal(PROGRAM) as terminal:
+        terminal.until(">")
+        terminal.type("wait\r")
+        assert "Well, then" in terminal.until("Well, then")
+        terminal.type(f"typed meanwhile{CTRL_C}")
+        stopped = terminal.until(">")
+        assert "Stopped." in stopped
+        assert "typed" not in stopped
+        assert "^C" not in stopped
+        terminal.type("hello\r")
+        terminal.until("You wrote: hello")
+        terminal.until(">")
+        terminal.type(UP)
+        terminal.until("hello")
+        terminal.type("!\r")
+        terminal.until("You wrote: hello!")
+        terminal.until(">")
+        terminal.type(CTRL_D)
+        assert terminal.ended() == 0
+
+
+def test_on_a_narrow_terminal_without_colours_wide_text_is_shown() -> None:
+    with FakeTerminal(PROGRAM, width=40, NO_COLOR="1") as terminal:
+        terminal.until(">")
+        terminal.type("青い船と**赤い**船\r")
+        terminal.until("You wrote: 青い船と赤い船")
+        terminal.until(">")
+        terminal.type("/quit\r")
+        assert terminal.ended() == 0
+        assert "Traceback" not in terminal.record
+
+
+def test_a_dumb_terminal_gets_the_plain_chat() -> None:
+    with FakeTerminal(PROGRAM, TERM="dumb") as terminal:
+        terminal.until("rehearsal")
+        terminal.type("hello\n")
+        assert "\x1b" not in terminal.until("You wrote: hello\r\n\r\n")
+        terminal.type(CTRL_D)
+        assert terminal.ended() == 0

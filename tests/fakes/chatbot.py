@@ -1,0 +1,99 @@
+"""A bot for the terminal's tests: keeps what it is told in lists, and answers by simple rules."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from agent.errors import SettingsError, StoreError
+from agent.records import Note, Receipt, Thread
+from bot.surface import PageKey, Surface
+
+TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+class FakeChatBot:
+    """Implements `ChatBot`.
+
+    Rules: "remember that …" is kept as a note; "what did I say about …?" finds it; "wait" says two words and goes on
+    until it is stopped; "break" fails; everything else is echoed.
+    """
+
+    def __init__(self, left: dict[str, str] | None = None) -> None:
+        self.asked: dict[str, list[str]] = {}
+        self.notes: list[Note] = []
+        self.stopped: list[str] = []
+        self.waiting = asyncio.Event()
+        self.name = "rehearsal"
+        self._left = left or {}
+        self._conversations = 0
+        self._turns = 0
+
+    def greeting(self) -> str:
+        return "**rehearsal** answers, as nothing is configured."
+
+    def new_conversation(self) -> str:
+        self._conversations += 1
+        return f"c{self._conversations}"
+
+    async def unfinished(self, surface_for: Callable[[str], Surface]) -> None:
+        surfaces = {conversation: surface_for(conversation) for conversation in self._left}
+        for conversation, text in self._left.items():
+            await self._reply(surfaces[conversation], text)
+
+    async def past_questions(self) -> list[str]:
+        return [question for questions in self.asked.values() for question in questions]
+
+    async def ask(self, text: str, conversation: str, surface: Surface) -> None:
+        self.asked.setdefault(conversation, []).append(text)
+        if text == "break":
+            raise StoreError("the disk is full: make room and ask again.")
+        if text == "wait":
+            await self._wait(surface)
+        await self._reply(surface, self._answer(text))
+
+    async def threads(self) -> list[Thread]:
+        return [Thread(conversation, asked[0], TIME, 2) for conversation, asked in reversed(self.asked.items())]
+
+    async def memory(self) -> list[Note]:
+        return self.notes
+
+    async def forget(self, conversation: str | None) -> Receipt:
+        gone = list(self.asked) if conversation is None else [conversation]
+        messages = sum(len(self.asked.pop(name, [])) for name in gone)
+        notes = [] if conversation is not None else self.notes[:]
+        self.notes = [note for note in self.notes if note not in notes]
+        return Receipt({"messages": messages, "notes": len(notes)}, 0, bytes_gone=True)
+
+    async def model(self, name: str | None) -> str:
+        if name == "unknown":
+            raise SettingsError("There is no model *unknown*.")
+        self.name = name or self.name
+        return f"`{self.name}` answers."
+
+    def _answer(self, text: str) -> str:
+        if text.startswith("remember that "):
+            fact = text.removeprefix("remember that ")
+            self.notes.append(Note(len(self.notes) + 1, "p", fact, "person:p", TIME))
+            return f"I will remember that {fact}."
+        if text.startswith("what did I say about "):
+            subject = text.removeprefix("what did I say about ").rstrip("?")
+            found = [note.text for note in self.notes if subject in note.text]
+            return f"You said: {found[0]}." if found else "I found nothing."
+        return f"You wrote: {text}"
+
+    async def _reply(self, surface: Surface, text: str) -> None:
+        self._turns += 1
+        await surface.status("Searching past threads…")
+        page = await surface.post(PageKey(self._turns, 0), text[:5], final=False)
+        await surface.status("")
+        await surface.edit(page, text[:9], final=False)
+        await surface.edit(page, text, final=True)
+
+    async def _wait(self, surface: Surface) -> None:
+        await surface.post(PageKey(0, 0), "Well, then", final=False)
+        self.waiting.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.stopped.append("wait")
+            raise

@@ -1,0 +1,88 @@
+"""A real pseudo-terminal with a Python program on it, for what only a terminal does: keys that are signals, echo."""
+
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 20.0
+"""The bound of every wait: far more than a busy machine needs."""
+
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][0-9A-Za-z]?")
+# A signal key reaches only the session whose terminal it is: the program makes it its own first.
+_OWN_TERMINAL = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+
+
+class FakeTerminal:
+    """Runs `program`, Python source, on a terminal of `width` by `height`. Use it in a `with`."""
+
+    def __init__(self, program: str, width: int = 80, height: int = 24, **environ: str) -> None:
+        self.record = ""
+        self._master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        self._process = subprocess.Popen(  # noqa: S603 -- our own interpreter
+            [sys.executable, "-c", _OWN_TERMINAL + program],
+            cwd=ROOT,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            env={
+                "PATH": os.defpath,
+                "HOME": str(ROOT),
+                "LANG": "C.UTF-8",
+                "TERM": "xterm-256color",
+                "PROMPT_TOOLKIT_NO_CPR": "1",  # this terminal does not answer questions about its cursor
+                **environ,
+            },
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait(PATIENCE_S)
+        os.close(self._master)
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def until(self, text: str) -> str:
+        """Wait until `text` is shown; returns what was shown since the last wait, without control sequences."""
+        deadline = time.perf_counter() + PATIENCE_S
+        while text not in (shown := _CONTROL.sub("", self.record)):
+            assert self._read(deadline), f"{text!r} never came; shown was: {shown!r}"
+        self.record = ""
+        return shown
+
+    def ended(self) -> int:
+        """Wait for the program's end; returns its exit code. `record` holds what it still wrote."""
+        deadline = time.perf_counter() + PATIENCE_S
+        while self._read(deadline):
+            pass
+        return self._process.wait(PATIENCE_S)
+
+    def _read(self, deadline: float) -> bool:
+        """Take what the program wrote; False when it has ended or the time is over."""
+        ready, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.perf_counter()))
+        if not ready:
+            return False
+        try:
+            chunk = os.read(self._master, 65_536)
+        except OSError:  # Linux says EIO when nobody holds the other end any more
+            return False
+        self.record += chunk.decode("utf-8", "replace")
+        return bool(chunk)
