@@ -3,6 +3,7 @@
 Above: `bot.models`, `agent.providers.chat`, `agent.providers.faults`. Below: nothing.
 """
 
+import ipaddress
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -11,7 +12,8 @@ from urllib.parse import urlsplit
 class Endpoint:
     """One service. `base_url` ends where "/chat/completions" and "/models" begin.
 
-    `key_setting` and `url_setting` name the settings that hold its key and its address, "" where there is none.
+    `key_setting` and `url_setting` name the settings that hold its key and its address, "" where there is none. `path`
+    is what follows the address in that setting; with `own_path`, an address that has a path already is complete.
     `start` says how to start a local server, `fetch` how to get a model that it lacks.
     """
 
@@ -21,6 +23,8 @@ class Endpoint:
     key_setting: str = ""
     url_setting: str = ""
     key_required: bool = False
+    path: str = "/v1"
+    own_path: bool = False
     start: str = ""
     fetch: str = ""
 
@@ -32,12 +36,27 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        return (urlsplit(self.base_url).hostname or "").lower()
+        return urlsplit(self.base_url).hostname or ""
 
-    def at(self, base_url: str) -> "Endpoint":
-        """The same service at another address. An address without a path means the API's first version: "/v1"."""
-        trimmed = base_url.strip().rstrip("/")
-        return replace(self, base_url=trimmed if urlsplit(trimmed).path else f"{trimmed}/v1")
+    @property
+    def port(self) -> int:
+        parts = urlsplit(self.base_url)
+        return parts.port or (443 if parts.scheme == "https" else 80)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine, which no proxy can reach."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost" or self.host.endswith(".localhost")
+
+    def at(self, address: str) -> "Endpoint":
+        """The same service, at the address that its setting holds."""
+        trimmed = address.strip().rstrip("/")
+        complete = trimmed.endswith(self.path) or (self.own_path and urlsplit(trimmed).path)
+        base_url = trimmed if complete else trimmed + self.path
+        return self if base_url == self.base_url else replace(self, base_url=base_url, key_required=False)
 
     def stops_at_sequences(self, model: str) -> bool:
         """Whether `stop` may be sent. OpenAI's reasoning models, which is all since GPT-4, refuse it."""
@@ -45,7 +64,13 @@ class Endpoint:
 
 
 OPENAI = Endpoint(
-    "openai", "OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", key_required=True
+    "openai",
+    "OpenAI",
+    "https://api.openai.com/v1",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    key_required=True,
+    own_path=True,
 )
 ANTHROPIC = Endpoint(
     "anthropic",
@@ -62,6 +87,7 @@ GEMINI = Endpoint(
     "GEMINI_API_KEY",
     "GEMINI_BASE_URL",
     key_required=True,
+    path="/v1beta/openai",
 )
 OLLAMA = Endpoint(
     "ollama",

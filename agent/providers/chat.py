@@ -19,7 +19,7 @@ from agent.messages import Message
 from agent.ports import Capabilities, Clock, Halt, ProviderEvent
 from agent.providers.catalog import Endpoint
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
-from agent.providers.http import Http, Reply, TransportError, Unreachable, is_loopback
+from agent.providers.http import Http, Reply, TransportError, Unreachable
 from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
 from agent.providers.sse import event_data
 from agent.providers.wire_chat import ChatReader, ChatRequest
@@ -30,9 +30,9 @@ from agent.tokens import estimate_tokens
 class Patience:
     """How long to wait for a model, in seconds."""
 
-    first_token_s: float = 300.0
+    first_token_s: float = 180.0
     """A local server may have to load the model from disk and read a long prompt before its first word."""
-    between_tokens_s: float = 90.0
+    between_tokens_s: float = 60.0
     """Slower than any model that a person would wait for; hidden reasoning happens before the first token."""
     tail_s: float = 2.0
     """From the finished answer to its usage and the end of the stream."""
@@ -69,7 +69,7 @@ class ChatProvider:
         self._patience = patience
         self._retry = retry
         self._estimate = estimate
-        self._http = Http(endpoint.base_url)
+        self._http = Http(proxies=not endpoint.is_local)
         self._stop = endpoint.stops_at_sequences(model)
         self._include_usage = True
 
@@ -189,7 +189,7 @@ class ChatProvider:
 
     def _lost(self, error: TransportError) -> Fault:
         if isinstance(error, Unreachable):
-            return Fault(FaultKind.UNREACHABLE, should_retry=not is_loopback(self._endpoint.base_url))
+            return Fault(FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
         return Fault(FaultKind.CUT)
 
     def _error(self, fault: Fault, *, begun: bool) -> ProviderError:

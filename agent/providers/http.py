@@ -2,16 +2,15 @@
 
 Above: `agent.providers.chat`, `agent.providers.sse`, `bot.models`. Below: httpx.
 
-Rules. It knows no vendor. Foreign errors are translated here, once. A proxy of the environment is never used for a
-loopback address. Leaving the block of a reply closes its connection, which is what stops a model that is generating.
-How long to wait for an answer is the caller's business (`asyncio.timeout`); only connecting has a limit of its own.
+Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
+caller says so: none can reach a loopback address. Leaving the block of a reply closes its connection, which is what
+stops a model that is generating. How long to wait for an answer is the caller's business (`asyncio.timeout`); only
+connecting and writing have limits of their own.
 """
 
-import ipaddress
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -69,10 +68,10 @@ class Reply:
 
 
 class Http:
-    """Connections to one service, opened on the first request and kept until `aclose`."""
+    """Connections, opened on the first request and kept until `aclose`; through the environment's `proxies`, or not."""
 
-    def __init__(self, base_url: str) -> None:
-        self._trust_environment = not is_loopback(base_url)
+    def __init__(self, *, proxies: bool) -> None:
+        self._proxies = proxies
         self._client: httpx.AsyncClient | None = None
 
     @asynccontextmanager
@@ -100,18 +99,9 @@ class Http:
             self._client = httpx.AsyncClient(
                 timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-                trust_env=self._trust_environment,
+                trust_env=self._proxies,
             )
         return self._client
-
-
-def is_loopback(url: str) -> bool:
-    """Whether the address is this machine, which no proxy can reach."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def event_stream(body: AsyncIterable[bytes]) -> httpx.Response:

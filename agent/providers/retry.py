@@ -19,8 +19,8 @@ RETRIED = frozenset({408, 409, 429})
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    max_retries: int = 3
-    """One more than the vendors' own clients: a chat has no other fallback yet."""
+    max_retries: int = 2
+    """As many as the vendors' own clients make."""
     first_delay_s: float = 0.5
     max_delay_s: float = 8.0
     max_total_wait_s: float = 30.0
