@@ -184,6 +184,6 @@ def _quoted(fault: Fault, key: str | None) -> str:
     if key:
         words = words.replace(key, "…")
     if not words:
-        return "; the log has no more than this."
+        return "."
     cut = words[:QUOTE_CHARS].rstrip(" .")
     return f": {cut}{'…' if len(words) > QUOTE_CHARS else '.'}"

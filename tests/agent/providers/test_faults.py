@@ -1,0 +1,206 @@
+"""Every failure becomes one sentence that says what to do, and never holds a key."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.providers.catalog import ENDPOINTS, GEMINI, LLAMACPP, OLLAMA, OPENAI, OPENROUTER, Endpoint
+from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
+
+KEY = "sk-secret-4711"
+
+
+def body(error: object) -> bytes:
+    return json.dumps({"error": error}).encode()
+
+
+def told(fault: Fault, endpoint: Endpoint = OPENAI, key: str | None = KEY, *, begun: bool = False) -> ProviderError:
+    return provider_error(fault, endpoint, "m-1", key, begun=begun)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "endpoint", "kind", "sentence"),
+    [
+        (401, body("no"), OPENAI, ProviderRefused, "OpenAI refused the key (401); check OPENAI_API_KEY."),
+        (401, body("no"), GEMINI, ProviderRefused, "Gemini refused the key (401); check GEMINI_API_KEY."),
+        (
+            403,
+            body({"message": "country not supported"}),
+            OPENAI,
+            ProviderRefused,
+            "OpenAI does not allow this (403); check what the key in OPENAI_API_KEY may use.",
+        ),
+        (
+            404,
+            body({"message": "The model `m-1` does not exist", "code": "model_not_found"}),
+            OPENAI,
+            ProviderRefused,
+            "OpenAI does not know the model “m-1”; set COGENCY_MODEL to another.",
+        ),
+        (
+            404,
+            body({"message": 'model "m-1" not found, try pulling it first'}),
+            OLLAMA,
+            ProviderRefused,
+            "Ollama does not know the model “m-1”; get it with `ollama pull m-1`, or set COGENCY_MODEL to another.",
+        ),
+        (
+            404,
+            b"404 page not found",
+            OPENAI,
+            ProviderRefused,
+            "There are no chat completions at https://api.openai.com (404); check OPENAI_BASE_URL.",
+        ),
+        (
+            308,
+            b"",
+            OPENAI,
+            ProviderRefused,
+            "There are no chat completions at https://api.openai.com (308); check OPENAI_BASE_URL.",
+        ),
+        (
+            429,
+            body({"message": "You exceeded your current quota", "code": "insufficient_quota"}),
+            OPENAI,
+            ProviderRefused,
+            "OpenAI reports that the account has no credit left; check its plan and billing.",
+        ),
+        (
+            400,
+            body({"message": "Your credit balance is too low"}),
+            OPENAI,
+            ProviderRefused,
+            "OpenAI reports that the account has no credit left; check its plan and billing.",
+        ),
+        (
+            400,
+            body({"code": "context_length_exceeded", "message": "too many tokens"}),
+            OPENAI,
+            ProviderRefused,
+            "This conversation is too long for the model “m-1”; begin a new one, or choose a larger model.",
+        ),
+        (
+            429,
+            body({"message": "Rate limit reached"}),
+            OPENAI,
+            ProviderUnavailable,
+            "OpenAI limits our requests (429); please ask again in a moment.",
+        ),
+        (
+            529,
+            body({"type": "overloaded_error"}),
+            OPENAI,
+            ProviderUnavailable,
+            "OpenAI has a problem (529); please ask again in a moment.",
+        ),
+        (
+            400,
+            json.dumps([{"error": {"code": 400, "message": "Bad\n  thing", "status": "INVALID_ARGUMENT"}}]).encode(),
+            GEMINI,
+            ProviderRefused,
+            "Gemini refused the request (400): Bad thing.",
+        ),
+        (
+            422,
+            b'{"detail": [{"loc": ["body", "x"]}]}',
+            OPENROUTER,
+            ProviderRefused,
+            'OpenRouter refused the request (422): {"detail": [{"loc": ["body", "x"]}]}.',
+        ),
+        (400, b"<html>bad</html>", OPENAI, ProviderRefused, "OpenAI refused the request (400)."),
+        (
+            418,
+            b"x" * 300,
+            OPENAI,
+            ProviderRefused,
+            f"OpenAI refused the request (418): {'x' * 200}…",
+        ),
+    ],
+)
+def test_each_refusal_says_what_to_do(
+    status: int, content: bytes, endpoint: Endpoint, kind: type[ProviderError], sentence: str
+) -> None:
+    error = told(read_fault(status, content), endpoint)
+    assert type(error) is kind
+    assert str(error) == sentence
+
+
+def test_a_server_that_wants_a_key_where_none_is_set_is_told_apart() -> None:
+    assert str(told(read_fault(401, b"{}"), OPENAI, None)) == "OpenAI asks for a key; set OPENAI_API_KEY."
+
+
+@pytest.mark.parametrize(
+    ("fault", "endpoint", "sentence"),
+    [
+        (
+            Fault(FaultKind.UNREACHABLE),
+            OLLAMA,
+            "Ollama does not answer at http://localhost:11434; start it with `ollama serve`, or set OLLAMA_BASE_URL.",
+        ),
+        (
+            Fault(FaultKind.UNREACHABLE),
+            LLAMACPP,
+            (
+                "llama.cpp does not answer at http://localhost:8080; start it with `llama-server`, "
+                "or use OPENAI_BASE_URL for another address."
+            ),
+        ),
+        (
+            Fault(FaultKind.UNREACHABLE),
+            OPENAI,
+            "OpenAI does not answer at https://api.openai.com; check the network and OPENAI_BASE_URL.",
+        ),
+        (
+            Fault(FaultKind.UNREACHABLE),
+            OPENROUTER,
+            "OpenRouter does not answer at https://openrouter.ai; check the network.",
+        ),
+        (
+            Fault(FaultKind.CUT),
+            OPENAI,
+            "OpenAI closed the connection without an answer; please ask again.",
+        ),
+    ],
+)
+def test_each_lost_connection_says_what_to_do(fault: Fault, endpoint: Endpoint, sentence: str) -> None:
+    error = told(fault, endpoint)
+    assert isinstance(error, ProviderUnavailable)
+    assert str(error) == sentence
+
+
+@pytest.mark.parametrize("kind", list(FaultKind))
+def test_once_the_answer_has_begun_it_is_broken_whatever_the_fault(kind: FaultKind) -> None:
+    error = told(Fault(kind, 500, waited_s=60), begun=True)
+    assert isinstance(error, StreamBroken)
+    assert str(error).startswith("The answer from OpenAI broke off")
+
+
+def test_a_password_in_an_address_is_never_shown() -> None:
+    endpoint = OPENAI.at("http://me:hunter2@gpu.example:8000/v1")
+    assert str(told(Fault(FaultKind.UNREACHABLE), endpoint)).startswith(
+        "OpenAI does not answer at http://gpu.example:8000;"
+    )
+
+
+@given(
+    st.integers(300, 599),
+    st.sampled_from(list(ENDPOINTS.values())),
+    st.sampled_from(
+        ["{}", '"{}"', '{{"error": "{}"}}', '{{"error": {{"message": "x {}", "code": "{}", "param": "{}"}}}}']
+    ),
+)
+def test_no_sentence_ever_holds_the_key(status: int, endpoint: Endpoint, form: str) -> None:
+    fault = read_fault(status, form.format(*[KEY] * form.count("{}")).encode())
+    for begun in (False, True):
+        sentence = str(told(fault, endpoint, begun=begun))
+        assert KEY not in sentence
+        assert sentence.endswith((".", "…"))
+        assert "\n" not in sentence
+
+
+@given(st.integers(300, 599), st.binary(max_size=60))
+def test_any_body_of_an_error_makes_a_sentence(status: int, content: bytes) -> None:
+    assert str(told(read_fault(status, content)))
