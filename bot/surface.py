@@ -19,6 +19,9 @@ class Limits:
     """The least time between the return of one edit and the start of the next."""
     min_growth_chars: int = 1
     """An edit that would add fewer characters waits for more (never the final one)."""
+    announce_final: bool = True
+    """Whether a page that already shows its last text is written once more with `final=True`: a native stream or a
+    terminal must be told; where an edit is only an edit, that would be a request for nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,184 @@
+"""The one visible reply, growing live: takes the agent's events and keeps the surface's pages in step with them.
+
+Above: `bot.turns`. Below: `bot.reply.draft` (what to say), `bot.reply.wall` (what to write), `bot.reply.pace` (when),
+and a `bot.surface.Surface`.
+
+Theory of operation. `see` only notes what happened. One writer task asks the wall for the next write, waits until the
+pace allows it, asks again, and performs it. So one write is in flight at a time, and it always shows the newest text.
+
+Rules.
+- A write that has begun is never cancelled: leaving the block waits for its return, and stores its page. Surfaces
+  bound their own calls.
+- An intermediate frame that fails is dropped: the next one holds more. Final ones are tried again, for
+  FINAL_PATIENCE_S.
+- What went wrong for good (somebody deleted the reply; the pages could not be stored; patience ran out) is raised by
+  the next `see` or by `finish`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, assert_never
+
+from agent.events import AgentEvent
+from agent.ports import Clock
+from bot.reply.draft import Draft
+from bot.reply.pace import Pace
+from bot.reply.wall import Delete, Edit, Post, Wall, Write
+from bot.surface import PageGone, PageLimited, PageLocked, PageRef, PageUnsent, Surface, SurfaceError
+
+FINAL_PATIENCE_S = 300.0
+"""How long the final text is tried again: longer than a platform's hiccup; then the turn is put off, not lost."""
+
+FIRST_BACKOFF_S = 1.0
+MAX_BACKOFF_S = 30.0
+"""Doubling from the first to the most: quick after a lost packet, gentle with a platform that is down."""
+
+
+class LiveReply:
+    """One turn's reply. `pages` are those that an earlier process had posted; `on_pages` stores all ids durably."""
+
+    def __init__(
+        self,
+        surface: Surface,
+        clock: Clock,
+        turn: int,
+        pages: Sequence[PageRef] = (),
+        on_pages: Callable[[tuple[str, ...]], Awaitable[None]] | None = None,
+    ) -> None:
+        self._surface = surface
+        self._clock = clock
+        self._on_pages = on_pages
+        self._draft = Draft()
+        self._wall = Wall(surface.limits, turn, pages)
+        self._pace = Pace(surface.limits)
+        self._status = ""
+        self._failures = 0
+        self._give_up_at: float | None = None
+        self._changed = asyncio.Event()
+        self._finishing = False
+        self._stopping = False
+        self._writing = False
+
+    async def __aenter__(self) -> Self:
+        self._writer = asyncio.create_task(self._write_until_finished())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stop()
+        if not self._writer.cancelled() and (failure := self._writer.exception()) is not None and error is None:
+            raise failure
+
+    async def see(self, event: AgentEvent) -> None:
+        """Show what happened, soon. Raises PageGone and whatever `on_pages` raised, once the writer has met it."""
+        self._raise_failure()
+        self._draft.see(event)
+        self._wake()
+
+    async def finish(self, text: str | None = None) -> tuple[str, ...]:
+        """Show the whole reply, `text` if given, and return when it is shown: the ids of its pages, in order.
+
+        Raises what `see` raises, and PageLimited or PageUnsent when the platform did not take it in time.
+        """
+        self._raise_failure()
+        self._draft.end(text)
+        self._finishing = True
+        self._wake()
+        await asyncio.wait({self._writer})
+        self._raise_failure()
+        return tuple(page.id for page in self._wall.pages)
+
+    def _wake(self) -> None:
+        if self._draft.final and self._give_up_at is None:
+            self._give_up_at = self._clock.monotonic() + FINAL_PATIENCE_S
+        self._changed.set()
+
+    def _raise_failure(self) -> None:
+        if self._writer.done():
+            self._writer.result()
+
+    async def _stop(self) -> None:
+        """End the writer; a write in flight returns first, however often we are cancelled meanwhile."""
+        self._stopping = True
+        if not self._writing:
+            self._writer.cancel()
+        cancelled: asyncio.CancelledError | None = None
+        while not self._writer.done():
+            try:
+                await asyncio.wait({self._writer})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    async def _write_until_finished(self) -> None:
+        while not self._stopping:
+            self._changed.clear()
+            write = self._wall.next_write(self._draft)
+            wait = self._pace.not_before - self._clock.monotonic()
+            if write is not None and wait <= 0:
+                await self._perform(write)
+            elif self._status != self._draft.status:
+                await self._show_status()
+            elif write is not None:
+                await self._clock.sleep(wait)
+            elif self._finishing:
+                return
+            else:
+                await self._changed.wait()
+
+    async def _show_status(self) -> None:
+        self._status = self._draft.status
+        self._writing = True
+        with suppress(SurfaceError):  # an ornament: the next write meets what is really wrong
+            await self._surface.status(self._status)
+        self._writing = False
+
+    async def _perform(self, write: Write) -> None:
+        self._writing = True
+        try:
+            await self._write(write)
+        except PageLimited as limited:
+            self._pace = self._pace.after_limit(self._clock.monotonic(), limited.retry_after_s)
+            self._raise_if_too_late(limited)
+        except PageUnsent as unsent:
+            backoff = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2**self._failures)
+            self._failures += 1
+            self._pace = self._pace.after_failure(self._clock.monotonic(), backoff)
+            self._raise_if_too_late(unsent)
+        else:
+            self._failures = 0
+            self._pace = self._pace.after_write(self._clock.monotonic())
+        finally:
+            self._writing = False
+
+    async def _write(self, write: Write) -> None:
+        match write:
+            case Post(key, frame):
+                self._wall.posted(write, await self._surface.post(key, frame.text, final=frame.final))
+                await self._store_pages()
+            case Edit(page, frame):
+                try:
+                    await self._surface.edit(page, frame.text, final=frame.final)
+                except PageLocked:
+                    self._wall.locked(write)
+                else:
+                    self._wall.edited(write)
+            case Delete(page):
+                with suppress(PageGone, PageLocked):  # somebody else deleted it, or nobody can
+                    await self._surface.delete(page)
+                self._wall.deleted(write)
+                await self._store_pages()
+            case _:
+                assert_never(write)
+
+    async def _store_pages(self) -> None:
+        if self._on_pages is not None:
+            await self._on_pages(tuple(page.id for page in self._wall.pages))
+
+    def _raise_if_too_late(self, error: SurfaceError) -> None:
+        if self._give_up_at is not None and self._pace.not_before > self._give_up_at:
+            raise error

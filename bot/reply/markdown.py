@@ -1,0 +1,127 @@
+"""As much Markdown as a page's edge must know: fences, tables, and spans that fall apart when they are cut. PURE.
+
+Above: `bot.reply.split`, `bot.reply.heal`. Below: nothing.
+
+Theory of operation. Blocks are read line by line: `after` takes what the line stands in and gives what the next one
+stands in. Spans are found inside one block with one expression.
+
+Where Markdowns differ, we read what models write and what chat platforms show:
+- A fence counts at any indentation and after list markers and quote marks. It closes with the same character, at
+  least as many of them, indented by at most three columns more than it opened. Outside its quote it is over.
+- A table is a line with "|", then a separator with "|", then lines with "|". Only the first ROW_CHARS of a line are
+  asked for their "|", so that a line's kind is known before its end.
+- A fence's opening line, or a table's header and separator together, longer than `longest` characters is ordinary
+  text: it could not be repeated on the next page.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import regex
+
+ROW_CHARS = 300
+
+_OPENING = regex.compile(
+    r"(?P<prefix>(?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*+)"
+    r"(?:(?P<marker>`{3,}+)(?P<info>[^`]*+)|(?P<marker>~{3,}+)(?P<info>.*+))"
+)
+_CLOSING = regex.compile(r"(?P<prefix>[ \t>]*+)(?P<marker>`{3,}+|~{3,}+)[ \t]*+")
+_SEPARATOR = regex.compile(r"[ \t>]*+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+")
+_SPAN = regex.compile(
+    r"""
+      \\.                                                               # an escape
+    | (?<!`)(`++)(?!`).+?(?<!`)\1(?!`)                                  # inline code
+    | !?+\[ (?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+ \]                        # a link or an image: its text,
+      (?: \( (?:[^()\\\s]|\\.|\([^()\s]*+\))*+ (?:\s++"[^"]*+"\s*+)?+ (?:\)|\Z)   # then its address (perhaps cut off)
+        | \[ [^\[\]]*+ \] )                                             # or its reference
+    | <[^<>\s]++>                                                       # a mention, an address
+    | \bhttps?+://[^\s<>、。」』）]*+                                    # a bare address
+    | (?<![\w*_~|])(\*{1,3}+|_{1,2}+|~~|\|\|)(?=\S)(?!\2)[^\n]{1,200}?(?<=\S)\2(?![\w*_~|])   # short emphasis
+    """,
+    regex.VERBOSE | regex.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """An open code fence. `prefix` is what its lines have before the code: indentation, and quote marks in a quote."""
+
+    prefix: str
+    marker: str
+    info: str
+
+    @property
+    def opener(self) -> str:
+        return f"{self.prefix}{self.marker}{self.info}"
+
+    @property
+    def closer(self) -> str:
+        return f"{self.prefix}{self.marker}"
+
+    @property
+    def quoted(self) -> bool:
+        return ">" in self.prefix
+
+    def closed_by(self, line: str) -> bool:
+        found = _CLOSING.fullmatch(line.rstrip("\r\n"))
+        return (
+            found is not None
+            and (self.quoted or ">" not in found["prefix"])
+            and found["marker"].startswith(self.marker)
+            and _indentation(found["prefix"]) <= _indentation(self.prefix) + 3
+        )
+
+    def left_by(self, line: str) -> bool:
+        return self.quoted and not line.lstrip(" \t").startswith(">")
+
+
+def _indentation(prefix: str) -> int:
+    return len(prefix.expandtabs(4).rpartition(">")[2])
+
+
+def opening(line: str) -> Fence | None:
+    """The fence that this line opens, when it stands outside of any."""
+    found = _OPENING.fullmatch(line.rstrip("\r\n"))
+    if found is None:
+        return None
+    return Fence(regex.sub(r"[^>\s]", " ", found["prefix"]), found["marker"], found["info"].rstrip("\r\n"))
+
+
+def is_row(line: str) -> bool:
+    """Whether it can be a line of a table."""
+    return "|" in line[:ROW_CHARS]
+
+
+def is_separator(line: str) -> bool:
+    return is_row(line) and _SEPARATOR.fullmatch(line.rstrip("\r\n")) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a line stands in. `table` holds header and separator; `header`, the line before, if it may become one."""
+
+    fence: Fence | None = None
+    table: str = ""
+    header: str = ""
+
+
+def after(block: Block, line: str, longest: int) -> Block:
+    """What the line after `line` stands in. `line` has its newline, if any."""
+    if block.fence is not None and not block.fence.left_by(line):
+        closed = len(line.rstrip("\r\n")) <= longest and block.fence.closed_by(line)
+        return Block() if closed else block
+    if len(line.rstrip("\r\n")) <= longest and (fence := opening(line)) is not None:
+        return Block(fence)
+    if not is_row(line):
+        return Block()
+    if block.table:
+        return replace(block, header="")
+    if block.header and is_separator(line) and len(block.header) + len(line) <= longest:
+        return Block(table=block.header + line)
+    return Block(header=line if len(line) <= longest else "")
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where, in one block of text without fences, something stands that must not be cut: (start, end)."""
+    for found in _SPAN.finditer(text):
+        yield found.span()

@@ -1,0 +1,442 @@
+"""One visible reply: paced, coalesced, complete, whatever the platform does meanwhile."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from agent.errors import LeaseLost
+from agent.events import (
+    AgentEvent,
+    CallFinished,
+    CallStarted,
+    IterationStarted,
+    NoticeArrived,
+    Outcome,
+    ReplyEnded,
+    TextArrived,
+    TurnEnded,
+)
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from bot.reply.live import FINAL_PATIENCE_S, LiveReply
+from bot.surface import Limits, PageGone, PageLimited, PageRef, PageUnsent
+from tests.fakes.clock import FakeClock
+from tests.fakes.surface import DISCORD_LIKE, FakeSurface
+
+QUIET = replace(DISCORD_LIKE, announce_final=False)
+WORDS = "The boat is blue and it lies in the harbour of Lübeck. "
+
+
+class Stage:
+    """A reply on a fake surface, with the clock that moves both."""
+
+    def __init__(self, limits: Limits = DISCORD_LIKE, latency_s: float = 0.0) -> None:
+        self.clock = FakeClock()
+        self.surface = FakeSurface(self.clock, limits, latency_s)
+        self.stored: list[tuple[str, ...]] = []
+
+    async def keep(self, pages: tuple[str, ...]) -> None:
+        self.stored.append(pages)
+
+    def reply(self, pages: Iterable[str] = ()) -> LiveReply:
+        return LiveReply(self.surface, self.clock, 7, [PageRef(page) for page in pages], self.keep)
+
+    @asynccontextmanager
+    async def live(self, pages: Iterable[str] = ()) -> AsyncGenerator[LiveReply, None]:
+        async with asyncio.timeout(20), self.reply(pages) as live:
+            yield live
+
+    async def say(self, live: LiveReply, text: str, *, chunk: int = 4, chars_per_s: float = 200) -> None:
+        for at in range(0, len(text), chunk):
+            await live.see(TextArrived(text[at : at + chunk]))
+            await self.clock.sleep(chunk / chars_per_s)
+
+
+async def test_a_reply_that_is_complete_at_once_is_one_post_and_no_edit() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await live.see(TextArrived("It is "))
+        await live.see(TextArrived("blue"))
+        assert await live.finish("It is blue") == ("page-7-0",)
+    assert stage.surface.calls == ["post 7-0"]
+    assert stage.surface.frames[0].final
+
+
+@pytest.mark.parametrize(("limits", "edits"), [(QUIET, 0), (DISCORD_LIKE, 1)])
+async def test_an_unchanged_page_is_written_again_only_where_the_surface_must_hear_of_the_end(
+    limits: Limits, edits: int
+) -> None:
+    stage = Stage(limits)
+    async with stage.live() as live:
+        await live.see(TextArrived("It is blue"))
+        await stage.clock.sleep(5)
+        await live.finish("It is blue")
+    assert stage.surface.calls == ["post 7-0"] + ["edit page-7-0"] * edits
+
+
+async def test_ten_characters_in_a_stream_are_one_post_and_at_most_one_edit() -> None:
+    stage = Stage(latency_s=0.1)
+    async with stage.live() as live:
+        await stage.say(live, "It is blue")
+        await live.finish("It is blue")
+    assert stage.surface.calls == ["post 7-0", "edit page-7-0"]
+    assert stage.surface.shown == ["It is blue"]
+
+
+async def test_the_first_text_is_posted_at_once() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await stage.clock.sleep(3)
+        await live.see(TextArrived("It"))
+        await stage.clock.sleep(0.01)
+        assert [(frame.began, frame.text) for frame in stage.surface.frames] == [(3, "It")]
+
+
+async def test_the_next_write_starts_an_interval_after_the_last_has_returned() -> None:
+    stage = Stage(latency_s=0.5)
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 20)
+        await live.finish()
+    frames = stage.surface.frames
+    assert len(frames) >= 4
+    for earlier, later in pairwise(frames):
+        assert later.began == pytest.approx(earlier.time + 1.2, abs=0.05)
+    assert stage.surface.most_in_flight == 1
+
+
+async def test_a_slow_write_is_followed_by_the_newest_text_only() -> None:
+    stage = Stage(latency_s=10)
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 20)
+        await live.finish()
+    texts = [frame.text for frame in stage.surface.frames]
+    assert len(texts) == 2
+    assert texts[-1] == WORDS * 20
+
+
+@pytest.mark.parametrize("chars", [3_000, 15_000])
+async def test_a_long_answer_is_seen_growing(chars: int) -> None:
+    stage = Stage()
+    text = (WORDS * 400)[:chars]
+    async with stage.live() as live:
+        await stage.say(live, text)
+        pages = await live.finish(text)
+    assert len(stage.surface.frames) >= 3
+    assert "".join(stage.surface.shown) == text
+    assert pages == tuple(stage.surface.wall) == stage.stored[-1]
+    grown = [frame.text for frame in stage.surface.frames if frame.page == "page-7-0"]
+    assert all(later.startswith(earlier.rstrip()) for earlier, later in pairwise(grown))
+
+
+async def test_a_full_page_gets_its_last_text_before_the_next_is_posted_and_is_not_written_again() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 100)
+        await live.finish()
+    for page in list(stage.surface.wall)[:-1]:
+        frames = [frame for frame in stage.surface.frames if frame.page == page]
+        assert [frame.final for frame in frames] == [False] * (len(frames) - 1) + [True]
+        assert [*stage.surface.frames].index(frames[-1]) == max(
+            number for number, frame in enumerate(stage.surface.frames) if frame.page <= page
+        )
+
+
+async def test_an_edit_that_would_add_too_little_waits_for_more() -> None:
+    stage = Stage(Limits(page_chars=2_000, edit_interval_s=0.1, min_growth_chars=100))
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 6)
+        await live.finish(WORDS * 6 + "!")
+    lengths = [len(frame.text) for frame in stage.surface.frames]
+    assert all(later - earlier >= 100 for earlier, later in pairwise(lengths[:-1]))
+    assert stage.surface.shown == [WORDS * 6 + "!"]
+
+
+async def test_an_intermediate_frame_that_is_limited_is_dropped_and_the_wait_is_kept() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await stage.say(live, WORDS)
+        stage.surface.fail_next.append(PageLimited(8))
+        await stage.say(live, WORDS * 30)
+        await live.finish()
+    calls = [frame.began for frame in stage.surface.frames]
+    pause = max(later - earlier for earlier, later in pairwise(calls))
+    assert 8 <= pause < 11
+    assert stage.surface.shown == [WORDS * 31]
+
+
+async def test_a_final_frame_is_tried_again_until_it_is_delivered() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await live.see(TextArrived(WORDS))
+        await stage.clock.sleep(5)
+        stage.surface.fail_next.extend([PageUnsent("down"), PageLimited(20), PageUnsent("down"), PageUnsent("down")])
+        await live.finish(WORDS * 2)
+    assert stage.surface.shown == [WORDS * 2]
+
+
+async def test_a_first_post_that_fails_is_tried_again_with_the_newest_text() -> None:
+    stage = Stage()
+    stage.surface.fail_next.extend([PageUnsent("down"), PageUnsent("down")])
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 10)
+        await live.finish()
+    assert stage.surface.calls[:3] == ["post 7-0"] * 3
+    assert len(stage.surface.frames[0].text) > len(WORDS)
+    assert stage.surface.shown == [WORDS * 10]
+
+
+async def test_a_post_whose_answer_was_lost_makes_no_second_message() -> None:
+    stage = Stage()
+    stage.surface.fail_lost.append(PageUnsent("timed out"))
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 5)
+        assert await live.finish() == ("page-7-0",)
+    assert stage.surface.shown == [WORDS * 5]
+
+
+async def test_patience_with_a_dead_platform_ends_with_its_error() -> None:
+    stage = Stage()
+
+    async def turn() -> None:
+        async with stage.live() as live:
+            stage.surface.fail_next.extend(PageUnsent("down") for _ in range(1000))
+            await live.finish(WORDS)
+
+    with pytest.raises(PageUnsent):
+        await turn()
+    assert FINAL_PATIENCE_S * 0.8 < stage.clock.monotonic() <= FINAL_PATIENCE_S
+
+
+async def test_a_wait_beyond_all_patience_is_not_begun() -> None:
+    stage = Stage()
+
+    async def turn() -> None:
+        async with stage.live() as live:
+            stage.surface.fail_next.append(PageLimited(3_600))
+            await live.finish(WORDS)
+
+    with pytest.raises(PageLimited):
+        await turn()
+    assert stage.clock.monotonic() == 0
+
+
+async def test_a_deleted_page_stops_the_writing_and_is_told_to_the_caller() -> None:
+    stage = Stage()
+
+    async def turn() -> None:
+        async with stage.live() as live:
+            await stage.say(live, WORDS)
+            stage.surface.wall.clear()
+            await stage.say(live, WORDS * 30)
+
+    with pytest.raises(PageGone):
+        await turn()
+    assert len([call for call in stage.surface.calls if call.startswith("post")]) == 1
+    assert stage.surface.shown == []
+
+
+async def test_a_locked_page_keeps_what_it_shows_and_the_rest_follows_in_one_message() -> None:
+    stage = Stage()
+    text = WORDS * 30
+    async with stage.live() as live:
+        await stage.say(live, text[:400])
+        stage.surface.locked.add("page-7-0")
+        await stage.say(live, text[400:])
+        pages = await live.finish(text)
+    assert pages == ("page-7-0", "page-7-1")
+    first, rest = stage.surface.shown
+    assert text.startswith(first)
+    assert first + rest == text
+    assert len([call for call in stage.surface.calls if call.startswith("edit page-7-1")]) == 0
+
+
+async def test_a_page_that_locks_inside_a_fence_is_followed_by_the_fence_opened_again() -> None:
+    stage = Stage()
+    text = "Look:\n\n```py\n" + "".join(f"line_{number} = {number}\n" for number in range(40)) + "```\n"
+    async with stage.live() as live:
+        await stage.say(live, text[:300])
+        stage.surface.locked.add("page-7-0")
+        await live.finish(text)
+    first, rest = stage.surface.shown
+    assert first.endswith("\n```")
+    assert rest.startswith("```py\n")
+
+
+async def test_after_a_restart_the_same_pages_are_edited() -> None:
+    stage = Stage()
+    stage.surface.wall = {"a": "half an ans", "b": "something old"}
+    async with stage.live(["a", "b"]) as live:
+        await stage.say(live, WORDS * 60)
+        assert await live.finish() == ("a", "b")
+    assert not [call for call in stage.surface.calls if call.startswith("post")]
+    assert "".join(stage.surface.shown) == WORDS * 60
+
+
+async def test_after_a_restart_pages_that_are_not_needed_are_deleted() -> None:
+    stage = Stage()
+    stage.surface.wall = {"a": "old", "b": "old", "c": "old"}
+    async with stage.live(["a", "b", "c"]) as live:
+        await stage.say(live, WORDS)
+        assert await live.finish() == ("a",)
+    assert stage.surface.wall == {"a": WORDS}
+    assert stage.stored[-1] == ("a",)
+
+
+async def test_a_surplus_page_that_somebody_deleted_is_no_error() -> None:
+    stage = Stage()
+    stage.surface.wall = {"a": "old"}
+    async with stage.live(["a", "b"]) as live:
+        assert await live.finish(WORDS) == ("a",)
+
+
+async def test_after_a_restart_more_pages_are_posted_under_new_keys() -> None:
+    stage = Stage()
+    stage.surface.wall = {"a": "old"}
+    async with stage.live(["a"]) as live:
+        assert await live.finish(WORDS * 60) == ("a", "page-7-1")
+    assert stage.stored == [("a", "page-7-1")]
+
+
+async def test_an_old_page_that_is_locked_is_replaced_and_deleted() -> None:
+    stage = Stage()
+    stage.surface.wall = {"a": "old"}
+    stage.surface.locked.add("a")
+    async with stage.live(["a"]) as live:
+        assert await live.finish(WORDS) == ("page-7-1",)
+    assert stage.surface.wall == {"page-7-1": WORDS}
+
+
+async def test_a_page_is_stored_before_anything_else_is_written() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 60)
+        await live.finish()
+    assert stage.stored == [("page-7-0",), ("page-7-0", "page-7-1")]
+
+
+async def test_a_page_that_cannot_be_stored_ends_the_reply_with_the_reason() -> None:
+    stage = Stage()
+
+    async def refuse(pages: tuple[str, ...]) -> None:
+        raise LeaseLost(f"another worker has taken over {len(pages)} page")
+
+    async def turn() -> None:
+        async with LiveReply(stage.surface, stage.clock, 7, on_pages=refuse) as live:
+            await stage.say(live, WORDS * 60)
+
+    with pytest.raises(LeaseLost):
+        await turn()
+
+
+async def test_a_cancelled_turn_lets_the_write_return_first_and_stores_its_page() -> None:
+    stage = Stage(latency_s=2)
+
+    async def turn() -> None:
+        async with stage.live() as live:
+            await stage.say(live, WORDS * 60)
+
+    running = asyncio.create_task(turn())
+    await stage.clock.sleep(1)
+    assert stage.surface.frames == []
+    running.cancel()
+    await asyncio.wait({running}, timeout=5)
+    assert running.cancelled()
+    assert len(stage.surface.frames) == 1
+    assert stage.stored == [("page-7-0",)]
+    await stage.clock.sleep(60)
+    assert stage.surface.calls == ["post 7-0"]
+
+
+async def test_even_cancelled_twice_it_waits_for_the_write() -> None:
+    stage = Stage(latency_s=2)
+
+    async def turn() -> None:
+        async with stage.live() as live:
+            await live.finish(WORDS)
+
+    running = asyncio.create_task(turn())
+    await stage.clock.sleep(0.5)
+    running.cancel()
+    await stage.clock.sleep(0.5)
+    running.cancel()
+    await asyncio.wait({running}, timeout=5)
+    assert running.cancelled()
+    assert stage.stored == [("page-7-0",)]
+
+
+async def test_a_turn_that_is_cancelled_between_writes_ends_at_once() -> None:
+    stage = Stage()
+
+    async def turn() -> None:
+        async with stage.live() as live:
+            await stage.say(live, WORDS)
+            stage.surface.fail_next.append(PageLimited(100))
+            await live.finish(WORDS * 3)
+
+    running = asyncio.create_task(turn())
+    await stage.clock.sleep(20)
+    running.cancel()
+    await asyncio.wait({running}, timeout=5)
+    assert running.cancelled()
+    assert stage.clock.monotonic() == 20
+
+
+async def test_text_of_several_iterations_and_a_notice_stand_as_paragraphs() -> None:
+    stage = Stage()
+    ended = TurnEnded(Outcome.CUT, "I look.\n\nIt is\n\nThe answer broke off.")
+    events: list[AgentEvent] = [
+        IterationStarted(1),
+        TextArrived("I look.\n"),
+        CallStarted("1.1", ToolCall("recall", {})),
+        CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "blue")),
+        IterationStarted(2),
+        TextArrived("It is "),
+        NoticeArrived("The answer broke off."),
+        ended,
+    ]
+    async with stage.live() as live:
+        for event in events:
+            await live.see(event)
+            await stage.clock.sleep(2)
+        await live.finish(ended.text)
+    assert [frame.text for frame in stage.surface.frames][-3:-1] == ["I look.\n\nIt is", ended.text]
+    assert stage.surface.shown == [ended.text]
+
+
+async def test_the_status_says_what_runs_and_is_taken_away_when_text_comes() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await live.see(IterationStarted(1))
+        await stage.clock.sleep(1)
+        await live.see(CallStarted("1.1", ToolCall("recall", {})))
+        await stage.clock.sleep(1)
+        await live.see(IterationStarted(2))
+        await live.see(TextArrived("It is blue."))
+        await stage.clock.sleep(1)
+        await live.finish()
+    assert stage.surface.statuses == ["Thinking…", "Searching past threads…", ""]
+
+
+async def test_the_end_of_the_answer_shows_all_of_it_before_the_turn_has_ended() -> None:
+    stage = Stage(QUIET)
+    async with stage.live() as live:
+        await live.see(TextArrived("See [the harbour](http://example.org/harbour"))
+        await stage.clock.sleep(2)
+        await live.see(TextArrived(")"))
+        await live.see(ReplyEnded())
+        await stage.clock.sleep(2)
+        assert stage.surface.shown == ["See [the harbour](http://example.org/harbour)"]
+        await live.finish()
+    assert stage.surface.calls == ["post 7-0", "edit page-7-0"]
+
+
+async def test_a_reply_without_text_shows_nothing() -> None:
+    stage = Stage()
+    async with stage.live() as live:
+        await live.see(TextArrived(" \n"))
+        await stage.clock.sleep(2)
+        assert await live.finish() == ()
+    assert stage.surface.calls == []

@@ -1,0 +1,96 @@
+"""A place that remembers every frame it was shown, and can be slow, limited, locked or emptied.
+
+Above: tests of replies and turns. Below: `bot.surface`, the fake clock.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from agent.ports import Clock
+from bot.surface import Limits, PageGone, PageKey, PageLocked, PageRef, SurfaceError
+
+DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFrame:
+    """What page `page` showed from `time` on. `began` is when the call was made."""
+
+    began: float
+    time: float
+    page: str
+    text: str
+    final: bool
+    posted: bool
+
+
+class FakeSurface:
+    """`frames` is the whole story, `wall` what is to be seen now, `calls` what was tried.
+
+    `fail_next` errors are raised by the next calls that show a page, one each, before they take effect;
+    `fail_lost` ones after it, as when the answer of the platform is lost.
+    """
+
+    def __init__(self, clock: Clock, limits: Limits = DISCORD_LIKE, latency_s: float = 0.0) -> None:
+        self.limits = limits
+        self.frames: list[SeenFrame] = []
+        self.wall: dict[str, str] = {}
+        self.keys: dict[PageKey, str] = {}
+        self.calls: list[str] = []
+        self.statuses: list[str] = []
+        self.fail_next: deque[SurfaceError] = deque()
+        self.fail_lost: deque[SurfaceError] = deque()
+        self.locked: set[str] = set()
+        self.most_in_flight = 0
+        self._in_flight = 0
+        self._clock = clock
+        self._latency_s = latency_s
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        began = await self._call(f"post {key}", text)
+        page = self.keys.setdefault(key, f"page-{key}")
+        self._show(began, page, text, final=final, posted=True)
+        return PageRef(page)
+
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
+        began = await self._call(f"edit {page.id}", text)
+        if page.id not in self.wall:
+            raise PageGone("the message is gone")
+        if page.id in self.locked:
+            raise PageLocked("the message is too old to be edited")
+        self._show(began, page.id, text, final=final, posted=False)
+
+    async def delete(self, page: PageRef) -> None:
+        await self._call(f"delete {page.id}", "-")
+        if self.wall.pop(page.id, None) is None:
+            raise PageGone("the message is gone")
+
+    async def status(self, text: str) -> None:
+        self.statuses.append(text)
+
+    @property
+    def shown(self) -> list[str]:
+        """What a reader sees now, page after page."""
+        return list(self.wall.values())
+
+    async def _call(self, name: str, text: str) -> float:
+        self.calls.append(name)
+        assert text.strip(), "no platform takes an empty message"
+        assert len(text) <= self.limits.page_chars, "the message is too long"
+        began = self._clock.monotonic()
+        self._in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        try:
+            if self._latency_s:
+                await self._clock.sleep(self._latency_s)
+        finally:
+            self._in_flight -= 1
+        if self.fail_next:
+            raise self.fail_next.popleft()
+        return began
+
+    def _show(self, began: float, page: str, text: str, *, final: bool, posted: bool) -> None:
+        self.wall[page] = text
+        self.frames.append(SeenFrame(began, self._clock.monotonic(), page, text, final, posted))
+        if self.fail_lost:
+            raise self.fail_lost.popleft()
