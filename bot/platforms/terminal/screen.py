@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.text import Text
 
-from bot.platforms.terminal.blocks import printable, settled_chars
+from bot.platforms.terminal.blocks import ending, printable, settled_chars
 from bot.platforms.terminal.markdown import Answer
 
 
@@ -90,7 +90,7 @@ class LiveDisplay:
         """One write: the old tail goes, `block` is printed in its place, the new tail follows."""
         self._begun = self._begun or block is not None
         status = Text(self._status, style="dim") if self._status else None
-        parts = [part for part in (self._block(self._tail), status) if part is not None]
+        parts = [part for part in (self._block(ending(self._tail, self._console.height)), status) if part is not None]
         self._live.update(_Tail(Group(*parts)))
         if parts and not self._live.is_started:
             self._live.start()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from bot.platforms.terminal.blocks import parsed, printable, settled_chars
+from bot.platforms.terminal.blocks import ending, parsed, printable, settled_chars
 
 LINES = st.sampled_from(
     [
@@ -85,3 +85,26 @@ def test_no_text_can_steer_the_terminal(text: str, more: str) -> None:
 
 def test_line_ends_become_one_kind() -> None:
     assert printable("a\r\nb\rc\x1b[31md\x9b") == "a\nb\nc\ufffd[31md\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("\n".join("abcdefgh"), "e\nf\ng\nh"),
+        ("```py\n1\n2\n3\n4\n5\n6\n7", "```py\n4\n5\n6\n7"),
+        ("| a |\n|---|\n| 1 |\n| 2 |\n| 3 |\n| 4 |\n| 5 |", "| a |\n|---|\n| 2 |\n| 3 |\n| 4 |\n| 5 |"),
+        ("- a\n- b\n- c\n  - d\n  - e\n- f\n- g", "- c\n  - d\n  - e\n- f\n- g"),
+        ("7. a\n8. b\n9. c\n10. d\n11. e\n12. f\n13. g", "10. d\n11. e\n12. f\n13. g"),
+        ("- a\nb\nc\nd\ne\nf\ng", "- a\nb\nc\nd\ne\nf\ng"),
+        ("a\nb\nc\nd\ne\nf", "a\nb\nc\nd\ne\nf"),
+        ("\n" * 9, "\n" * 9),
+    ],
+)
+def test_a_long_block_is_drawn_by_its_end_alone(text: str, short: str) -> None:
+    assert ending(text, 2) == short
+
+
+@given(DOCUMENTS, st.integers(1, 5))
+def test_what_is_drawn_ends_as_the_text_does(text: str, lines: int) -> None:
+    tail = text[settled_chars(text) :]
+    assert tail.endswith("\n".join(ending(tail, lines).split("\n")[2:]))

@@ -101,6 +101,21 @@ def test_at_every_moment_the_screen_shows_the_end_of_the_answer() -> None:
     assert [line for line in screen.lines if line.endswith(" 7")] == [" • point 7"]
 
 
+@pytest.mark.parametrize(
+    ("begin", "line"),
+    [("```py\n", "x = {n}\n"), ("", "- point {n}\n"), ("", "{n}. point\n"), ("", "line {n}\n"), ("", "> line {n}\n")],
+)
+def test_the_end_of_a_long_block_looks_as_if_the_whole_were_drawn(begin: str, line: str) -> None:
+    text = begin + "".join(line.format(n=n) for n in range(1, 200))
+    screen = FakeScreen(40, 8)
+    display = LiveDisplay(console_on(screen))
+    display.show(text)
+    assert shown_whole(text, 40).endswith(f"\n{screen.text}")
+    assert len(screen.lines) == 7
+    display.close()
+    assert screen.text == shown_whole(text, 40)
+
+
 def test_a_block_is_written_for_good_only_once() -> None:
     screen = FakeScreen()
     display = LiveDisplay(console_on(screen))
