@@ -1,0 +1,76 @@
+"""The contract of the port Conversations: what stands in a thread, and which threads are a person's."""
+
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place
+from agent.records import Closing
+from agent.state import SituationSummary
+from tests.contracts.steps import AnyStore, answered, claimed
+from tests.fakes.incoming import START, said
+
+
+async def test_history_holds_earlier_turns_only_each_question_followed_by_its_answer(store: AnyStore) -> None:
+    await store.ledger.accept(said("first?"))
+    late = await store.ledger.accept(said("second?"))
+    await store.ledger.accept(said("third?"))
+    await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "first."), START)
+    second = await claimed(store)
+    history = await store.conversations.history("thread", before_turn=second.turn, limit=9)
+    assert second.turn == late.turn
+    assert [m.text for m in history] == ["first?", "first."]
+    await store.ledger.finish(second, Closing(Outcome.ANSWERED, "second."), START)
+    history = await store.conversations.history("thread", before_turn=(await claimed(store)).turn, limit=9)
+    assert [m.text for m in history] == ["first?", "first.", "second?", "second."]
+
+
+async def test_history_is_cut_to_the_latest_messages(store: AnyStore) -> None:
+    for number in range(3):
+        await answered(store, said(f"question {number}"), f"answer {number}")
+    last = await answered(store, said("question 3"), "answer 3")
+    history = await store.conversations.history("thread", before_turn=last.turn, limit=3)
+    assert [m.text for m in history] == ["answer 1", "question 2", "answer 2"]
+    assert await store.conversations.history("thread", before_turn=last.turn, limit=0) == []
+
+
+async def test_history_is_of_one_conversation(store: AnyStore) -> None:
+    await answered(store, said("here", conversation="a"), "yes")
+    claim = await answered(store, said("there", conversation="b"), "yes")
+    history = await store.conversations.history("b", before_turn=claim.turn + 1, limit=9)
+    assert [m.text for m in history] == ["there", "yes"]
+
+
+async def test_a_stored_message_knows_who_where_and_when(store: AnyStore) -> None:
+    message = said("hello", place=Place(GroupAudience("club")))
+    claim = await answered(store, message, "hi")
+    [question, _] = await store.conversations.history("thread", before_turn=claim.turn + 1, limit=9)
+    assert (question.person, question.name, question.time) == ("ann", "Ann", message.time)
+    assert (question.audience, question.message_id) == ("group:club", message.message_id)
+    assert (question.conversation, question.permalink) == ("thread", message.permalink)
+
+
+async def test_a_new_conversation_has_an_empty_summary(store: AnyStore) -> None:
+    assert await store.conversations.summary("nowhere") == SituationSummary()
+
+
+async def test_threads_are_those_in_which_the_person_wrote_the_latest_first(store: AnyStore) -> None:
+    club = Place(GroupAudience("club"))
+    await answered(store, said("old question", conversation="a"), "old answer")
+    last = said("new question", conversation="b", place=club)
+    await answered(store, last, "new answer")
+    await answered(store, said("more of the old", conversation="a"), "indeed")
+    await answered(store, said("not mine", conversation="c", person="ben", place=club), "no")
+    [first, second] = await store.conversations.threads("ann", limit=9)
+    assert (first.conversation, first.title, first.messages) == ("a", "old question", 4)
+    assert (second.conversation, second.title, second.messages) == ("b", "new question", 2)
+    assert second.last > last.time
+    assert [t.conversation for t in await store.conversations.threads("ann", limit=1)] == ["a"]
+    assert await store.conversations.threads("nobody", limit=9) == []
+
+
+async def test_questions_are_what_the_person_wrote_last_in_all_conversations(store: AnyStore) -> None:
+    await answered(store, said("one", conversation="a"), "1")
+    await answered(store, said("two", conversation="b"), "2")
+    await answered(store, said("not mine", conversation="b", person="ben"), "3")
+    await answered(store, said("three", conversation="a"), "4")
+    assert await store.conversations.questions("ann", limit=9) == ["one", "two", "three"]
+    assert await store.conversations.questions("ann", limit=2) == ["two", "three"]
+    assert await store.conversations.questions("ann", limit=0) == []

@@ -1,0 +1,103 @@
+"""The contract of the port Forgetting: what falls, what stays, and that it does not come back."""
+
+import pytest
+
+from agent.errors import LeaseLost
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place
+from agent.memory.forgetting import forget_everything, forget_thread
+from agent.records import Closing
+from agent.state import SituationSummary
+from tests.contracts.steps import AnyStore, answered, claimed, found, texts_found
+from tests.fakes.incoming import LEASE, START, said
+
+CLUB = Place(GroupAudience("club"))
+
+
+async def history(store: AnyStore, conversation: str) -> list[str]:
+    return [m.text for m in await store.conversations.history(conversation, before_turn=10**6, limit=99)]
+
+
+async def test_forgetting_a_thread_leaves_the_other_threads(store: AnyStore) -> None:
+    await answered(store, said("my boat is blue", conversation="a"), "a blue boat")
+    await answered(store, said("my boat is fast", conversation="b"), "a fast boat")
+    receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
+    assert (receipt.erased["messages"], receipt.found_again, receipt.bytes_gone) == (2, 0, True)
+    assert await history(store, "a") == []
+    assert [t.conversation for t in await store.conversations.threads("ann", limit=9)] == ["b"]
+    assert set(await texts_found(store, "blue boat")) == {"my boat is fast", "a fast boat"}
+
+
+async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the_others(store: AnyStore) -> None:
+    await answered(store, said("my boat", conversation="club", place=CLUB), "your boat")
+    await answered(store, said("my train", conversation="dm"), "your train")
+    await answered(store, said("ben's boat", person="ben", conversation="club", place=CLUB), "his boat")
+    await store.memories.remember("ann", "has a boat", "person:ann", START)
+    kept = await store.memories.remember("ben", "has a boat", "person:ben", START)
+    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    assert (receipt.erased["messages"], receipt.erased["notes"], receipt.erased["turns"]) == (4, 1, 2)
+    assert (receipt.found_again, receipt.bytes_gone) == (0, True)
+    assert await history(store, "club") == ["ben's boat", "his boat"]
+    assert await store.conversations.threads("ann", limit=9) == []
+    assert await store.conversations.questions("ann", limit=9) == []
+    assert await store.memories.notes("ann", frozenset({"person:ann"})) == []
+    assert await store.memories.notes("ben", frozenset({"person:ben"})) == [kept]
+    assert await found(store, "boat train", place=CLUB) == []
+    assert await found(store, "your boat", person="ben", place=CLUB, elsewhere="") != []
+    assert {h.message.person for h in await found(store, "boat", person="ben", place=CLUB)} == {"ben"}
+
+
+async def test_notes_fall_with_the_messages_they_came_from(store: AnyStore) -> None:
+    claim = await answered(store, said("remember: tea", conversation="a"), "noted")
+    await store.memories.remember("ann", "tea", "person:ann", START, claim.message)
+    kept = await store.memories.remember("ann", "coffee", "person:ann", START)
+    receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
+    assert receipt.erased["notes"] == 1
+    assert await store.memories.notes("ann", frozenset({"person:ann"})) == [kept]
+
+
+async def test_the_summary_falls_with_its_conversation(store: AnyStore) -> None:
+    await store.ledger.accept(said("a secret", conversation="club", place=CLUB))
+    summary = SituationSummary(key_findings="a secret")
+    await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", summary=summary), START)
+    await answered(store, said("hello", person="ben", conversation="club", place=CLUB), "hi")
+    await store.forgetting.forget(forget_thread("ann", "club"), START)
+    assert await store.conversations.summary("club") == SituationSummary()
+
+
+async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: AnyStore) -> None:
+    message = said("a secret")
+    await answered(store, message, "kept")
+    await store.forgetting.forget(forget_everything("ann"), START)
+    assert (await store.ledger.accept(message)).duplicate
+    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await history(store, "thread") == []
+    assert not (await store.ledger.accept(said("something new"))).duplicate
+
+
+async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_one_never_runs(store: AnyStore) -> None:
+    await store.ledger.accept(said("one"))
+    await store.ledger.accept(said("two"))
+    running = await claimed(store)
+    await store.ledger.save(running, progress="half of it")
+    receipt = await store.forgetting.forget(forget_thread("ann", "thread"), START)
+    assert receipt.erased["turns"] == 2
+    with pytest.raises(LeaseLost):
+        await store.ledger.finish(running, Closing(Outcome.ANSWERED, "too late"), START)
+    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await history(store, "thread") == []
+
+
+async def test_forgetting_what_is_not_there_erases_nothing(store: AnyStore) -> None:
+    await answered(store, said("hello"), "hi")
+    for plan in (forget_everything("nobody"), forget_thread("ann", "elsewhere"), forget_thread("nobody", "thread")):
+        receipt = await store.forgetting.forget(plan, START)
+        assert set(receipt.erased.values()) == {0}
+        assert (receipt.found_again, receipt.bytes_gone) == (0, True)
+    assert await history(store, "thread") == ["hello", "hi"]
+
+
+async def test_after_a_complete_forgetting_no_sweep_is_owed(store: AnyStore) -> None:
+    await answered(store, said("hello"), "hi")
+    await store.forgetting.forget(forget_everything("ann"), START)
+    assert await store.forgetting.sweep()

@@ -1,0 +1,129 @@
+"""The contract of the port Ledger: taken in once, run one at a time, fenced by the epoch."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import LeaseLost
+from agent.events import Outcome
+from agent.records import Author, Closing
+from agent.state import SituationSummary
+from tests.contracts.steps import AnyStore, answered, claimed
+from tests.fakes.incoming import LEASE, START, said
+
+
+async def test_the_same_event_is_taken_in_once(store: AnyStore) -> None:
+    first = await store.ledger.accept(said("hello", number=1))
+    again = await store.ledger.accept(said("hello", number=1))
+    assert (first.duplicate, again.duplicate) == (False, True)
+    assert again.turn == first.turn
+
+
+async def test_one_post_that_arrives_as_two_events_is_taken_in_once(store: AnyStore) -> None:
+    message = said("hello")
+    first = await store.ledger.accept(message)
+    again = await store.ledger.accept(replace(message, event_id="another event"))
+    assert again.duplicate
+    assert again.turn == first.turn
+
+
+async def test_a_claim_carries_the_message_whole(store: AnyStore) -> None:
+    message = said("hello")
+    accepted = await store.ledger.accept(message)
+    claim = await claimed(store)
+    assert claim.incoming == message
+    assert (claim.turn, claim.attempts, claim.progress, claim.reply_ref) == (accepted.turn, 1, "", "")
+
+
+async def test_with_nothing_waiting_there_is_no_claim(store: AnyStore) -> None:
+    assert await store.ledger.claim("worker", START, LEASE) is None
+
+
+async def test_the_oldest_turn_is_claimed_first(store: AnyStore) -> None:
+    turns = [(await store.ledger.accept(said("?", conversation=name))).turn for name in ("b", "a", "c")]
+    assert [(await claimed(store)).turn for _ in turns] == turns
+
+
+async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(store: AnyStore) -> None:
+    first = await store.ledger.accept(said("one", conversation="a"))
+    second = await store.ledger.accept(said("two", conversation="a"))
+    other = await store.ledger.accept(said("three", conversation="b"))
+    running = await claimed(store)
+    assert running.turn == first.turn
+    assert (await claimed(store)).turn == other.turn
+    assert await store.ledger.claim("worker", START, LEASE) is None
+    await store.ledger.finish(running, Closing(Outcome.ANSWERED, "done"), START)
+    assert (await claimed(store)).turn == second.turn
+
+
+async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_nothing(store: AnyStore) -> None:
+    await store.ledger.accept(said("hello"))
+    old = await claimed(store, "old")
+    await store.ledger.save(old, progress="step 1", reply_ref="page 1")
+    assert await store.ledger.claim("new", START + LEASE - timedelta(seconds=1), LEASE) is None
+    new = await store.ledger.claim("new", START + LEASE, LEASE)
+    assert new is not None
+    assert (new.turn, new.epoch, new.attempts) == (old.turn, old.epoch + 1, 2)
+    assert (new.progress, new.reply_ref) == ("step 1", "page 1")
+    with pytest.raises(LeaseLost):
+        await store.ledger.save(old, progress="a zombie's step")
+    with pytest.raises(LeaseLost):
+        await store.ledger.renew(old, START, LEASE)
+    with pytest.raises(LeaseLost):
+        await store.ledger.finish(old, Closing(Outcome.ANSWERED, "a zombie's answer"), START)
+    assert await store.conversations.history("thread", before_turn=new.turn + 1, limit=9) != []
+    await store.ledger.finish(new, Closing(Outcome.ANSWERED, "the answer"), START)
+    history = await store.conversations.history("thread", before_turn=new.turn + 1, limit=9)
+    assert [m.text for m in history] == ["hello", "the answer"]
+
+
+async def test_a_renewed_lease_is_not_taken_over(store: AnyStore) -> None:
+    await store.ledger.accept(said("hello"))
+    claim = await claimed(store)
+    await store.ledger.renew(claim, START + LEASE, LEASE)
+    assert await store.ledger.claim("new", START + LEASE, LEASE) is None
+    assert await store.ledger.claim("new", START + 2 * LEASE, LEASE) is not None
+
+
+async def test_saving_one_thing_keeps_the_other(store: AnyStore) -> None:
+    await store.ledger.accept(said("hello"))
+    claim = await claimed(store)
+    await store.ledger.save(claim, progress="step 1")
+    await store.ledger.save(claim, reply_ref="page 1")
+    await store.ledger.save(claim)
+    assert await store.ledger.release_all() == 1
+    again = await claimed(store)
+    assert (again.progress, again.reply_ref, again.attempts) == ("step 1", "page 1", 2)
+    with pytest.raises(LeaseLost):
+        await store.ledger.save(claim, progress="from before the restart")
+
+
+async def test_a_finished_turn_is_over(store: AnyStore) -> None:
+    claim = await answered(store, said("hello"), "hi")
+    assert await store.ledger.release_all() == 0
+    assert await store.ledger.claim("worker", START + 9 * LEASE, LEASE) is None
+    with pytest.raises(LeaseLost):
+        await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "hi again"), START)
+
+
+async def test_finishing_stores_the_reply_and_the_summary(store: AnyStore) -> None:
+    await store.ledger.accept(said("hello"))
+    claim = await claimed(store)
+    summary = SituationSummary(goal="greet")
+    closing = Closing(Outcome.ANSWERED, "hi", pages=("page 1", "page 2"), summary=summary)
+    await store.ledger.finish(claim, closing, START)
+    [question, answer] = await store.conversations.history("thread", before_turn=claim.turn + 1, limit=9)
+    assert (question.author, question.id, question.text) == (Author.PERSON, claim.message, "hello")
+    assert (answer.author, answer.text, answer.time, answer.message_id) == (Author.BOT, "hi", START, "page 1")
+    assert answer.audience == question.audience
+    assert answer.person == question.person == "ann"
+    assert await store.conversations.summary("thread") == summary
+
+
+async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: AnyStore) -> None:
+    await store.ledger.accept(said("hello"))
+    claim = await claimed(store)
+    await store.ledger.finish(claim, Closing(Outcome.STOPPED, ""), START)
+    history = await store.conversations.history("thread", before_turn=claim.turn + 1, limit=9)
+    assert [m.text for m in history] == ["hello"]

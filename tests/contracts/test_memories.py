@@ -1,0 +1,91 @@
+"""The contract of the port Memories: notes kept once, and recall that respects who may read what."""
+
+from datetime import timedelta
+
+from agent.memory.audience import GroupAudience, Place
+from agent.records import RecallQuery
+from tests.contracts.steps import AnyStore, answered, found, texts_found
+from tests.fakes.incoming import START, said
+
+DM = "person:ann"
+CLUB = Place(GroupAudience("club"))
+
+
+async def test_a_note_is_kept_once_for_each_audience(store: AnyStore) -> None:
+    first = await store.memories.remember("ann", "likes tea", DM, START)
+    again = await store.memories.remember("ann", "likes tea", DM, START + timedelta(days=1))
+    other = await store.memories.remember("ann", "likes tea", "group:club", START)
+    assert again == first
+    assert other.id != first.id
+    assert await store.memories.notes("ann", frozenset({DM})) == [first]
+
+
+async def test_notes_are_the_persons_own_and_for_these_audiences_oldest_first(store: AnyStore) -> None:
+    first = await store.memories.remember("ann", "one", DM, START)
+    await store.memories.remember("ben", "two", "person:ben", START)
+    third = await store.memories.remember("ann", "three", "group:club", START)
+    assert await store.memories.notes("ann", frozenset({DM, "group:club"})) == [first, third]
+    assert await store.memories.notes("ann", frozenset({"group:club"})) == [third]
+    assert await store.memories.notes("ann", frozenset()) == []
+
+
+async def test_a_note_shows_the_message_it_came_from(store: AnyStore) -> None:
+    message = said("remember that I like tea")
+    claim = await answered(store, message, "noted")
+    note = await store.memories.remember("ann", "likes tea", DM, START, claim.message)
+    assert (note.source_message, note.permalink, note.time) == (claim.message, message.permalink, START)
+    assert await store.memories.notes("ann", frozenset({DM})) == [note]
+
+
+async def test_what_was_said_in_an_earlier_thread_is_found_with_its_neighbours(store: AnyStore) -> None:
+    await answered(store, said("my boat is blue", conversation="harbour"), "A fine colour.")
+    [hit] = await found(store, "what did I say about my boat?")
+    assert hit.message.text == "my boat is blue"
+    assert hit.before is None
+    assert hit.after is not None
+    assert hit.after.text == "A fine colour."
+
+
+async def test_more_matching_words_come_first_and_the_limit_holds(store: AnyStore) -> None:
+    await answered(store, said("the red boat sank", conversation="a"), "oh")
+    await answered(store, said("the blue boat sails", conversation="b"), "good")
+    await answered(store, said("a train", conversation="c"), "fine")
+    assert await texts_found(store, "blue boat") == ["the blue boat sails", "the red boat sank"]
+    query = RecallQuery("ann", "blue boat", frozenset({DM}), "", limit=1)
+    assert [hit.message.text for hit in await store.memories.search(query)] == ["the blue boat sails"]
+
+
+async def test_between_equals_the_newest_comes_first(store: AnyStore) -> None:
+    for conversation in ("a", "b", "c"):
+        await answered(store, said("my boat", conversation=conversation), "yes")
+    assert [hit.message.conversation for hit in await found(store, "boat")] == ["c", "b", "a"]
+
+
+async def test_the_current_conversation_is_not_searched(store: AnyStore) -> None:
+    await answered(store, said("my boat is blue", conversation="now"), "yes")
+    assert await found(store, "boat", elsewhere="now") == []
+
+
+async def test_what_others_said_where_the_person_never_wrote_is_not_found(store: AnyStore) -> None:
+    await answered(store, said("ben's boat", person="ben", conversation="club", place=CLUB), "yes")
+    assert await found(store, "boat", place=CLUB) == []
+    await answered(store, said("hello", conversation="club", place=CLUB), "hi")
+    [hit] = await found(store, "boat", place=CLUB)
+    assert (hit.message.text, hit.message.person) == ("ben's boat", "ben")
+
+
+async def test_hits_and_neighbours_are_only_of_the_audiences_asked_for(store: AnyStore) -> None:
+    await answered(store, said("a secret before", conversation="moved"), "kept")
+    await answered(store, said("a boat", conversation="moved", place=CLUB), "in the club")
+    await answered(store, said("a boat again", conversation="moved"), "a secret after")
+    [hit] = await found(store, "boat", place=CLUB)
+    assert hit.message.text == "a boat"
+    assert hit.before is None
+    assert hit.after is not None
+    assert hit.after.text == "in the club"
+
+
+async def test_a_search_for_no_audience_finds_nothing(store: AnyStore) -> None:
+    await answered(store, said("my boat"), "yes")
+    assert await store.memories.search(RecallQuery("ann", "boat", frozenset(), "")) == []
+    assert await store.memories.search(RecallQuery("nobody", "boat", frozenset({DM}), "")) == []
