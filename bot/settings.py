@@ -78,6 +78,9 @@ class Settings:
     openai_api_key: Annotated[Secret | None, From("OPENAI_API_KEY", casts.key)] = None
     anthropic_api_key: Annotated[Secret | None, From("ANTHROPIC_API_KEY", casts.key)] = None
     gemini_api_key: Annotated[Secret | None, From("GEMINI_API_KEY", casts.key)] = None
+    openrouter_api_key: Annotated[Secret | None, From("OPENROUTER_API_KEY", casts.key)] = None
+    mistral_api_key: Annotated[Secret | None, From("MISTRAL_API_KEY", casts.key)] = None
+    xai_api_key: Annotated[Secret | None, From("XAI_API_KEY", casts.key)] = None
     openai_base_url: Annotated[str, From("OPENAI_BASE_URL", casts.web_address)] = "https://api.openai.com/v1"
     anthropic_base_url: Annotated[str, From("ANTHROPIC_BASE_URL", casts.web_address)] = "https://api.anthropic.com"
     gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", casts.web_address)] = (
@@ -106,7 +109,7 @@ class Settings:
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""
-        values = (getattr(self, field_.name) for field_ in fields(self))
+        values = (getattr(self, part.name) for part in fields(self))
         return tuple(value.reveal() for value in values if isinstance(value, Secret))
 
 

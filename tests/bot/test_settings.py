@@ -1,7 +1,7 @@
 """Settings are read once; every problem is one sentence that names the setting and never shows a value."""
 
 import re
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from bot.casts import LogLevel, websocket_url
+from bot.models import ModelSettings
 from bot.secret import Secret
 from bot.settings import Settings, load_settings, needed, setting_names
 
@@ -228,6 +229,11 @@ def test_secrets_are_not_shown_with_the_settings_and_can_be_kept_out_of_logs() -
     settings = load_settings({"OPENAI_API_KEY": HIDDEN, "SLACK_BOT_TOKEN": f"xoxb-{HIDDEN}"})
     assert HIDDEN not in f"{settings!r} {settings!s} {settings.openai_api_key}"
     assert settings.secrets() == (HIDDEN, f"xoxb-{HIDDEN}")
+
+
+def test_what_a_model_needs_has_the_same_names_and_defaults_among_the_settings() -> None:
+    for part in fields(ModelSettings):
+        assert getattr(Settings(), part.name) == part.default
 
 
 def test_equal_secrets_are_equal_and_hash_alike() -> None:
