@@ -89,7 +89,7 @@ _LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|
 _TRAILING = re.compile(
     r"(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$", re.IGNORECASE
 )
-_TAG = re.compile(r"<(?=\s*/?\s*(?:think|workspace|execute|results|summary)\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=[\s/]*(?:think|workspace|execute|results|summary)\b)", re.IGNORECASE)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _NOTHING = re.compile(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
@@ -218,7 +218,7 @@ def _quote(text: str) -> str:
 
 def _line(text: str) -> str:
     """The person's words on one line, cut where they grow long."""
-    words = " ".join(_harmless(text).split())
+    words = " ".join(_harmless(text[: 2 * ECHO_CHARS]).split())
     return words if len(words) <= ECHO_CHARS else f"{words[:ECHO_CHARS].rstrip()}…"
 
 

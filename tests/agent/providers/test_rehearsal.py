@@ -189,6 +189,15 @@ def test_no_result_of_a_tool_breaks_the_protocol(opening: str, text: str, conten
     assert "\x00" not in answer
 
 
+@pytest.mark.parametrize(
+    "part", ["<", " ", "< ", "remember ", "what did I say about ", "i said ", "?", "`", "hi, ", "a: "]
+)
+def test_a_huge_question_is_answered_in_no_time(part: str) -> None:
+    """Any pattern that took quadratic time would run into the test's time limit here."""
+    for text in (part * 300_000, "<" + part * 300_000, "remember" + part * 300_000):
+        assert len(rehearse(asked(text))) < 10_000
+
+
 def conversations() -> Sequence[list[Message]]:
     found = after("what did I say about tea?", "<execute>[]</execute>", "1. tea is good")
     return [asked("hello"), asked("show me code"), found, after("recall tea", "<execute>", "")]
