@@ -187,6 +187,10 @@ class Conversations(Protocol):
         """The conversations in which the person wrote, the latest first."""
         ...
 
+    async def questions(self, person: str, *, limit: int) -> list[str]:
+        """What the person wrote last, in all conversations, oldest first."""
+        ...
+
 
 class Memories(Protocol):
     async def remember(

@@ -1,5 +1,114 @@
+"""`cogency`: the commands, their exit codes, and one human sentence for each failure.
+
+Above: nothing. Below: `bot.app` and what each command needs, imported when it runs.
+"""
+
+import argparse
+import asyncio
+import getpass
+import os
 import sys
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked
+from agent.records import Person
+from bot.exits import Exit
+from bot.logs import log_to
+from bot.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from bot.check_model import Verdict
 
 
 def main() -> None:
-    sys.exit(0)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> Exit:
+    """Run one command. Every failure is one sentence on standard error and an exit code."""
+    command = _parser().parse_args(arguments).command
+    try:
+        settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
+        log_to(sys.stderr, settings.log_level, settings.secrets())
+        return asyncio.run(command(settings))
+    except CogencyError as error:
+        sys.stderr.write(f"cogency: {error}\n")
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="cogency", description="A self-hosted AI agent.")
+    parser.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands.add_parser("chat", help="chat in the terminal, or through pipes").set_defaults(command=_chat)
+    checking = commands.add_parser("check-model", help="ask the configured model twenty questions about the protocol")
+    checking.set_defaults(command=_check_model)
+    return parser
+
+
+def _exit_code(error: CogencyError) -> Exit:
+    match error:
+        case SettingsError():
+            return Exit.SETTINGS
+        case StoreLocked():
+            return Exit.BUSY
+        case ProviderError():
+            return Exit.UNAVAILABLE
+        case _:
+            return Exit.FAILED
+
+
+async def _chat(settings: Settings) -> Exit:
+    from bot.app import CLOCK, open_terminal  # noqa: PLC0415 -- a wrong setting is told before anything is loaded
+    from bot.platforms.terminal.run import chat, open_window  # noqa: PLC0415 -- as above
+
+    zone = local_time_zone(Path("/etc/localtime"))
+
+    def now() -> datetime:
+        return CLOCK.now().astimezone(ZoneInfo(zone))
+
+    user = user_name()
+    async with open_terminal(settings, Person(f"terminal:{user}", user, zone)) as bot:
+        return await chat(bot, open_window(), now)
+
+
+async def _check_model(settings: Settings) -> Exit:
+    from bot.app import CLOCK, open_checking  # noqa: PLC0415 -- as above
+    from bot.check_model import check_model, conclusion, is_usable, line  # noqa: PLC0415 -- as above
+
+    async with open_checking(settings) as (provider, tools, sentence):
+        sys.stdout.write(f"{sentence}\n\n")
+        verdicts: list[Verdict] = []
+        async for verdict in check_model(provider, tools, CLOCK):
+            verdicts.append(verdict)
+            sys.stdout.write(f"{line(verdict)}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"\n{conclusion(provider.name, verdicts)}\n")
+    return Exit.OK if is_usable(verdicts) else Exit.FAILED
+
+
+def user_name() -> str:
+    """What the system calls the person; a container may not know."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "you"
+
+
+def local_time_zone(link: Path) -> str:
+    """The machine's time zone by name, from the file that the system links to it; UTC where there is none."""
+    parts = link.resolve().parts
+    if "zoneinfo" not in parts:
+        return "UTC"
+    return "/".join(parts[parts.index("zoneinfo") + 1 :]) or "UTC"
+
+
+if __name__ == "__main__":
+    main()

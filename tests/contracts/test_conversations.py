@@ -74,3 +74,15 @@ async def test_questions_are_what_the_person_wrote_last_in_all_conversations(sto
     assert await store.conversations.questions("ann", limit=9) == ["one", "two", "three"]
     assert await store.conversations.questions("ann", limit=2) == ["two", "three"]
     assert await store.conversations.questions("ann", limit=0) == []
+
+
+async def test_questions_are_what_the_person_wrote_last_in_every_conversation(store: AnyStore) -> None:
+    for text, person, conversation in [
+        ("one", "ann", "a"),
+        ("two", "bob", "a"),
+        ("three", "ann", "b"),
+        ("four", "ann", "a"),
+    ]:
+        await store.ledger.accept(said(text, person=person, conversation=conversation))
+    assert await store.conversations.questions("ann", limit=2) == ["three", "four"]
+    assert await store.conversations.questions("ann", limit=0) == []

@@ -148,6 +148,10 @@ class FakeStore:
             found.append(Thread(conversation, asked, max(m.time for m in stored), len(stored)))
         return sorted(found, key=lambda thread: thread.last, reverse=True)[:limit]
 
+    async def questions(self, person: str, *, limit: int) -> list[str]:
+        asked = [m.text for _, m in self.messages if m.person == person and m.author is Author.PERSON]
+        return asked[-limit:] if limit > 0 else []
+
     # Memories
 
     async def remember(

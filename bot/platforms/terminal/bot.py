@@ -1,0 +1,130 @@
+"""The bot as the terminal talks to it: one person, their threads, and the turns that answer them.
+
+Above: `bot.app` builds it, `bot.platforms.terminal.run` calls it through `ChatBot`.
+Below: `bot.turns`, `bot.surface`, the ports of `agent.ports`.
+
+Rule: the terminal belongs to one person, so every place in it is their own.
+"""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
+
+from agent.memory.audience import PersonAudience, Place, may_flow_from
+from agent.memory.forgetting import forget_everything, forget_thread
+from agent.ports import Clock, Conversations, Forgetting, Memories
+from agent.records import Incoming, Note, Person, Receipt, Thread
+from bot.surface import Surface
+from bot.turns import Turns
+
+SOURCE = "terminal"
+MAX_THREADS = 20
+"""A list that fits a screen; older threads are found by asking."""
+MAX_PAST_QUESTIONS = 200
+"""As many as anybody presses the arrow key for."""
+
+
+class ModelChoice(Protocol):
+    """Which model answers from the next question on. Both raise SettingsError."""
+
+    @property
+    def sentence(self) -> str: ...
+
+    async def choose(self, name: str) -> None: ...
+
+
+class TerminalSurfaces:
+    """Where the replies of the terminal's turns are shown: each in the place that was opened for its conversation."""
+
+    def __init__(self) -> None:
+        self.opened: dict[str, Surface] = {}
+        self.otherwise: Callable[[str], Surface] | None = None
+
+    def __call__(self, incoming: Incoming) -> Surface:
+        if incoming.conversation in self.opened:
+            return self.opened[incoming.conversation]
+        if self.otherwise is None:
+            raise LookupError(f"no place is open for {incoming.conversation}")
+        return self.otherwise(incoming.conversation)
+
+
+@dataclass(slots=True)
+class TerminalBot:
+    """Implements `ChatBot`. Use it as an async context manager; answering begins with `unfinished`."""
+
+    person: Person
+    turns: Turns
+    surfaces: TerminalSurfaces
+    conversations: Conversations
+    memories: Memories
+    forgetting: Forgetting
+    models: ModelChoice
+    clock: Clock
+    new_id: Callable[[], str]
+    where: str
+    """Where the memory lives, for the greeting."""
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    @property
+    def place(self) -> Place:
+        return Place(PersonAudience(self.person.id))
+
+    def greeting(self) -> str:
+        return f"{self.models.sentence}\n\nMemory: {self.where}"
+
+    def new_conversation(self) -> str:
+        return f"{SOURCE}:{self.new_id()}"
+
+    async def unfinished(self, surface_for: Callable[[str], Surface]) -> None:
+        self.surfaces.otherwise = surface_for
+        await self._stack.enter_async_context(self.turns.serving())
+        await self.turns.idle()
+
+    async def past_questions(self) -> list[str]:
+        return await self.conversations.questions(self.person.id, limit=MAX_PAST_QUESTIONS)
+
+    async def ask(self, text: str, conversation: str, surface: Surface) -> None:
+        event = self.new_id()
+        self.surfaces.opened[conversation] = surface
+        try:
+            await self.turns.ask(
+                Incoming(
+                    source=SOURCE,
+                    event_id=event,
+                    channel=conversation,
+                    message_id=event,
+                    conversation=conversation,
+                    person=self.person,
+                    place=self.place,
+                    text=text,
+                    time=self.clock.now(),
+                )
+            )
+        finally:
+            del self.surfaces.opened[conversation]
+
+    async def threads(self) -> list[Thread]:
+        return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
+
+    async def memory(self) -> list[Note]:
+        return await self.memories.notes(self.person.id, may_flow_from(self.place))
+
+    async def forget(self, conversation: str | None) -> Receipt:
+        person = self.person.id
+        plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
+        return await self.forgetting.forget(plan, self.clock.now())
+
+    async def model(self, name: str | None) -> str:
+        if name is not None:
+            await self.models.choose(name)
+        return self.models.sentence

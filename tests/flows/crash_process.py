@@ -1,0 +1,198 @@
+"""One process that takes a question in, answers it with two tools, and kills itself at a given step.
+
+Above: `test_crashes`. A step is the moment before or after anything that lasts: a ledger write, a tool's effect, a
+page shown, a piece of the model's answer. Everything that the outside could see is appended to files, so that it
+outlives the process.
+"""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+from agent.context import ContextBudget, Persona
+from agent.messages import JsonObject, Message
+from agent.ports import Capabilities, Ledger, ProviderEvent, ToolContext
+from agent.providers.scripted import Answer, ScriptedProvider
+from agent.records import Accepted, Claim, Closing, Incoming
+from agent.tools.registry import Registry
+from agent.turn import TurnLimits
+from bot.app import CLOCK
+from bot.surface import Limits, PageKey, PageRef
+from bot.turns import Mind, Turns, TurnsLimits
+from store.engine import open_store
+from tests.fakes.incoming import said
+
+FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
+
+
+@dataclass
+class Steps:
+    """Counts what happens, and dies at `die_at` as a power cut would."""
+
+    die_at: int | None
+    number: "count[int]" = field(default_factory=lambda: count(1))
+    last: int = 0
+
+    def here(self) -> None:
+        self.last = next(self.number)
+        if self.last == self.die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def append(path: Path, line: object) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@dataclass
+class DyingLedger:
+    inner: Ledger
+    steps: Steps
+
+    async def accept(self, incoming: Incoming) -> Accepted:
+        self.steps.here()
+        accepted = await self.inner.accept(incoming)
+        self.steps.here()
+        return accepted
+
+    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
+        claim = await self.inner.claim(owner, now, lease)
+        if claim is not None:
+            self.steps.here()
+        return claim
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+        await self.inner.renew(claim, now, lease)
+
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        self.steps.here()
+        await self.inner.save(claim, progress=progress, reply_ref=reply_ref)
+        self.steps.here()
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+        self.steps.here()
+        await self.inner.finish(claim, closing, now)
+        self.steps.here()
+
+    async def release_all(self) -> int:
+        return await self.inner.release_all()
+
+
+@dataclass
+class DyingTool:
+    """Has an effect in the world that must not happen twice."""
+
+    effects: Path
+    steps: Steps
+    name: str
+    description: str = "Change the world."
+    read_only: bool = False
+    timeout_s: float = 10.0
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"type": "object"}
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- the port's shape
+        self.steps.here()
+        append(self.effects, self.name)
+        self.steps.here()
+        return f"{self.name} is done"
+
+
+@dataclass
+class DyingModel:
+    """The scripted model, one step a piece."""
+
+    inner: ScriptedProvider
+    steps: Steps
+    name: str = "dying"
+    capabilities: Capabilities = field(default_factory=Capabilities)
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+        async for event in self.inner.stream(messages):
+            self.steps.here()
+            yield event
+
+
+@dataclass
+class DyingSurface:
+    """Pages in a file. Like a platform that keeps a nonce, it knows a page again by its key."""
+
+    shown: Path
+    steps: Steps
+    limits: Limits = field(default_factory=lambda: Limits(page_chars=2_000, edit_interval_s=0.0))
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        page = PageRef(f"page {key}")
+        await self.edit(page, text, final=final)
+        return page
+
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
+        self.steps.here()
+        append(self.shown, [page.id, text, final])
+        self.steps.here()
+
+    async def delete(self, page: PageRef) -> None:
+        append(self.shown, [page.id, None, True])
+
+    async def status(self, text: str) -> None:
+        pass
+
+
+def script(messages: Sequence[Message]) -> Answer:
+    """Two rounds with one tool each, then the answer; told apart by what the model can see."""
+    rounds = sum(message.text.startswith("<results>") for message in messages)
+    match rounds:
+        case 0:
+            return [FIRST, '\n<execute>[{"name": "paint"', ', "args": {}}]\n</execute>']
+        case 1:
+            return [SECOND, '\n<execute>[{"name": "launch", "args": {}}]\n</execute>']
+        case _:
+            half = len(LAST) // 2
+            return [LAST[:half], LAST[half:]]
+
+
+async def live(folder: Path, die_at: int | None) -> int:
+    """Take the question in (again, after a crash) and answer until nothing is left; the number of steps it took."""
+    steps = Steps(die_at)
+    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    tools = Registry([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
+    model = DyingModel(ScriptedProvider(script), steps)
+    mind = Mind(
+        provider=lambda _: model,
+        persona=lambda _: Persona("You are a bot.", "Answer in English."),
+        tools=tools,
+        turn_limits=TurnLimits(),
+        budget=ContextBudget(),
+    )
+    surface = DyingSurface(folder / "shown", steps)
+    turns = Turns(
+        DyingLedger(store.ledger, steps),
+        store.conversations,
+        store.memories,
+        mind,
+        lambda _: surface,
+        CLOCK,
+        owner=f"process {os.getpid()}",
+        limits=TurnsLimits(sweep_s=0.05),
+    )
+    await store.ledger.release_all()
+    await turns.submit(said("What about my boat?", conversation="c", number=1))
+    async with turns.serving(), asyncio.timeout(20):
+        await turns.idle()
+    await store.close()
+    return steps.last
+
+
+def main(folder: Path, die_at: int | None) -> None:
+    steps = asyncio.run(live(folder, die_at))
+    append(folder / "steps", steps)
