@@ -1,0 +1,54 @@
+"""The terminal's surface: pages of a reply as one growing text."""
+
+from bot.platforms.terminal.surface import TerminalSurface
+from bot.surface import PageKey, PageRef, Surface
+
+
+class FakeDisplay:
+    def __init__(self) -> None:
+        self.frames: list[str] = []
+        self.statuses: list[str] = []
+
+    def show(self, text: str) -> None:
+        self.frames.append(text)
+
+    def status(self, text: str) -> None:
+        self.statuses.append(text)
+
+    def close(self) -> None:
+        raise AssertionError("a surface does not end a reply")
+
+
+async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
+    display = FakeDisplay()
+    surface: Surface = TerminalSurface(display)
+    first = await surface.post(PageKey(7, 0), "one", final=False)
+    await surface.edit(first, "one, two", final=True)
+    second = await surface.post(PageKey(7, 1), "three", final=False)
+    await surface.delete(second)
+    assert display.frames == ["one", "one, two", "one, two\nthree", "one, two"]
+
+
+async def test_posting_the_same_key_again_makes_no_second_page() -> None:
+    display = FakeDisplay()
+    surface = TerminalSurface(display)
+    assert await surface.post(PageKey(7, 0), "on", final=False) == await surface.post(PageKey(7, 0), "one", final=True)
+    assert display.frames == ["on", "one"]
+
+
+async def test_a_page_of_an_earlier_process_is_shown_here_when_it_is_edited() -> None:
+    display = FakeDisplay()
+    await TerminalSurface(display).edit(PageRef("7-0"), "one", final=True)
+    assert display.frames == ["one"]
+
+
+async def test_the_status_is_handed_on() -> None:
+    display = FakeDisplay()
+    await TerminalSurface(display).status("Searching past threads…")
+    assert display.statuses == ["Searching past threads…"]
+
+
+def test_every_answer_fits_on_one_page() -> None:
+    limits = TerminalSurface(FakeDisplay()).limits
+    assert limits.page_chars >= 1_000_000
+    assert limits.edit_interval_s <= 0.1
