@@ -19,6 +19,14 @@ TITLE_CHARS = 60
 
 _MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<!\w)_|_(?!\w)|^[#+-]|^(?:\d+)[.)]|^=+$")
 
+_KINDS = {
+    "messages": ("message", "messages"),
+    "notes": ("note", "notes"),
+    "conversations": ("thread", "threads"),
+    "summaries": ("summary", "summaries"),
+}
+"""What a person knows by name, in the order of a receipt, in singular and plural."""
+
 
 class Scope(StrEnum):
     """What a person can ask to forget."""
@@ -85,17 +93,19 @@ def forget_declined() -> str:
 
 def receipt_text(receipt: Receipt) -> str:
     """What was erased, and what the search for proof says. It claims no more than the receipt does."""
-    erased = [_counted(count, kind) for kind, count in receipt.erased.items() if count]
+    erased = [_counted(receipt.erased[kind], *words) for kind, words in _KINDS.items() if receipt.erased.get(kind)]
+    if records := sum(count for kind, count in receipt.erased.items() if kind not in _KINDS):
+        erased.append(_counted(records, "internal record", "internal records"))
     if not erased and not receipt.found_again:
         return "There was nothing to forget."
     done = f"Forgotten: {', '.join(erased) or 'nothing'}."
     if receipt.found_again:
-        again = _counted(receipt.found_again, "entries")
+        again = _counted(receipt.found_again, "entry", "entries")
         return f"{done} **A search afterwards still finds {again}.** Please tell whoever runs this bot."
     if receipt.bytes_gone:
         return f"{done} A search afterwards finds nothing, and the database files no longer hold the text."
     return (
-        f"{done} A search afterwards finds nothing; old bytes may stay in the database files until they are compacted."
+        f"{done} A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
     )
 
 
@@ -115,8 +125,5 @@ def _last(thread: Thread, now: datetime) -> str:
     return f"today {last:%H:%M}" if last.date() == now.date() else last.date().isoformat()
 
 
-def _counted(count: int, kind: str) -> str:
-    """`kind` is a plural: "messages", "summaries"."""
-    if count != 1:
-        return f"{count:,} {kind}"
-    return f"1 {kind[:-3]}y" if kind.endswith("ies") else f"1 {kind.removesuffix('s')}"
+def _counted(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"

@@ -95,9 +95,21 @@ def test_both_questions_say_what_goes_and_how_to_agree() -> None:
         (Receipt({}, 0, bytes_gone=True), "There was nothing to forget."),
         (Receipt({"messages": 0}, 0, bytes_gone=True), "There was nothing to forget."),
         (
-            Receipt({"messages": 1204, "notes": 1, "summaries": 1}, 0, bytes_gone=True),
+            Receipt(
+                {
+                    "actions": 2,
+                    "turns": 1,
+                    "people": 1,
+                    "summaries": 1,
+                    "notes": 1,
+                    "messages": 1204,
+                    "conversations": 2,
+                },
+                0,
+                bytes_gone=True,
+            ),
             (
-                "Forgotten: 1,204 messages, 1 note, 1 summary. "
+                "Forgotten: 1,204 messages, 1 note, 2 threads, 1 summary, 4 internal records. "
                 "A search afterwards finds nothing, and the database files no longer hold the text."
             ),
         ),
@@ -105,7 +117,7 @@ def test_both_questions_say_what_goes_and_how_to_agree() -> None:
             Receipt({"messages": 2}, 0, bytes_gone=False),
             (
                 "Forgotten: 2 messages. "
-                "A search afterwards finds nothing; old bytes may stay in the database files until they are compacted."
+                "A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
             ),
         ),
         (
