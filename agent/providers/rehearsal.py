@@ -179,7 +179,7 @@ def _after_results(intent: Intent, results: str) -> str:
         case Recall(query):
             if not content.strip() or _NOTHING.match(content):
                 return _answer(f"I found nothing about “{_line(query)}” in your past threads.")
-            found = f"This is what I found about “{_line(query)}”:\n\n{_quote(content)}"
+            found = f"This is what I found about “{_line(query)}”:\n\n{_quote(_hits(content))}"
             return _answer(found) + _summary("Looked up an earlier conversation.")
         case ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
@@ -201,6 +201,13 @@ def _result(results: str) -> tuple[str, str]:
     failed = any(entry.get("status") != ResultStatus.SUCCESS for entry in entries)
     content = "\n".join(str(entry.get("content", "")) for entry in entries)
     return (ResultStatus.FAILURE if failed else ResultStatus.SUCCESS), content
+
+
+def _hits(content: str) -> str:
+    """What recall found, without its heading for models and without the notice under earlier answers."""
+    heading, blank, hits = content.strip().partition("\n\n")
+    headed = blank and heading.endswith(":") and "\n" not in heading
+    return (hits if headed else content).replace(NOTICE, "")
 
 
 def _summary(progress: str) -> str:
