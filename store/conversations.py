@@ -31,9 +31,6 @@ class SqlConversations:
     async def questions(self, person: str, *, limit: int) -> list[str]:
         return await self._database.read(questions, person, limit)
 
-    async def questions(self, person: str, *, limit: int) -> list[str]:
-        return await self._database.read(questions, person, limit)
-
 
 def stored_messages() -> Select[tuple[object, ...]]:
     """Messages with the name of their person, for `rows.message`."""
@@ -71,12 +68,6 @@ def threads(connection: Connection, person_id: str, limit: int) -> list[Thread]:
         .limit(max(limit, 0))
     )
     return [rows.thread(row) for row in connection.execute(listed).mappings().all()]
-
-
-def questions(connection: Connection, person_id: str, limit: int) -> list[str]:
-    asked = select(message.c.text).where(message.c.person == person_id, message.c.author == Author.PERSON)
-    latest = asked.order_by(message.c.id.desc()).limit(max(limit, 0))
-    return list(connection.execute(latest).scalars())[::-1]
 
 
 def questions(connection: Connection, person_id: str, limit: int) -> list[str]:

@@ -13,6 +13,7 @@ Rules
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
@@ -153,7 +154,11 @@ def _engine(path: Path | None, patience_s: float) -> AsyncEngine:
     pragmas = _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous="NORMAL")
 
     async def run_pragmas(driver: Any) -> None:  # noqa: ANN401  (aiosqlite's connection)
-        await driver.executescript(pragmas)
+        try:
+            await driver.executescript(pragmas)
+        except sqlite3.Error:
+            await driver.close()  # the pool does not know this connection yet
+            raise
 
     def connected(connection: AdaptedConnection, _: object) -> None:
         connection.run_async(run_pragmas)

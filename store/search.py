@@ -18,7 +18,7 @@ from store.conversations import stored_messages
 from store.tables import message
 from store.text import keywords
 
-_MATCHES: Final = text(
+MATCHES: Final = text(
     """
     SELECT word.key AS keyword, message.id AS message, message.turn, message.author, message.length
     FROM json_each(:words) AS word
@@ -28,7 +28,7 @@ _MATCHES: Final = text(
     """
 ).bindparams(bindparam("audiences", expanding=True))
 
-_NEIGHBOURS: Final = text(
+NEIGHBOURS: Final = text(
     """
     SELECT hit.id AS hit,
       (SELECT near.id FROM message AS near
@@ -72,7 +72,7 @@ def _matches(connection: Connection, query: RecallQuery, words: list[str], numbe
         "audiences": sorted(query.audiences),
         "exclude": query.exclude_conversation,
     }
-    return list(connection.execute(_MATCHES, bound).mappings())
+    return list(connection.execute(MATCHES, bound).mappings())
 
 
 def _match(row: RowMapping) -> ranking.Match:
@@ -88,7 +88,7 @@ def _total(connection: Connection, person_id: str) -> int:
 def _near(
     connection: Connection, hits: list[int], audiences: list[str]
 ) -> dict[int, tuple[int, int | None, int | None]]:
-    found = connection.execute(_NEIGHBOURS, {"hits": hits, "audiences": audiences})
+    found = connection.execute(NEIGHBOURS, {"hits": hits, "audiences": audiences})
     return {hit: (hit, before, after) for hit, before, after in found}
 
 

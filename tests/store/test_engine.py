@@ -1,0 +1,146 @@
+"""Opening the store: one process at a time, one version, one sentence when something is wrong."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent.errors import StoreError, StoreLocked
+from agent.records import RecallQuery
+from store.engine import open_store, sqlite_path
+from tests.contracts.steps import answered
+from tests.fakes.incoming import said
+from tests.store.processes import line, output, running
+
+
+async def test_a_missing_folder_and_file_are_created_for_the_owner_alone(url: str, path: Path) -> None:
+    await (await open_store(url)).close()
+    assert (_rights(path), _rights(path.parent)) == (0o600, 0o700)
+
+
+def _rights(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+async def test_what_was_stored_is_there_after_opening_again(url: str) -> None:
+    first = await open_store(url)
+    await answered(first, said("my boat is blue"), "noted")
+    await first.close()
+    again = await open_store(url)
+    hits = await again.memories.search(RecallQuery("ann", "boat", frozenset({"person:ann"}), ""))
+    await again.close()
+    assert [hit.message.text for hit in hits] == ["my boat is blue"]
+
+
+async def test_a_second_opening_is_refused_at_once_and_allowed_after_closing(url: str) -> None:
+    first = await open_store(url)
+    with pytest.raises(StoreLocked, match=r"Another process has .*store\.db open"):
+        await open_store(url)
+    await first.close()
+    await (await open_store(url)).close()
+
+
+HOLDER = """
+import asyncio, sys
+from store.engine import open_store
+async def main():
+    store = await open_store(sys.argv[1])
+    print("open", flush=True)
+    sys.stdin.read()
+    await store.close()
+asyncio.run(main())
+"""
+
+
+async def test_another_process_is_refused_until_this_one_is_killed(url: str) -> None:
+    async with running(HOLDER, url) as holder:
+        assert await line(holder) == "open"
+        with pytest.raises(StoreLocked):
+            await open_store(url)
+    await (await open_store(url)).close()
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("postgresql://host/db", "PostgreSQL comes with a later version; use sqlite:///"),
+        ("postgresql+asyncpg://host/db", "PostgreSQL comes with a later version"),
+        ("mysql://host/db", "There is no store for mysql"),
+        ("not a url", "cannot be read"),
+        ("", "cannot be read"),
+    ],
+)
+async def test_another_kind_of_database_is_refused(url: str, sentence: str) -> None:
+    with pytest.raises(StoreError, match=sentence):
+        await open_store(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite://", None),
+        ("sqlite:///:memory:", None),
+        ("sqlite:////var/lib/a b%20c%25.db", Path("/var/lib/a b c%.db")),
+        ("sqlite+aiosqlite:////var/x.db", Path("/var/x.db")),
+        ("sqlite:///~/x.db", Path.home() / "x.db"),
+        ("sqlite:///x.db", Path.cwd() / "x.db"),
+    ],
+)
+def test_the_file_that_a_url_names(url: str, path: Path | None) -> None:
+    assert sqlite_path(url) == path
+
+
+async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear database, " * 100)
+    with pytest.raises(StoreError, match="is not a database: move that file away"):
+        await open_store(f"sqlite:///{letter}")
+    assert letter.read_text() == "Dear database, " * 100
+
+
+async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE invoices (id INTEGER)")
+    connection.close()
+    with pytest.raises(StoreError, match="holds another program's tables"):
+        await open_store(f"sqlite:///{other}")
+
+
+async def test_a_database_of_a_newer_version_is_left_alone(url: str, path: Path) -> None:
+    await (await open_store(url)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(StoreError, match="was written by a newer version of Cogency"):
+        await open_store(url)
+
+
+async def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "store.db", Path("/proc/no/such/store.db"), tmp_path):
+        with pytest.raises(StoreError, match="cannot be opened"):
+            await open_store(f"sqlite:///{place}")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_folder_without_the_right_to_write_is_one_sentence(tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(0o500)
+    with pytest.raises(StoreError, match="check its folder"):
+        await open_store(f"sqlite:///{locked}/store.db")
+
+
+OPENER = """
+import asyncio, sys
+from store.engine import open_store
+async def main():
+    await (await open_store(sys.argv[1])).close()
+asyncio.run(main())
+print("alembic" in sys.modules)
+"""
+
+
+async def test_a_database_at_the_newest_version_opens_without_alembic(url: str) -> None:
+    assert [await output(OPENER, url) for _ in range(2)] == ["True\n", "False\n"]

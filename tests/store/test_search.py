@@ -1,0 +1,168 @@
+"""Recall on SQLite: scripts and spellings, queries that look like operators, and whose messages are found at all."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Text, bindparam, text
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
+from agent.records import RecallQuery
+from store import index, search
+from store.engine import Store, open_store
+from store.text import keywords
+from tests.contracts.steps import answered, found, texts_found
+from tests.fakes.incoming import said
+
+TEXTS = [
+    "We moved the Café's opening to Friday",
+    "昨日は東京タワーに行きました",
+    "我们明天去北京吃烤鸭",
+    "내일 서울에서 만나요",
+    "ο καφές στην Αθήνα",
+    "100% of the x_y values were 'quoted'",
+    "she was running the boats",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("CAFE", 0),
+        ("東京", 1),
+        ("東京タワーはいつ？", 1),
+        ("塔", None),
+        ("京", 2),
+        ("烤鸭", 2),
+        ("서울", 3),
+        ("Αθηνα", 4),
+        ("100%", 5),
+        ("x_y", 5),
+        ("'quoted'", 5),
+        ('"values"', 5),
+        ("run boat", 6),
+        ("%", None),
+        ("_", None),
+        ("*", None),
+        ("AND", None),
+        ("NEAR(boat, x)", 6),
+        ("body:boats", 6),
+        ("-boats", 6),
+        ("boats^2", 6),
+        ("boats\0", 6),
+        ("boats \ud800", 6),
+        ('"', None),
+        ("", None),
+        ("zzz", None),
+    ],
+)
+async def test_a_question_in_any_script_finds_the_message_that_it_means(
+    store: Store, query: str, expected: int | None
+) -> None:
+    for number, said_ in enumerate(TEXTS):
+        await store.ledger.accept(said(said_, conversation=f"thread {number}"))
+    hits = await texts_found(store, query)
+    assert hits[:1] == ([] if expected is None else [TEXTS[expected]])
+
+
+async def test_one_han_character_finds_every_message_with_it(store: Store) -> None:
+    for number, said_ in enumerate(TEXTS):
+        await store.ledger.accept(said(said_, conversation=f"thread {number}"))
+    assert set(await texts_found(store, "京")) == {TEXTS[1], TEXTS[2]}
+
+
+@given(query=st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_any_text_is_a_valid_message_and_a_valid_query_that_finds_it(store: Store, query: str) -> None:
+    await store.ledger.accept(said(query))
+    assert bool(await found(store, query)) == bool(keywords(query))
+
+
+async def test_a_newcomer_finds_what_stood_in_the_thread_before(store: Store) -> None:
+    club = Place(GroupAudience("club"))
+    await answered(store, said("the regatta is in May", person="ben", conversation="club", place=club), "noted")
+    assert await found(store, "regatta", place=club) == []
+    await store.ledger.accept(said("hello", conversation="club", place=club))
+    assert [h.message.person for h in await found(store, "regatta", place=club)] == ["ben"]
+
+
+async def test_a_long_reply_does_not_push_away_the_persons_own_words(store: Store) -> None:
+    await answered(store, said("my boat leaks", conversation="a"), "Boats leak. " * 40)
+    await answered(store, said("tell me about harbours", conversation="b"), "A boat lies in a harbour. " * 40)
+    assert (await texts_found(store, "boat"))[0] == "my boat leaks"
+
+
+async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
+    await answered(store, said("my boat"), "your boat")
+    first, last = index.entries_of(1)
+    bound = {"words": '["boat"]', "first": first, "last": last, "message_bits": 1, "exclude": ""}
+
+    def steps(connection: Connection) -> list[str]:
+        lists = [bindparam(name, [1], Text, expanding=True) for name in ("audiences", "hits")]
+        matches = text(f"EXPLAIN QUERY PLAN {search.MATCHES.text}").bindparams(lists[0])
+        near = text(f"EXPLAIN QUERY PLAN {search.NEIGHBOURS.text}").bindparams(*lists)
+        found_ = (*connection.execute(matches, bound), *connection.execute(near))
+        return [row.detail for row in found_]
+
+    plan = await store.database.read(steps)
+    assert [step for step in plan if step.startswith("SEARCH")]
+    assert [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step] == []
+
+
+people = st.sampled_from(["ann", "ben", "cleo"])
+groups = st.sampled_from(["g1", "g2"])
+rooms = st.sampled_from(
+    [
+        Place(GroupAudience("g1")),
+        Place(GroupAudience("g2")),
+        Place(TeamAudience("t1"), within_team="t1"),
+        Place(TeamAudience("t2"), within_team="t2"),
+        Place(TeamAudience("t2")),
+    ]
+)
+words = st.sampled_from(["boat", "train", "plane"])
+threads = st.integers(0, 3)
+messages = st.lists(st.tuples(people, st.none() | rooms, threads, words), min_size=1, max_size=12)
+
+
+def _thread(person: str, place: Place | None, number: int) -> tuple[str, Place]:
+    """A DM is a thread of one person; a room's threads are shared; a thread may also move between rooms (number 3)."""
+    if place is None:
+        return f"dm {person} {number}", Place(PersonAudience(person))
+    return ("wandering" if number == 3 else f"{label(place.audience)} {number}"), place
+
+
+@given(said_=messages, asker=people, asked_in=st.none() | rooms, readable=st.frozensets(groups), current=threads)
+@settings(max_examples=40, deadline=None)
+async def test_someone_elses_question_never_finds_my_dm(
+    said_: list[tuple[str, Place | None, int, str]],
+    asker: str,
+    asked_in: Place | None,
+    readable: frozenset[str],
+    current: int,
+) -> None:
+    opened = await open_store("sqlite://")
+    try:
+        wrote_in: dict[str, set[str]] = {}
+        stored: list[tuple[str, str, str]] = []
+        for number, (person, place, thread, word) in enumerate(said_):
+            conversation, where = _thread(person, place, thread)
+            wrote_in.setdefault(person, set()).add(conversation)
+            message = said(f"my {word} number {number}", person=person, conversation=conversation, place=where)
+            await answered(opened, message, f"your {word} number {number}")
+            stored += [
+                (conversation, label(where.audience), f"{whose} {word} number {number}") for whose in ("my", "your")
+            ]
+        conversation, target = _thread(asker, asked_in, current)
+        allowed = may_flow_from(target, readable)
+        hits = await opened.memories.search(RecallQuery(asker, "boat train plane", allowed, conversation, limit=99))
+        shown = [m for hit in hits for m in (hit.message, hit.before, hit.after) if m is not None]
+        assert all(m.audience in allowed for m in shown)
+        assert all(m.conversation in wrote_in.get(asker, set()) for m in shown)
+        assert all(m.conversation != conversation for m in shown)
+        assert not [m for m in shown if m.audience.startswith("person:") and m.audience != f"person:{asker}"]
+        mine = wrote_in.get(asker, set()) - {conversation}
+        assert sorted((hit.message.conversation, hit.message.text) for hit in hits) == sorted(
+            (thread, text_) for thread, audience, text_ in stored if audience in allowed and thread in mine
+        )
+    finally:
+        await opened.close()
