@@ -24,6 +24,8 @@ _WORD = regex.compile(
     r"(?:(?<=\s)(?=\S)|(?<=[\p{Han}\p{Hiragana}\p{Katakana}、。，．！？：；」』）】])(?=[\p{Han}\p{Hiragana}\p{Katakana}「『（【]))"
     r"(?![\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}])"
 )
+_MARGIN = regex.compile(r"[ \t>]++")
+_MARKERS = regex.compile(r"[ \t>]*+(?:`{3,}+|~{3,}+)[ \t]*+")
 _BLOCK_START = regex.compile(r"[ \t>]*+(?:#{1,6}\s|[-*+>]\s|\d{1,9}[.)]\s|\||`{3}|~{3})")
 
 
@@ -182,6 +184,12 @@ class Cutter:
                 tie(line.start, line.start + 1, _Tie.SPAN)  # nor at a page's start
             if line.heads_table:
                 tie(line.end - len(line.after.table) + 1, line.end + 1, _Tie.SPAN)
+            if margin := _MARGIN.match(line.text):
+                tie(line.start + 1, line.start + margin.end() + 1, _Tie.SPAN)
+            for found in _MARKERS.finditer(line.text):
+                tie(
+                    line.start + found.start(), line.start + found.end() + 1, _Tie.SPAN
+                )  # alone, they would read as one
         for is_text, group in groupby(self._lines, key=lambda line: line.is_text):
             lines = [*group]
             start, end = lines[0].start, lines[-1].end

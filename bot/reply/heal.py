@@ -85,7 +85,13 @@ def heal(text: str) -> Healed:
     tail = _tail(text)
     if tail.fence is not None:
         return _heal_fence(text, tail, tail.fence)
-    return _heal_inline(text, tail.block, _held_line(text, tail))
+    healing = _heal_inline(text, tail.block, _held_line(text, tail))
+    line = text.rfind("\n", 0, healing.kept) + 1
+    if opening(text[line : healing.kept] + healing.added) is not None:
+        return heal(text[:line])  # without its end, the line reads as a fence
+    if healing.kept <= tail.block and healing.kept < len(text):
+        return heal(text[: healing.kept])  # what was held back had ended a fence
+    return healing
 
 
 def _tail(text: str) -> _Tail:
@@ -101,6 +107,8 @@ def _tail(text: str) -> _Tail:
             if fence.closed_by(content):
                 fence, line, block, table = None, end, end, None
             continue
+        if fence is not None:
+            block = start
         fence = opening(content) if whole else None
         if fence is not None:
             fence_start, code_start = start, end
@@ -171,8 +179,8 @@ def _take_run(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> b
 def _close_code(text: str, start: int, end: int, kept: int, runs: list[_Run]) -> Healed:
     """Close inline code that began at start:end; a marker behind it that is too short may still grow."""
     marker = text[start:end]
-    shown = len(text[:kept].rstrip("`"))
-    if shown <= end or not text[end:shown].strip():
+    shown = len(text[:kept].rstrip("`").rstrip())
+    if shown <= end:
         return _close(text, start, runs)
     return Healed(shown, marker + _markers(runs))
 

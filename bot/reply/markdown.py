@@ -72,7 +72,11 @@ class Fence:
         )
 
     def left_by(self, line: str) -> bool:
-        return self.quoted and not line.lstrip(" \t").startswith(">")
+        """Whether it is no line of the quote that the fence stands in."""
+        before, _, _ = line.partition(">")
+        return self.quoted and (
+            ">" not in line or bool(before.strip(" \t")) or len(before) > self.prefix.index(">") + 3
+        )
 
 
 def _indentation(prefix: str) -> int:

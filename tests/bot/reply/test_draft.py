@@ -1,0 +1,75 @@
+"""The draft: what the events add up to."""
+
+from agent.events import (
+    AgentEvent,
+    CallFinished,
+    CallStarted,
+    IterationStarted,
+    NoticeArrived,
+    Outcome,
+    ReplyEnded,
+    TextArrived,
+    TurnEnded,
+)
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from bot.reply.draft import THINKING, Draft, status_line
+
+RECALL = CallStarted("1.1", ToolCall("recall", {"query": "boat"}))
+RECALLED = CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "blue"))
+
+
+def draft_of(*events: AgentEvent) -> Draft:
+    draft = Draft()
+    for event in events:
+        draft.see(event)
+    return draft
+
+
+def test_text_of_each_iteration_is_a_paragraph() -> None:
+    draft = draft_of(
+        IterationStarted(1), TextArrived("I look.\n"), RECALL, IterationStarted(2), TextArrived("\nIt is blue.")
+    )
+    assert draft.text == "I look.\n\nIt is blue."
+
+
+def test_a_notice_is_a_paragraph_of_its_own() -> None:
+    assert draft_of(TextArrived("It is"), NoticeArrived("It broke off.")).text == "It is\n\nIt broke off."
+
+
+def test_whitespace_at_the_end_shows_only_when_the_answer_is_complete() -> None:
+    draft = draft_of(TextArrived("It is blue.\n"))
+    assert (draft.text, draft.complete) == ("It is blue.", False)
+    draft.see(ReplyEnded())
+    assert (draft.text, draft.complete, draft.final) == ("It is blue.\n", True, False)
+
+
+def test_the_text_with_which_the_turn_ended_is_the_reply() -> None:
+    draft = draft_of(TextArrived("It is"), TurnEnded(Outcome.CUT, "It is\n\nIt broke off."))
+    assert (draft.text, draft.final) == ("It is\n\nIt broke off.", True)
+
+
+def test_ended_without_a_word_it_keeps_what_was_said() -> None:
+    draft = draft_of(TextArrived("It is blue.\n"))
+    draft.end()
+    assert (draft.text, draft.final) == ("It is blue.\n", True)
+
+
+def test_an_answer_that_goes_on_after_its_end_is_not_complete() -> None:
+    assert not draft_of(TextArrived("a"), ReplyEnded(), TextArrived("b")).complete
+    assert draft_of(TextArrived("a"), ReplyEnded(), TextArrived("\n")).complete
+
+
+def test_the_status_follows_the_work_until_text_comes() -> None:
+    draft = draft_of(IterationStarted(1))
+    assert draft.status == THINKING
+    draft.see(RECALL)
+    assert draft.status == "Searching past threads…"
+    draft.see(RECALLED)
+    draft.see(TextArrived("\n"))
+    assert draft.status == "Searching past threads…"
+    draft.see(TextArrived("It is blue."))
+    assert draft.status == ""
+
+
+def test_a_tool_without_a_phrase_of_its_own_is_named() -> None:
+    assert status_line("web_search") == "Using web search…"

@@ -1,0 +1,84 @@
+"""Answers as models write them: Markdown of every kind that a page's edge can meet, for hypothesis and by length.
+
+Above: tests of replies. Below: nothing.
+"""
+
+from hypothesis import strategies as st
+
+GRAPHEMES = ["👩‍👩‍👧‍👦", "🏳️‍🌈", "🇯🇵", "👍🏽", "e\u0301", "🧑🏿‍🚀", "각", "1️⃣", "ก็"]
+ATOMS = [
+    "[the harbour](http://example.org/a_(b)?c=d)",
+    "`code with blanks`",
+    "``a ` b``",
+    "**bold words**",
+    "*leaning words*",
+    "~~struck words~~",
+    "https://example.org/a/long/path?with=parts&and=more#end",
+    "<@1234567890>",
+    "![a picture](http://example.org/p.png)",
+]
+WORDS = ["boat", "blue", "a", "harbour,", "lies", "Lübeck.", "snake_case", "2*3", "x", "…"]
+CJK = ["船は青いです。", "港に停泊しています、", "我的船是蓝色的。", "它停在港口「吕贝克」。"]
+
+_sentence = st.lists(st.sampled_from([*WORDS * 3, *ATOMS, *GRAPHEMES, *CJK]), min_size=1, max_size=40).map(" ".join)
+_cjk = st.lists(st.sampled_from(CJK), min_size=1, max_size=40).map("".join)
+_emoji = st.lists(st.sampled_from(GRAPHEMES), min_size=1, max_size=60).map("".join)
+_list = st.lists(_sentence, min_size=1, max_size=6).map(lambda items: "\n".join(f"- {item}" for item in items))
+_heading = st.sampled_from(["# Title", "## What I found", "### Next"])
+_code_line = st.sampled_from(
+    ["x = 1", "    return y", "", "def f(a, b): ...", "# a comment with `ticks`", "| a | b |", "> q"]
+)
+_code = st.lists(_code_line, min_size=1, max_size=40)
+
+
+@st.composite
+def _fence(draw: st.DrawFn) -> str:
+    marker, inner = draw(st.sampled_from([("```", "~~~"), ("~~~", "```"), ("````", "```")]))
+    indent = draw(st.sampled_from(["", "", "   "]))
+    info = draw(st.sampled_from(["", "py", "json", "c++"]))
+    lines = draw(_code)
+    if draw(st.booleans()):
+        lines = [*lines, f"{inner}sh", "ls", inner, "x"]
+    opening = draw(st.sampled_from([indent, "- "])) if indent == "" else indent
+    inside = " " * len(opening)
+    return "\n".join([f"{opening}{marker}{info}", *(f"{inside}{line}" for line in lines), f"{inside}{marker}"])
+
+
+@st.composite
+def _table(draw: st.DrawFn) -> str:
+    columns = draw(st.integers(1, 4))
+    rows = draw(
+        st.lists(st.lists(st.sampled_from(["1", "blue", "船", "👍🏽", "`a`"]), min_size=columns, max_size=columns))
+    )
+    head = ["| " + " | ".join(f"col {number}" for number in range(columns)) + " |", "|" + "---|" * columns]
+    return "\n".join([*head, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+_quote = _code.map(lambda lines: "\n".join(["> ```py", *(f"> {line}" for line in lines), "> ```"]))
+_block = st.one_of(_sentence, _cjk, _emoji, _list, _heading, _fence(), _table(), _quote)
+
+answers = st.lists(_block, min_size=1, max_size=8).map("\n\n".join)
+"""Well-formed answers, from one word to some thousand characters."""
+
+scribbles = st.text(alphabet="`~|-:> \n\r\tab1.*_[]()<!\\#船👍\u200d🏽", max_size=600)
+"""Anything that Markdown might stumble over."""
+
+
+def answer_of(chars: int) -> str:
+    """One answer of exactly so many characters, with prose, code, tables, emoji and CJK in turn."""
+    blocks: list[str] = []
+    number = 0
+    while sum(map(len, blocks)) < chars:
+        number += 1
+        code = "\n".join(
+            f"    total_{line} = sum(range({line}))  # {GRAPHEMES[line % 9]}" for line in range(number * 7)
+        )
+        rows = "\n".join(f"| {row} | {CJK[row % 4]} | {GRAPHEMES[row % 9]} |" for row in range(number * 5))
+        blocks += [
+            f"## Part {number}\n\n",
+            " ".join((WORDS + ATOMS + GRAPHEMES + CJK) * number) + "\n\n",
+            f"```python\ndef part_{number}():\n{code}\n```\n\n",
+            f"| No. | What | Face |\n|---:|:---|---|\n{rows}\n\n",
+            "".join(CJK * number * 2) + "\n\n",
+        ]
+    return "".join(blocks)[:chars]

@@ -1,0 +1,105 @@
+"""A reader who knows the rules of `bot.reply.split` and restores the text from the pages it was shown on.
+
+Above: tests of replies and turns. Below: nothing; no product code, so that both must be right to agree.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+KEPT_WHOLE = 300
+"""The longest fence line or table head that is repeated, and how much of a line is asked for its "|"."""
+
+_OPENING = re.compile(r"((?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*)(?:(`{3,})([^`]*)|(~{3,})(.*))", re.DOTALL)
+_SEPARATOR = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the end of a text stands in: a fence, as its prefix, marker and info; or a table, as its first two lines."""
+
+    fence: tuple[str, str, str] | None = None
+    table: str = ""
+
+
+def read_back(shown: Sequence[str], limit: int) -> str:
+    """The text that was cut into these pages of at most `limit` characters."""
+    text = ""
+    for number, page in enumerate(shown):
+        body = _without_opener(text, page, limit)
+        text += body if number == len(shown) - 1 else _without_closer(text, body, limit)
+    return text
+
+
+def fences_are_balanced(page: str, limit: int) -> bool:
+    """Whether a reader of this page alone sees every fence closed."""
+    return place_after(page + "\n", limit).fence is None
+
+
+def _without_opener(text: str, page: str, limit: int) -> str:
+    place = place_after(text, limit)
+    inside_line = bool(text) and not text.endswith("\n")
+    if place.fence:
+        prefix, marker, info = place.fence
+        opener = f"{prefix}{marker}{info}\n" + (prefix if inside_line and ">" in prefix else "")
+        assert page.startswith(opener), "a fence that goes on is opened again"
+        return page.removeprefix(opener)
+    return page if inside_line else page.removeprefix(place.table)
+
+
+def _without_closer(text: str, body: str, limit: int) -> str:
+    place = place_after(text + body, limit)
+    if place.fence is None:
+        return body
+    prefix, marker, _ = place.fence
+    for closer in (f"\n{prefix}{marker} ", f"{prefix}{marker}"):
+        if body.endswith(closer):
+            return body.removesuffix(closer)
+    raise AssertionError("a fence that goes on is closed first")
+
+
+def place_after(text: str, limit: int) -> Place:
+    """What stands open at the end of `text`; a line that is not yet whole only counts if it leaves a quote."""
+    longest = min(limit // 4, KEPT_WHOLE)
+    place, before = Place(), ""
+    for whole in text.split("\n")[:-1]:
+        line, header, before = whole.rstrip("\r"), before, ""
+        short = len(line) <= longest
+        if place.fence and not _leaves_quote(line, place.fence):
+            if short and _closes(line, place.fence):
+                place = Place()
+            continue
+        if short and (opened := _OPENING.fullmatch(line)):
+            prefix = re.sub(r"[^>\s]", " ", opened[1])
+            place = Place(fence=(prefix, opened[2] or opened[4], opened[3] if opened[2] else opened[5]))
+        elif "|" not in whole[:KEPT_WHOLE]:
+            place = Place()
+        elif not place.table:
+            head = f"{header}\n{whole}\n"
+            separates = bool(header) and _SEPARATOR.fullmatch(line) and len(head) <= longest
+            place = Place(table=head) if separates else Place()
+            before = "" if separates or len(whole) + 1 > longest else whole
+    begun = text.rpartition("\n")[2]
+    return Place() if begun and place.fence and _leaves_quote(begun, place.fence) else place
+
+
+def _leaves_quote(line: str, fence: tuple[str, str, str]) -> bool:
+    margin = re.match(r"[ \t]*", line)
+    columns = fence[0].find(">")
+    return (
+        columns >= 0
+        and margin is not None
+        and (line[margin.end() : margin.end() + 1] != ">" or margin.end() > columns + 3)
+    )
+
+
+def _closes(line: str, fence: tuple[str, str, str]) -> bool:
+    prefix, marker, _ = fence
+    closing = re.fullmatch(r"([ \t>]*)(`{3,}|~{3,})[ \t]*", line)
+    if closing is None or (">" in closing[1] and ">" not in prefix):
+        return False
+    return closing[2].startswith(marker) and _columns(closing[1]) <= _columns(prefix) + 3
+
+
+def _columns(prefix: str) -> int:
+    return len(prefix.expandtabs(4).split(">")[-1])
