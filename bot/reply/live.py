@@ -35,6 +35,9 @@ FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 30.0
 """Doubling from the first to the most: quick after a lost packet, gentle with a platform that is down."""
 
+NAP_S = 5.0
+"""How long to wait at a stretch: the end of the turn may come meanwhile, and with it the limit of our patience."""
+
 
 class LiveReply:
     """One turn's reply. `pages` are those that an earlier process had posted; `on_pages` stores all ids durably."""
@@ -55,7 +58,8 @@ class LiveReply:
         self._pace = Pace(surface.limits)
         self._status = ""
         self._failures = 0
-        self._give_up_at: float | None = None
+        self._failure: SurfaceError | None = None
+        self._give_up_at = float("inf")
         self._changed = asyncio.Event()
         self._finishing = False
         self._stopping = False
@@ -92,8 +96,8 @@ class LiveReply:
         return tuple(page.id for page in self._wall.pages)
 
     def _wake(self) -> None:
-        if self._draft.final and self._give_up_at is None:
-            self._give_up_at = self._clock.monotonic() + FINAL_PATIENCE_S
+        if self._draft.final:
+            self._give_up_at = min(self._give_up_at, self._clock.monotonic() + FINAL_PATIENCE_S)
         self._changed.set()
 
     def _raise_failure(self) -> None:
@@ -124,7 +128,9 @@ class LiveReply:
             elif self._status != self._draft.status:
                 await self._show_status()
             elif write is not None:
-                await self._clock.sleep(wait)
+                if self._failure is not None and self._pace.not_before > self._give_up_at:
+                    raise self._failure
+                await self._clock.sleep(min(wait, NAP_S))
             elif self._finishing:
                 return
             else:
@@ -142,15 +148,15 @@ class LiveReply:
         try:
             await self._write(write)
         except PageLimited as limited:
+            self._failure = limited
             self._pace = self._pace.after_limit(self._clock.monotonic(), limited.retry_after_s)
-            self._raise_if_too_late(limited)
         except PageUnsent as unsent:
             backoff = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2**self._failures)
             self._failures += 1
+            self._failure = unsent
             self._pace = self._pace.after_failure(self._clock.monotonic(), backoff)
-            self._raise_if_too_late(unsent)
         else:
-            self._failures = 0
+            self._failures, self._failure = 0, None
             self._pace = self._pace.after_write(self._clock.monotonic())
         finally:
             self._writing = False
@@ -178,7 +184,3 @@ class LiveReply:
     async def _store_pages(self) -> None:
         if self._on_pages is not None:
             await self._on_pages(tuple(page.id for page in self._wall.pages))
-
-    def _raise_if_too_late(self, error: SurfaceError) -> None:
-        if self._give_up_at is not None and self._pace.not_before > self._give_up_at:
-            raise error

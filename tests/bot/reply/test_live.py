@@ -23,10 +23,13 @@ from agent.events import (
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from bot.reply.live import FINAL_PATIENCE_S, LiveReply
 from bot.surface import Limits, PageGone, PageLimited, PageRef, PageUnsent
+from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
+from tests.fakes.reader import fences_are_balanced, read_back
 from tests.fakes.surface import DISCORD_LIKE, FakeSurface
 
 QUIET = replace(DISCORD_LIKE, announce_final=False)
+LINK, PICTURE = "](http://example.org/a_(b)?c=d)", "](http://example.org/p.png)"
 WORDS = "The boat is blue and it lies in the harbour of Lübeck. "
 
 
@@ -131,6 +134,21 @@ async def test_a_long_answer_is_seen_growing(chars: int) -> None:
     assert all(later.startswith(earlier.rstrip()) for earlier, later in pairwise(grown))
 
 
+@pytest.mark.parametrize("chars", [10, 3_000, 15_000])
+async def test_fences_tables_emoji_and_cjk_are_shown_as_the_model_wrote_them(chars: int) -> None:
+    stage = Stage(latency_s=0.2)
+    text = answer_of(chars)
+    async with stage.live() as live:
+        await stage.say(live, text, chunk=7)
+        await live.finish(text)
+    assert read_back(stage.surface.shown, DISCORD_LIKE.page_chars) == text
+    assert all(fences_are_balanced(frame.text, DISCORD_LIKE.page_chars) for frame in stage.surface.frames[:-1])
+    assert all(
+        frame.text.count("](") == frame.text.count(LINK) + frame.text.count(PICTURE)
+        for frame in stage.surface.frames[:-1]
+    )
+
+
 async def test_a_full_page_gets_its_last_text_before_the_next_is_posted_and_is_not_written_again() -> None:
     stage = Stage()
     async with stage.live() as live:
@@ -221,6 +239,20 @@ async def test_a_wait_beyond_all_patience_is_not_begun() -> None:
     with pytest.raises(PageLimited):
         await turn()
     assert stage.clock.monotonic() == 0
+
+
+async def test_a_long_wait_that_began_before_the_end_is_given_up_after_it() -> None:
+    stage = Stage()
+
+    async def turn() -> None:
+        async with stage.live() as live:
+            stage.surface.fail_next.append(PageLimited(3_600))
+            await stage.say(live, WORDS * 10)
+            await live.finish()
+
+    with pytest.raises(PageLimited):
+        await turn()
+    assert stage.clock.monotonic() < 60
 
 
 async def test_a_deleted_page_stops_the_writing_and_is_told_to_the_caller() -> None:

@@ -1,0 +1,92 @@
+"""Fences, tables and spans as they are read at a page's edge."""
+
+import pytest
+
+from bot.reply.markdown import Block, Fence, after, is_separator, opening, spans
+
+
+@pytest.mark.parametrize(
+    ("line", "fence"),
+    [
+        ("```", Fence("", "```", "")),
+        ("```py\r\n", Fence("", "```", "py")),
+        ("  ~~~~ a `tick`\n", Fence("  ", "~~~~", " a `tick`")),
+        ("- ```py", Fence("  ", "```", "py")),
+        ("10. ```py", Fence("    ", "```", "py")),
+        ("> ```", Fence("> ", "```", "")),
+        ("``", None),
+        ("```code```", None),
+        ("text ```", None),
+    ],
+)
+def test_a_fence_opens(line: str, fence: Fence | None) -> None:
+    assert opening(line) == fence
+
+
+@pytest.mark.parametrize(
+    ("line", "closed"),
+    [
+        ("```\n", True),
+        ("````  \r\n", True),
+        ("   ```", True),
+        ("    ```", False),
+        ("```py", False),
+        ("~~~", False),
+        ("``", False),
+        ("> ```", False),
+    ],
+)
+def test_a_fence_closes_with_at_least_its_own_marker(line: str, *, closed: bool) -> None:
+    assert Fence("", "```", "py").closed_by(line) is closed
+
+
+def test_a_fence_in_a_quote_ends_with_the_quote() -> None:
+    fence = Fence("> ", "```", "")
+    assert fence.closed_by("> ```")
+    assert not fence.left_by("> code")
+    assert fence.left_by("text")
+    assert after(Block(fence), "text\n", longest=100) == Block()
+
+
+def test_a_table_is_a_header_a_separator_and_rows() -> None:
+    block = Block()
+    for line in ["| a | b |\n", "|:--|--:|\n", "| 1 | 2 |\n", "3 | 4\n"]:
+        block = after(block, line, longest=100)
+    assert block.table == "| a | b |\n|:--|--:|\n"
+    assert after(block, "\n", longest=100) == Block()
+
+
+def test_what_is_too_long_to_be_repeated_is_text() -> None:
+    assert after(Block(), "```" + "x" * 20 + "\n", longest=20) == Block()
+    header = after(Block(), "| " + "x" * 15 + " |\n", longest=20)
+    assert after(header, "|---|\n", longest=20).table == ""
+
+
+def test_a_line_of_dashes_without_a_bar_is_no_separator() -> None:
+    assert not is_separator("---")
+    assert is_separator("|---|")
+    assert is_separator("--- | :-:")
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        "`a b`",
+        "``a ` b``",
+        "[a b](c)",
+        '[a [b] c](d_(e) "f g")',
+        "![a](b)",
+        "[a][b]",
+        "<@123>",
+        "https://a.b/c?d",
+        "**a b**",
+        "\\*",
+    ],
+)
+def test_a_span_is_found_whole(span: str) -> None:
+    assert (5, 5 + len(span)) in list(spans(f"text {span} text"))
+
+
+@pytest.mark.parametrize("text", ["a `b", "[a] b", "a * b * c", "2**3 and 4**5", "a < b > c"])
+def test_what_only_looks_like_a_span_is_none(text: str) -> None:
+    assert list(spans(text)) == []
