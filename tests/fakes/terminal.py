@@ -26,7 +26,8 @@ class FakeTerminal:
     """Runs `program`, Python source, on a terminal of `width` by `height`. Use it in a `with`."""
 
     def __init__(self, program: str, width: int = 80, height: int = 24, **environ: str) -> None:
-        self.record = ""
+        self.written = ""
+        self._waited = 0
         self._master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         self._process = subprocess.Popen(  # noqa: S603 -- our own interpreter
@@ -61,19 +62,24 @@ class FakeTerminal:
         os.write(self._master, keys.encode())
 
     def until(self, text: str) -> str:
-        """Wait until `text` is shown; returns what was shown since the last wait, without control sequences."""
+        """Wait until `text` is shown; returns what was shown since the last wait, up to and with `text`."""
         deadline = time.perf_counter() + PATIENCE_S
-        while text not in (shown := _CONTROL.sub("", self.record)):
-            assert self._read(deadline), f"{text!r} never came; shown was: {shown!r}"
-        self.record = ""
-        return shown
+        while (found := self.shown.find(text, self._waited)) < 0:
+            assert self._read(deadline), f"{text!r} never came; shown was: {self.shown[self._waited :]!r}"
+        before, self._waited = self._waited, found + len(text)
+        return self.shown[before : self._waited]
 
     def ended(self) -> int:
-        """Wait for the program's end; returns its exit code. `record` holds what it still wrote."""
+        """Wait for the program's end; returns its exit code."""
         deadline = time.perf_counter() + PATIENCE_S
         while self._read(deadline):
             pass
         return self._process.wait(PATIENCE_S)
+
+    @property
+    def shown(self) -> str:
+        """Everything that was written so far, without control sequences."""
+        return _CONTROL.sub("", self.written)
 
     def _read(self, deadline: float) -> bool:
         """Take what the program wrote; False when it has ended or the time is over."""
@@ -84,5 +90,5 @@ class FakeTerminal:
             chunk = os.read(self._master, 65_536)
         except OSError:  # Linux says EIO when nobody holds the other end any more
             return False
-        self.record += chunk.decode("utf-8", "replace")
+        self.written += chunk.decode("utf-8", "replace")
         return bool(chunk)
