@@ -53,6 +53,8 @@ class FakeStore:
     kept_notes: list[Note] = field(default_factory=list[Note])
     summaries: dict[str, SituationSummary] = field(default_factory=dict[str, SituationSummary])
     erased: dict[tuple[str, str, str], datetime] = field(default_factory=dict[tuple[str, str, str], datetime])
+    fail_next: Exception | None = None
+    """Raised by the next save."""
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     @property
@@ -111,6 +113,9 @@ class FakeStore:
         self._held(claim).lease_until = now + lease
 
     async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        if self.fail_next is not None:
+            failure, self.fail_next = self.fail_next, None
+            raise failure
         turn = self._held(claim)
         turn.progress = turn.progress if progress is None else progress
         turn.reply_ref = turn.reply_ref if reply_ref is None else reply_ref
