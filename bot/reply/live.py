@@ -57,7 +57,7 @@ class LiveReply:
         self._wall = Wall(surface.limits, turn, pages)
         self._pace = Pace(surface.limits)
         self._status = ""
-        self._failures = 0
+        self._backoff_s = FIRST_BACKOFF_S
         self._failure: SurfaceError | None = None
         self._give_up_at = float("inf")
         self._changed = asyncio.Event()
@@ -151,12 +151,11 @@ class LiveReply:
             self._failure = limited
             self._pace = self._pace.after_limit(self._clock.monotonic(), limited.retry_after_s)
         except PageUnsent as unsent:
-            backoff = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2**self._failures)
-            self._failures += 1
             self._failure = unsent
-            self._pace = self._pace.after_failure(self._clock.monotonic(), backoff)
+            self._pace = self._pace.after_failure(self._clock.monotonic(), self._backoff_s)
+            self._backoff_s = min(MAX_BACKOFF_S, self._backoff_s * 2)
         else:
-            self._failures, self._failure = 0, None
+            self._failure, self._backoff_s = None, FIRST_BACKOFF_S
             self._pace = self._pace.after_write(self._clock.monotonic())
         finally:
             self._writing = False
