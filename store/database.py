@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from filelock import BaseFileLock
-from sqlalchemy import URL, AdaptedConnection, Connection, event, text
+from sqlalchemy import URL, AdaptedConnection, Connection, Insert, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -33,6 +33,8 @@ READERS: Final = 4
 """Connections that may read at the same time; each costs a thread."""
 CHECKPOINT_TRIES: Final = 3
 """Each waits for readers as long as the busy handler does."""
+SYNCHRONOUS: Final = "FULL"
+"""What was acknowledged survives a power cut, for one fsync a write; NORMAL could lose the last half minute."""
 BLOCK_BYTES: Final = 1 << 20
 _BEGIN: Final = "store_begin"
 
@@ -56,6 +58,12 @@ _SENTENCES: Final = {
     "SQLITE_BUSY": "Another program is writing to the database {path}: close it and try again.",
     "SQLITE_IOERR": "The database {path} cannot be read or written: check the disk and its free space.",
 }
+
+
+def new_id(connection: Connection, statement: Insert) -> int:
+    """Insert one row; return the number that it was given."""
+    key = connection.execute(statement).inserted_primary_key
+    return 0 if key is None else int(key[0])
 
 
 def store_error(error: DBAPIError, path: Path | None) -> StoreError:
@@ -151,7 +159,7 @@ def _engine(path: Path | None, patience_s: float) -> AsyncEngine:
         hide_parameters=True,
         **sizes,
     )
-    pragmas = _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous="NORMAL")
+    pragmas = _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous=SYNCHRONOUS)
 
     async def run_pragmas(driver: Any) -> None:  # noqa: ANN401  (aiosqlite's connection)
         try:

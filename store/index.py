@@ -64,13 +64,11 @@ def add_thread(connection: Connection, conversation: str, number: int) -> None:
         add(connection, id_, index_words(said), [number])
 
 
-def numbers(connection: Connection, conversation: str) -> dict[str, int]:
-    """The people who wrote in a conversation, with their numbers."""
+def readers(connection: Connection, conversation: str) -> list[int]:
+    """The numbers of everybody who wrote in a conversation."""
     joined = participant.join(person, person.c.id == participant.c.person)
-    rows = connection.execute(
-        select(person.c.id, person.c.number).select_from(joined).where(participant.c.conversation == conversation)
-    )
-    return {row.id: row.number for row in rows}
+    numbers = select(person.c.number).select_from(joined).where(participant.c.conversation == conversation)
+    return list(connection.execute(numbers).scalars())
 
 
 def remove_messages(connection: Connection, person_id: str, conversations: list[str]) -> None:

@@ -12,15 +12,15 @@ Rules
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, literal, or_, select, union_all, update
+from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
 
 from agent.errors import LeaseLost
 from agent.memory.audience import label
 from agent.records import Accepted, Author, Claim, Closing, Incoming
 from store import index, people, rows
-from store.database import Database
+from store.database import Database, new_id
 from store.erased import ErasedIds
-from store.tables import RUNNING, WAITING, action_record, conversation, erased, message, note, person, turn, workspace
+from store.tables import RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
 from store.text import index_words
 
 FORGOTTEN: Final = 0
@@ -55,13 +55,11 @@ class SqlLedger:
 
 
 def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds) -> Accepted:
-    known = _taken_in(connection, incoming, erased_ids)
-    if known is not None:
-        return Accepted(known, duplicate=True)
+    known = people.standing(connection, incoming, erased_ids.of_message(incoming))
+    if known.turn is not None or known.forgotten:
+        return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
     audience = label(incoming.place.audience)
-    number = people.meet(connection, incoming.person)
-    people.open_conversation(connection, incoming.conversation, audience)
-    readers = people.join(connection, incoming.conversation, incoming.person.id, number)
+    readers = people.welcome(connection, incoming, audience, known)
     begun = insert(turn).values(
         source=incoming.source,
         event_id=incoming.event_id,
@@ -71,7 +69,7 @@ def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds) ->
         person=incoming.person.id,
         payload=rows.payload(incoming),
     )
-    turn_id: int = connection.execute(begun.returning(turn.c.id)).scalar_one()
+    turn_id = new_id(connection, begun)
     _store(
         connection,
         readers,
@@ -139,7 +137,7 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
     if closing.reply:
         _store(
             connection,
-            list(index.numbers(connection, asked.conversation).values()),
+            index.readers(connection, asked.conversation),
             turn=claim.turn,
             author=Author.BOT,
             conversation=asked.conversation,
@@ -164,13 +162,6 @@ def release_all(connection: Connection) -> int:
     return connection.execute(freed).rowcount
 
 
-def _taken_in(connection: Connection, incoming: Incoming, erased_ids: ErasedIds) -> int | None:
-    by_event = select(turn.c.id).where(turn.c.source == incoming.source, turn.c.event_id == incoming.event_id)
-    by_place = select(turn.c.id).where(turn.c.channel == incoming.channel, turn.c.message_id == incoming.message_id)
-    forgotten = select(literal(FORGOTTEN)).where(exists().where(erased.c.hash.in_(erased_ids.of_message(incoming))))
-    return connection.execute(union_all(by_event, by_place, forgotten).limit(1)).scalar_one_or_none()
-
-
 def _write(connection: Connection, claim: Claim, values: dict[str, object]) -> None:
     held = and_(turn.c.id == claim.turn, turn.c.epoch == claim.epoch, turn.c.state == RUNNING)
     if connection.execute(update(turn).where(held).values(**values)).rowcount != 1:
@@ -180,8 +171,7 @@ def _write(connection: Connection, claim: Claim, values: dict[str, object]) -> N
 def _store(connection: Connection, readers: list[int], *, text: str, **columns: object) -> None:
     words = index_words(text)
     added = insert(message).values(text=text, length=len(words), **columns)
-    message_id: int = connection.execute(added.returning(message.c.id)).scalar_one()
-    index.add(connection, message_id, words, readers)
+    index.add(connection, new_id(connection, added), words, readers)
 
 
 def _context_stands(connection: Connection, closing: Closing) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, insert, select
 from agent.records import Hit, Note, Person, RecallQuery
 from store import people, rows
 from store.columns import storable
-from store.database import Database
+from store.database import Database, new_id
 from store.search import search
 from store.tables import message, note
 
@@ -40,7 +40,7 @@ def remember(connection: Connection, kept: Note) -> Note:
     stored = connection.execute(_notes().where(*same).limit(1)).mappings().one_or_none()
     if stored is None:
         if people.number_of(connection, kept.person) is None:
-            people.meet(connection, Person(kept.person, ""))
+            people.add_person(connection, Person(kept.person, ""))
         added = insert(note).values(
             person=kept.person,
             text=kept.text,
@@ -48,8 +48,8 @@ def remember(connection: Connection, kept: Note) -> Note:
             time=kept.time,
             source_message=kept.source_message,
         )
-        note_id = connection.execute(added.returning(note.c.id)).scalar_one()
-        stored = connection.execute(_notes().where(note.c.id == note_id)).mappings().one()
+        mine = note.c.id == new_id(connection, added)
+        stored = connection.execute(_notes().where(mine)).mappings().one()
     return rows.note(stored)
 
 

@@ -1,51 +1,97 @@
 """People and conversations come into being with the first message that names them.
 
-Above: ledger, memories. Below: `store.tables`, `store.index`.
+Above: ledger, memories, search. Below: `store.database`, index, tables.
 """
 
-from sqlalchemy import Connection, insert, select, update
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from agent.records import Person
+from sqlalchemy import Connection, exists, insert, literal, select, update
+
+from agent.records import Incoming, Person
 from store import index
-from store.tables import conversation, participant, person
+from store.database import new_id
+from store.tables import conversation, erased, participant, person, turn
 
 
-def meet(connection: Connection, who: Person) -> int:
-    """Store the person, or their new name or time zone; return their number."""
-    known = connection.execute(
-        select(person.c.number, person.c.name, person.c.time_zone).where(person.c.id == who.id)
-    ).one_or_none()
-    if known is None:
-        added = insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone)
-        return connection.execute(added.returning(person.c.number)).scalar_one()
-    number, name, time_zone = known
-    if (name, time_zone) != (who.name, who.time_zone):
-        changed = update(person).where(person.c.id == who.id)
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the store knows of an incoming message, its person and its conversation.
+
+    `turn`: the turn that took it in, if one did. `readers`: the numbers of those who wrote in the conversation.
+    """
+
+    turn: int | None
+    forgotten: bool
+    number: int | None
+    person: Person
+    audience: str | None
+    readers: Mapping[str, int]
+
+
+def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]) -> Standing:
+    """One question for all of it: every statement costs several changes of thread, and somebody is waiting."""
+    asker, reader = person.alias("asker"), person.alias("reader")
+    by_event = select(turn.c.id).where(turn.c.source == incoming.source, turn.c.event_id == incoming.event_id)
+    by_post = select(turn.c.id).where(turn.c.channel == incoming.channel, turn.c.message_id == incoming.message_id)
+    once = select(literal(1).label("once")).subquery()
+    known = (
+        once.outerjoin(conversation, conversation.c.id == incoming.conversation)
+        .outerjoin(asker, asker.c.id == incoming.person.id)
+        .outerjoin(participant, participant.c.conversation == incoming.conversation)
+        .outerjoin(reader, reader.c.id == participant.c.person)
+    )
+    found = connection.execute(
+        select(
+            by_event.scalar_subquery().label("by_event"),
+            by_post.scalar_subquery().label("by_post"),
+            exists().where(erased.c.hash.in_(hashes)).label("forgotten"),
+            asker.c.number,
+            asker.c.name,
+            asker.c.time_zone,
+            conversation.c.audience,
+            reader.c.id.label("reader"),
+            reader.c.number.label("reader_number"),
+        ).select_from(known)
+    ).all()
+    row = found[0]
+    return Standing(
+        turn=row.by_post if row.by_event is None else row.by_event,
+        forgotten=bool(row.forgotten),
+        number=row.number,
+        person=Person(incoming.person.id, row.name or "", row.time_zone or ""),
+        audience=row.audience,
+        readers={one.reader: one.reader_number for one in found if one.reader is not None},
+    )
+
+
+def welcome(connection: Connection, incoming: Incoming, audience: str, known: Standing) -> list[int]:
+    """Store what is new about person and conversation, and make it one of the person's threads.
+
+    Returns the numbers of everybody who may find the message: all who wrote in the conversation.
+    """
+    number = known.number
+    if number is None:
+        number = add_person(connection, incoming.person)
+    elif known.person != incoming.person:
+        who = incoming.person
+        changed = update(person).where(person.c.number == number)
         connection.execute(changed.values(name=who.name, time_zone=who.time_zone))
-    return number
+    if known.audience is None:
+        connection.execute(insert(conversation).values(id=incoming.conversation, audience=audience, summary="{}"))
+    elif known.audience != audience:  # other readers: the summary was made for those before
+        moved = update(conversation).where(conversation.c.id == incoming.conversation)
+        connection.execute(moved.values(audience=audience, summary="{}"))
+    if incoming.person.id in known.readers:
+        return list(known.readers.values())
+    connection.execute(insert(participant).values(conversation=incoming.conversation, person=incoming.person.id))
+    index.add_thread(connection, incoming.conversation, number)
+    return [*known.readers.values(), number]
+
+
+def add_person(connection: Connection, who: Person) -> int:
+    return new_id(connection, insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone))
 
 
 def number_of(connection: Connection, person_id: str) -> int | None:
     return connection.execute(select(person.c.number).where(person.c.id == person_id)).scalar_one_or_none()
-
-
-def open_conversation(connection: Connection, conversation_id: str, audience: str) -> None:
-    """Store the conversation. If its readers have changed, its summary starts anew: it was made for the others."""
-    known = connection.execute(
-        select(conversation.c.audience).where(conversation.c.id == conversation_id)
-    ).scalar_one_or_none()
-    if known is None:
-        connection.execute(insert(conversation).values(id=conversation_id, audience=audience, summary="{}"))
-    elif known != audience:
-        changed = update(conversation).where(conversation.c.id == conversation_id)
-        connection.execute(changed.values(audience=audience, summary="{}"))
-
-
-def join(connection: Connection, conversation_id: str, who: str, number: int) -> list[int]:
-    """Make it one of the person's threads; return the numbers of everybody who wrote there, this person included."""
-    joined = index.numbers(connection, conversation_id)
-    if who not in joined:
-        connection.execute(insert(participant).values(conversation=conversation_id, person=who))
-        index.add_thread(connection, conversation_id, number)
-        joined[who] = number
-    return list(joined.values())
