@@ -26,6 +26,19 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
+class Quoted:
+    """Text that came with a message without being part of it: the thread before a mention, the message replied to, a
+    linked message, an attached text file. Context under the place's audience; kept only while the turn runs.
+
+    `source` says what it is in words for the model ("earlier in this thread", "attached file notes.md").
+    """
+
+    source: str
+    author: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Incoming:
     """A message to the bot, read from a platform's event by an `inbound` module.
 
@@ -44,6 +57,7 @@ class Incoming:
     time: datetime
     permalink: str | None = None
     reply_to: str = ""
+    quoted: tuple[Quoted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,8 +135,13 @@ class Turns:
             del self._asking[key]
 
     async def idle(self) -> None:
-        """Until nothing waits and nothing runs."""
-        await self._idle.wait()
+        """Until nothing waits and nothing runs. Cancelling it stops what runs."""
+        try:
+            await self._idle.wait()
+        except asyncio.CancelledError:
+            for turn in [*self._running]:
+                self.stop(turn)
+            raise
 
     def stop(self, turn: int) -> None:
         """End the turn at once, keeping what was said; if it still waits, as soon as it is claimed."""

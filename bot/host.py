@@ -1,0 +1,40 @@
+"""What a platform adapter needs of the bot, as a Protocol.
+
+Above: `bot/platforms/slack` and `bot/platforms/discord` call it. Implemented by: `bot.app`, and by a fake in the tests.
+
+Rules. `take` returns only after the message is stored: acknowledge the platform's event behind it, not before. Every
+method may raise CogencyError, whose one sentence may be shown to the person.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from agent.memory.audience import Place
+from agent.records import Incoming, Note, Receipt
+from bot.surface import Surface
+
+
+class Host(Protocol):
+    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+        """Answers to messages of this source are shown where `surface_for` says; also after a restart."""
+        ...
+
+    async def take(self, incoming: Incoming) -> bool:
+        """Store the message durably; it will be answered. False if it had been taken in before."""
+        ...
+
+    async def overhear(self, incoming: Incoming) -> None:
+        """Store the message as context of its conversation; it is not answered."""
+        ...
+
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        """The ids of the people who wrote in this conversation; None if the bot does not know it."""
+        ...
+
+    async def memory(self, person: str, place: Place) -> list[Note]:
+        """What the person asked to be remembered and may be shown in this place, oldest first."""
+        ...
+
+    async def forget(self, person: str, conversation: str | None) -> Receipt:
+        """Forget what the person said in one conversation, or (None) everywhere."""
+        ...
