@@ -3,8 +3,8 @@
 Above: `agent.protocol.blocks`. Below: `agent.protocol.json_text`.
 
 Models write calls as their training has it. Each of these has one meaning and is read: an object instead of a list;
-"arguments", "parameters" or "input" for "args"; no arguments at all; arguments as JSON in a string; the vendors' wrapping
-{"type": "function", "function": {…}}. Anything that could be meant in two ways is refused.
+"arguments", "parameters" or "input" for "args"; no arguments at all; arguments as JSON in a string; the vendors'
+wrapping {"type": "function", "function": {…}}. Anything that could be meant in two ways is refused.
 """
 
 from agent.events import CallsArrived, CallsRejected

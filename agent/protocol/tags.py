@@ -155,6 +155,21 @@ def read_fence_end(text: str, start: int, marker: str, limits: ParserLimits) -> 
     return end + 1 if text[end] == "\n" and text.startswith(marker, start) else None
 
 
+def unclosed_fence(text: str) -> str | None:
+    """The marker of the fence in which this text ends, if it ends in one."""
+    marker, fence = "", None
+    for line in text.rstrip("\n").split("\n"):
+        if fence is None:
+            start = skip_blanks(line, 0)
+            read = read_fence(f"{line}\n", start, ParserLimits()) if line[start : start + 1] in ("`", "~") else None
+            if isinstance(read, tuple):
+                marker, fence = read[0], OpenFence(read[0])
+        else:
+            fence.feed(f"{line}\n", 0)
+            fence = None if fence.closed else fence
+    return marker if fence else None
+
+
 def ends_line(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
     """Do only blanks follow on this line?"""
     found = _REST_OF_LINE.match(text, start, start + limits.gap)
