@@ -1,6 +1,6 @@
 """The offline default: a model made of rules, so that everything can be tried before a real model is chosen.
 
-Above: `bot.models` chooses it when nothing is configured. Below: `agent.ports`.
+Above: `bot.models` chooses it when nothing is configured. Below: `agent.ports`, `agent.protocol.render`.
 
 `rehearse` is pure: messages in, one answer out, written in the delimiter protocol as a real model would write it. So
 the real loop runs real tools: "remember that …" calls `remember`, "what did I say about …?" calls `recall`, and the
@@ -19,6 +19,7 @@ from typing import TypeAlias, assert_never, cast
 
 from agent.messages import Message, ResultStatus, Role, Usage
 from agent.ports import Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
+from agent.protocol.render import neutralise
 
 NOTICE = "*(I am the offline rehearsal model. Set COGENCY_MODEL or an API key for a real one: see README.)*"
 
@@ -89,7 +90,6 @@ _LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|
 _TRAILING = re.compile(
     r"(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$", re.IGNORECASE
 )
-_TAG = re.compile(r"<(?=[\s/]*(?:think|workspace|execute|results|summary)\b)", re.IGNORECASE)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _NOTHING = re.compile(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
@@ -230,7 +230,7 @@ def _line(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    return _FENCE.sub("'''", _TAG.sub("‹", _UNPRINTABLE.sub(" ", text)))
+    return _FENCE.sub("'''", neutralise(_UNPRINTABLE.sub(" ", text)))
 
 
 def _code(question: str) -> str:

@@ -1,6 +1,6 @@
 """Chat Completions on the wire: our messages → request body, the stream's data → our events. Pure.
 
-Above: `agent.providers.chat`. Below: `agent.ports`, `faults`, `reading`.
+Above: `agent.providers.chat`. Below: `agent.ports`, `agent.protocol.grammar`, `faults`, `reading`.
 
 Rules, learned from the servers that speak this protocol (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, the vendors):
 - `usage`, `finish_reason`, `index`, ids and `[DONE]` are optional. Usage may come in any chunk; the last one counts.
@@ -19,11 +19,9 @@ from typing import TypeAlias
 
 from agent.messages import Json, Message, Role, Usage
 from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.faults import Fault, read_error
 from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
-
-STOP_SEQUENCE = "\n</execute>"
-"""No valid JSON string contains it: it ends the calls and nothing else."""
 
 MISSING_QUESTION = "(The beginning of this conversation is not shown.)"
 """Stands where history begins with an answer: strict templates want a user message first."""

@@ -11,9 +11,9 @@ import pytest
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role, Usage
 from agent.ports import Halt, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OLLAMA, OPENAI, Endpoint
 from agent.providers.chat import ChatProvider, Patience
-from agent.providers.wire_chat import STOP_SEQUENCE
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import (
     CHUNKED,
