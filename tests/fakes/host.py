@@ -1,0 +1,78 @@
+"""A host that records what the platforms hand over, and answers nothing by itself.
+
+Above: tests of the platform adapters. Below: `bot.host`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent.errors import CogencyError
+from agent.memory.audience import Place, label, may_flow_from
+from agent.records import Incoming, Note, Receipt
+from bot.surface import Surface
+
+
+@dataclass
+class FakeHost:
+    """`taken` and `overheard` hold each message once, in order; `forgotten` what was asked to be forgotten.
+
+    `fail_next` is raised by the next call that stores something. `arrived` is set by everything that comes in.
+    """
+
+    notes: list[Note] = field(default_factory=list[Note])
+    receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
+    fail_next: CogencyError | None = None
+    taken: list[Incoming] = field(default_factory=list[Incoming])
+    overheard: list[Incoming] = field(default_factory=list[Incoming])
+    again: list[Incoming] = field(default_factory=list[Incoming])
+    forgotten: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    asked_for_memory: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+        self.surfaces[source] = surface_for
+
+    def surface(self, incoming: Incoming) -> Surface:
+        """Where the answer to this message would be shown."""
+        return self.surfaces[incoming.source](incoming)
+
+    async def take(self, incoming: Incoming) -> bool:
+        return self._keep(incoming, self.taken)
+
+    async def overhear(self, incoming: Incoming) -> None:
+        self._keep(incoming, self.overheard)
+
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        people = {kept.person.id for kept in self.taken + self.overheard if kept.conversation == conversation}
+        return frozenset(people) or None
+
+    async def memory(self, person: str, place: Place) -> list[Note]:
+        self.asked_for_memory.append((person, label(place.audience)))
+        return [note for note in self.notes if note.person == person and note.audience in may_flow_from(place)]
+
+    async def forget(self, person: str, conversation: str | None) -> Receipt:
+        self._fail()
+        self.forgotten.append((person, conversation))
+        return self.receipt
+
+    def _keep(self, incoming: Incoming, kept: list[Incoming]) -> bool:
+        self._fail()
+        new = not any(_same(incoming, other) for other in self.taken + self.overheard)
+        (kept if new else self.again).append(incoming)
+        self.arrived.set()
+        return new
+
+    def _fail(self) -> None:
+        failure, self.fail_next = self.fail_next, None
+        if failure is not None:
+            raise failure
+
+
+def _same(one: Incoming, other: Incoming) -> bool:
+    """Whether both are one message: the two keys of the ledger."""
+    return (one.source, one.event_id) == (other.source, other.event_id) or (one.channel, one.message_id) == (
+        other.channel,
+        other.message_id,
+    )
