@@ -296,17 +296,18 @@ async def test_comments_are_no_sign_of_life_of_the_model() -> None:
 
 async def test_a_server_that_falls_silent_breaks_the_stream() -> None:
     never = asyncio.Event()
-    async with serving([head(), text("Hi"), Wait(never.wait)], patience=IMPATIENT) as (provider, _):
+    patience = Patience(between_tokens_s=0.2)
+    async with serving([head(), text("Hi"), Wait(never.wait)], patience=patience) as (provider, _):
         with pytest.raises(StreamBroken, match=r"because nothing more came for 0\.2 s"):
             await read(provider)
 
 
 async def test_a_reader_that_takes_its_time_is_not_a_slow_server() -> None:
-    async with serving(ANSWER, patience=Patience(first_token_s=5, between_tokens_s=0.05)) as (provider, _):
+    async with serving(ANSWER, patience=Patience(between_tokens_s=0.3)) as (provider, _):
         pieces: list[ProviderEvent] = []
         async with aclosing(provider.stream(MESSAGES)) as stream:
             async for happened in stream:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.35)
                 pieces.append(happened)
     assert texts(pieces) == "Hi there"
 
@@ -342,7 +343,7 @@ async def test_a_timeout_around_the_turn_raises() -> None:
     never = asyncio.Event()
     async with serving([head(), Wait(never.wait)]) as (provider, server):
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
+            async with asyncio.timeout(0.3):
                 await read(provider)
         await server.left.wait()
 

@@ -32,7 +32,7 @@ async def talking(
         "sk-1",
         clock=clock or FakeClock(),
         chance=lambda: 0.0,
-        patience=Patience(first_token_s=2.0, between_tokens_s=2.0),
+        patience=Patience(first_token_s=10.0, between_tokens_s=10.0),
     )
     async with asyncio.timeout(BOUND_S):
         try:
