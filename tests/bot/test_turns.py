@@ -221,7 +221,7 @@ async def test_a_worker_that_lost_its_turn_changes_nothing() -> None:
         later = world.clock.now() + timedelta(days=1)
         assert await world.store.claim("other", later, LEASE) is not None
 
-    world.model.script = [["One.\n" + REMEMBER.removesuffix("</execute>"), Until(take_over)]]
+    world.model.script = [["One.\n", Until(take_over), REMEMBER]]
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is None
     assert world.store.turns[0].state == "running"
