@@ -60,7 +60,9 @@ class SqlForgetting:
         """
         gone = await self._database.write(erase, plan, self._erased_ids, now)
         wiped = await self._wipe()
-        found_again = await self._database.read(proof.found_again, plan, gone.texts, gone.touched)
+        found_again = await self._database.read(
+            proof.found_again, plan, gone.texts, touched=gone.touched, readers=gone.readers
+        )
         seen = await self._database.find(proof.pieces(gone.texts))
         unexplained = await self._database.read(proof.held_by_nobody, seen)
         bytes_gone = wiped and not unexplained
@@ -87,6 +89,7 @@ class Erasure:
 
     texts: list[str] = field(default_factory=list[str])
     touched: list[str] = field(default_factory=list[str])
+    readers: list[int] = field(default_factory=list[int])
     counts: dict[str, int] = field(default_factory=dict[str, int])
 
 
@@ -104,6 +107,7 @@ def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, n
     """Carry out `plan`; nothing of it is proved yet."""
     doomed = _doomed(connection, plan)
     texts = _texts(connection, plan, doomed)
+    readers = index.readers(connection, *doomed.conversations)
     _keep_hashes(connection, plan, erased_ids, now)
     derived = _drop_derived(connection, plan, doomed)
     counts = {"actions": derived.actions}
@@ -123,7 +127,7 @@ def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, n
         counts["people"] = _delete(connection, person, person.c.id == plan.person)
     _settle(connection)
     connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
-    return Erasure(texts, touched, counts)
+    return Erasure(texts, touched, readers, counts)
 
 
 def _doomed(connection: Connection, plan: ForgettingPlan) -> _Doomed:
@@ -167,7 +171,10 @@ class _Derived:
 def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> _Derived:
     """Take what other turns made of the doomed messages and notes."""
     contexts = select(turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.context_notes).where(
-        ~of_plan(plan, turn), or_(turn.c.context_messages != "[]", turn.c.context_notes != "[]")
+        ~of_plan(plan, turn),
+        or_(turn.c.context_messages != "[]", turn.c.context_notes != "[]"),
+        # A message stands only in contexts of later turns; a note may be older than its person's first message.
+        turn.c.id > (0 if doomed.notes else min(doomed.turns, default=0)),
     )
     actions, conversations = 0, set[str]()
     for turn_id, conversation_id, messages, notes in connection.execute(contexts).all():

@@ -23,6 +23,7 @@ MESSAGE_BITS: Final = (1 << SHIFT) - 1
 
 _ADD: Final = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)")
 _OPTIMIZE: Final = text("INSERT INTO message_index (message_index) VALUES ('optimize')")
+_HAS_ANY: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE rowid BETWEEN :first AND :last)")
 _REMOVE_RANGE: Final = text("DELETE FROM message_index WHERE rowid BETWEEN :first AND :last")
 _REMOVE_THREAD: Final = text(
     "DELETE FROM message_index WHERE rowid IN (SELECT :first | id FROM message WHERE conversation = :conversation)"
@@ -64,11 +65,11 @@ def add_thread(connection: Connection, conversation: str, number: int) -> None:
         add(connection, id_, index_words(said), [number])
 
 
-def readers(connection: Connection, conversation: str) -> list[int]:
-    """The numbers of everybody who wrote in a conversation."""
+def readers(connection: Connection, *conversations: str) -> list[int]:
+    """The numbers of everybody who wrote in one of these conversations."""
     joined = participant.join(person, person.c.id == participant.c.person)
-    numbers = select(person.c.number).select_from(joined).where(participant.c.conversation == conversation)
-    return list(connection.execute(numbers).scalars())
+    numbers = select(person.c.number).distinct().select_from(joined)
+    return list(connection.execute(numbers.where(participant.c.conversation.in_(conversations))).scalars())
 
 
 def remove_messages(connection: Connection, person_id: str, conversations: list[str]) -> None:
@@ -85,6 +86,12 @@ def remove_all(connection: Connection, number: int) -> None:
     """Let this person find nothing."""
     first, last = entries_of(number)
     connection.execute(_REMOVE_RANGE, {"first": first, "last": last})
+
+
+def has_entries(connection: Connection, number: int) -> bool:
+    """Can this person find anything at all?"""
+    first, last = entries_of(number)
+    return bool(connection.execute(_HAS_ANY, {"first": first, "last": last}).scalar_one())
 
 
 def optimize(connection: Connection) -> None:

@@ -35,16 +35,18 @@ PIECE_BYTES: Final = 6
 PIECE_CHARS: Final = 32
 TELLING_CHARS: Final = 8
 """A new summary may say "ok" again; it does not say eight characters of an erased text by chance."""
-WORDS: Final = 16
-"""So many words of a text are looked for at once in the index: FTS5 bounds the size of a query."""
+WORDS: Final = 4
+"""So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer."""
 
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
 _INDEXED: Final = text(
     """
     SELECT count(DISTINCT message_index.rowid)
-    FROM json_each(:queries) AS wanted
+    FROM json_each(:readers) AS reader
+    CROSS JOIN json_each(:queries) AS wanted
     CROSS JOIN message_index ON message_index MATCH wanted.value
+      AND message_index.rowid BETWEEN reader.value << 32 AND reader.value << 32 | :message_bits
     LEFT JOIN message ON message.id = message_index.rowid & :message_bits
     WHERE message.id IS NULL
        OR message.person = :person AND message.conversation = coalesce(:conversation, message.conversation)
@@ -54,14 +56,17 @@ _IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
 
-def found_again(connection: Connection, plan: ForgettingPlan, texts: list[str], touched: list[str]) -> int:
+def found_again(
+    connection: Connection, plan: ForgettingPlan, texts: list[str], *, touched: list[str], readers: list[int]
+) -> int:
     """How many rows and index entries still hold one of the erased `texts`. 0 is the proof.
 
-    `touched`: the conversations whose summaries had to fall.
+    `touched`: the conversations whose summaries had to fall. `readers`: the numbers of those who could find the texts.
     """
-    words = (index_words(erased)[:WORDS] for erased in texts)
+    words = (sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts)
     bound = {
         "queries": rows.json_text([index.matching(some) for some in words if some]),
+        "readers": rows.json_text([number for number in readers if index.has_entries(connection, number)]),
         "message_bits": index.MESSAGE_BITS,
         "person": plan.person,
         "conversation": plan.conversation,

@@ -14,8 +14,7 @@ Rules (measured in conversations between people, and between people and a bot)
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -23,9 +22,8 @@ BOT_PRIOR: Final = 0.7
 NEIGHBOUR: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """One message that holds one keyword."""
+class Match(NamedTuple):
+    """One message that holds one keyword. A tuple, because there are thousands in a search."""
 
     keyword: int
     message: int

@@ -8,23 +8,33 @@ Rules
   not as a hit, not as a neighbour, not as a count.
 """
 
+import json
 from typing import Final
 
-from sqlalchemy import Connection, Integer, RowMapping, bindparam, func, select, text
+from sqlalchemy import Connection, Integer, bindparam, func, select, text
 
-from agent.records import Author, Hit, RecallQuery, StoredMessage
+from agent.records import Hit, RecallQuery, StoredMessage
 from store import index, people, ranking, rows
+from store.columns import storable
 from store.conversations import stored_messages
 from store.tables import message
 from store.text import keywords
 
+MOST: Final = 2_000
+"""Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
+
+# One JSON array for each keyword: thousands of single rows would cost more than the search.
 MATCHES: Final = text(
     """
-    SELECT word.key AS keyword, message.id AS message, message.turn, message.author, message.length
+    SELECT
+      word.key AS keyword,
+      (SELECT json_group_array(json_array(id, turn, author = 'person', length)) FROM
+        (SELECT message.id, message.turn, message.author, message.length
+         FROM message_index CROSS JOIN message ON message.id = message_index.rowid & :message_bits
+         WHERE message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last
+           AND message.audience IN :audiences AND message.conversation != :exclude
+         ORDER BY message_index.rowid DESC LIMIT :most)) AS found
     FROM json_each(:words) AS word
-    CROSS JOIN message_index ON message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last
-    CROSS JOIN message ON message.id = message_index.rowid & :message_bits
-    WHERE message.audience IN :audiences AND message.conversation != :exclude
     """
 ).bindparams(bindparam("audiences", expanding=True))
 
@@ -50,19 +60,18 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     audiences = sorted(query.audiences)
     if not words or number is None or not audiences:
         return []
-    best = ranking.ranked(
-        [_match(row) for row in _matches(connection, query, words, number)], total=_total(connection, query.person)
-    )[: max(query.limit, 0)]
+    found = _matches(connection, query, words, number)
+    best = ranking.ranked(found, total=_total(connection, query.person))[: max(query.limit, 0)]
     near = _near(connection, [id_ for id_, _ in best], audiences)
-    found = _messages(connection, {id_ for trio in near.values() for id_ in trio if id_ is not None})
+    stored = _messages(connection, {id_ for trio in near.values() for id_ in trio if id_ is not None})
     hits: list[Hit] = []
     for id_, score in best:
         _, before, after = near[id_]
-        hits.append(Hit(found[id_], score, _at(found, before), _at(found, after)))
+        hits.append(Hit(stored[id_], score, _at(stored, before), _at(stored, after)))
     return hits
 
 
-def _matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[RowMapping]:
+def _matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[ranking.Match]:
     first, last = index.entries_of(number)
     bound = {
         "words": rows.json_text([index.matching([word]) for word in words]),
@@ -70,13 +79,11 @@ def _matches(connection: Connection, query: RecallQuery, words: list[str], numbe
         "last": last,
         "message_bits": index.MESSAGE_BITS,
         "audiences": sorted(query.audiences),
-        "exclude": query.exclude_conversation,
+        "exclude": storable(query.exclude_conversation),
+        "most": MOST,
     }
-    return list(connection.execute(MATCHES, bound).mappings())
-
-
-def _match(row: RowMapping) -> ranking.Match:
-    return ranking.Match(row["keyword"], row["message"], row["turn"], row["author"] == Author.PERSON, row["length"])
+    found = connection.execute(MATCHES, bound).all()
+    return [ranking.Match(keyword, *match) for keyword, matches in found for match in json.loads(matches)]
 
 
 def _total(connection: Connection, person_id: str) -> int:
@@ -97,5 +104,5 @@ def _messages(connection: Connection, wanted: set[int]) -> dict[int, StoredMessa
     return {row["id"]: rows.message(row) for row in found}
 
 
-def _at(found: dict[int, StoredMessage], id_: int | None) -> StoredMessage | None:
-    return None if id_ is None else found[id_]
+def _at(stored: dict[int, StoredMessage], id_: int | None) -> StoredMessage | None:
+    return None if id_ is None else stored[id_]

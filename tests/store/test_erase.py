@@ -190,7 +190,7 @@ async def test_the_proof_finds_what_an_erasing_would_have_missed(store: Store) -
 
     async def found_again(conversation: str | None) -> int:
         plan = forget_everything("ann") if conversation is None else forget_thread("ann", conversation)
-        return await store.database.read(proof.found_again, plan, texts, [])
+        return await store.database.read(proof.found_again, plan, texts, touched=[], readers=[1])
 
     assert await found_again("a") == 2  # the message and its entry; the note's source still stands
     assert await found_again(None) == 3
