@@ -17,8 +17,6 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection, insert, inspect, select, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from agent.errors import StoreError, StoreLocked
 from agent.ports import Conversations, Forgetting, Ledger, Memories
@@ -75,18 +73,20 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file that a database URL names, or None for a database in memory. Raises StoreError."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        raise StoreError("The database URL cannot be read; use sqlite:///path/to/file.db.") from None
-    kind = parsed.get_backend_name()
+    """The file that a database URL names, or None for a database in memory. Raises StoreError.
+
+    What follows `sqlite:///` is the path as it is: nothing in it is decoded or split off.
+    """
+    scheme, found, rest = url.partition("://")
+    kind = scheme.partition("+")[0]
+    if not found or (kind == "sqlite" and rest and not rest.startswith("/")):
+        raise StoreError("The database URL cannot be read; use sqlite:///path/to/file.db.")
     if kind in {"postgresql", "postgres"}:
         raise StoreError("PostgreSQL comes with a later version; use sqlite:///path/to/file.db.")
     if kind != "sqlite":
         raise StoreError(f"There is no store for {kind} databases; use sqlite:///path/to/file.db.")
-    in_memory = parsed.database in {None, "", ":memory:"}
-    return None if in_memory else Path(str(parsed.database)).expanduser().absolute()
+    name = rest.removeprefix("/")
+    return None if name in {"", ":memory:"} else Path(name).expanduser().absolute()
 
 
 def _open(path: Path | None, patience_s: float) -> Database:

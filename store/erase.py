@@ -155,8 +155,8 @@ def _keep_hashes(connection: Connection, plan: ForgettingPlan, erased_ids: Erase
     known = select(turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages)
     hashes: set[str] = set()
     for source, event_id, channel, message_id, pages in connection.execute(known.where(of_plan(plan, turn))):
-        hashes.add(erased_ids.of_event(source, event_id))
-        hashes.update(erased_ids.of_post(channel, post) for post in (message_id, *json.loads(pages)))
+        hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
+        hashes.update(erased_ids.of_page(channel, page) for page in json.loads(pages))
     hashes.difference_update(connection.execute(select(erased.c.hash)).scalars())
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])

@@ -22,6 +22,10 @@ class ErasedIds:
     def of_post(self, channel: str, message_id: str) -> str:
         return self._hash("post", channel, message_id)
 
+    def of_page(self, channel: str, page: str) -> str:
+        """A page of the bot's own reply: another kind, because a surface may count its pages anew each time."""
+        return self._hash("page", channel, page)
+
     def of_message(self, incoming: Incoming) -> tuple[str, str]:
         """The two hashes under which a message is known again."""
         return self.of_event(incoming.source, incoming.event_id), self.of_post(incoming.channel, incoming.message_id)

@@ -69,6 +69,7 @@ async def test_another_process_is_refused_until_this_one_is_killed(url: str) -> 
         ("mysql://host/db", "There is no store for mysql"),
         ("not a url", "cannot be read"),
         ("", "cannot be read"),
+        ("sqlite://host/x.db", "cannot be read"),
     ],
 )
 async def test_another_kind_of_database_is_refused(url: str, sentence: str) -> None:
@@ -81,7 +82,7 @@ async def test_another_kind_of_database_is_refused(url: str, sentence: str) -> N
     [
         ("sqlite://", None),
         ("sqlite:///:memory:", None),
-        ("sqlite:////var/lib/a b%20c%25.db", Path("/var/lib/a b c%.db")),
+        ("sqlite:////var/lib/a b%20c?.db", Path("/var/lib/a b%20c?.db")),
         ("sqlite+aiosqlite:////var/x.db", Path("/var/x.db")),
         ("sqlite:///~/x.db", Path.home() / "x.db"),
         ("sqlite:///x.db", Path.cwd() / "x.db"),
