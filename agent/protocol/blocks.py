@@ -31,6 +31,7 @@ class Where(Enum):
     IN_PLACE = auto()
     IN_LINE = auto()
     IN_FENCE = auto()
+    WITHOUT_TAG = auto()
 
 
 class _Phase(Enum):
@@ -64,6 +65,7 @@ class Block:
         self._body: list[str] = []
         self._size = 0
         self._recent = ""
+        self._tail_room = limits.gap
         self._tail_blanks = BLANKS + ("`~" if fenced else "") + ("" if self._is_call_in_line else "\n")
 
     @property
@@ -84,6 +86,18 @@ class Block:
     @property
     def _is_call_in_line(self) -> bool:
         return self.kind is Kind.EXECUTE and self._where is Where.IN_LINE
+
+    def absorb(self, piece: str) -> bool:
+        """Take a piece of ASCII that certainly neither ends nor breaks the block; False if it is to be fed instead."""
+        if self._size + len(piece) > self._limits.block:
+            return False
+        if self._phase is _Phase.LITERAL:
+            taken = self._where is Where.IN_PLACE and self.kind is Kind.THINK and "<" not in piece
+        else:
+            taken = self._phase is _Phase.JSON and self._scanner.passes(piece)
+        if taken:
+            self._keep(piece)
+        return taken
 
     def feed(self, text: str, start: int) -> int:
         """Read on from `text[start]`. What is left behind the returned position is to be fed again, with more."""
@@ -143,6 +157,9 @@ class Block:
 
     def _read_tail(self, text: str, position: int) -> int | None:
         start = skip_blanks(text, position, self._tail_blanks)
+        if self._where is not Where.IN_PLACE:
+            start = min(start, position + self._tail_room)
+            self._tail_room -= start - position
         if start > position:
             return start
         tag = read_tag(text, start, self._limits) if text[start] == "<" else None
@@ -180,11 +197,12 @@ class Block:
         return self._keep_literal(text, position, position + 1)
 
     def _read_line_end(self, text: str, position: int) -> int | None:
-        """On trial, a block of broken JSON goes no further than its line, or its fence."""
+        """On trial, a block of broken JSON goes no further than its line, its paragraph or its fence."""
         start = skip_blanks(text, position + 1)
-        if self._where is Where.IN_FENCE and start == len(text) and start - position <= self._limits.indent:
+        in_line, near = self._where is Where.IN_LINE, start - position <= self._limits.indent
+        if start == len(text) and near and not in_line:
             return None
-        if self._where is Where.IN_LINE or text[start : start + 1] in ("`", "~"):
+        if in_line or (near and text[start] in "`~\n"):
             self._end(Ending.UNCLOSED)
             return position
         return self._keep_literal(text, position, position + 1)

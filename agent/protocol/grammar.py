@@ -31,7 +31,10 @@ TAG_NAMES = {kind.value: kind for kind in Kind} | {
 WORKSPACE_FIELDS = ("objective", "understanding", "approach", "discoveries")
 SUMMARY_FIELDS = ("goal", "progress", "current_approach", "key_findings", "next_focus")
 
-WORKSPACE_SCHEMA = '<workspace>{"objective": "…", "understanding": "…", "approach": "…", "discoveries": "…", "secure": true}</workspace>'
+WORKSPACE_SCHEMA = (
+    '<workspace>{"objective": "…", "understanding": "…", "approach": "…", "discoveries": "…", "secure": true}'
+    "</workspace>"
+)
 """One line, as a model is to write it."""
 
 STOP_SEQUENCE = "\n</execute>"

@@ -2,9 +2,9 @@
 
 Above: `agent.protocol.calls`, `agent.protocol.blocks`. Below: `agent.protocol.grammar`.
 
-What is mended: bare line breaks in strings, single or curly quotes, trailing commas, Python's True, False and None, bare
-keys, a missing last `]`. Each is a spelling; none changes what is said. Everything else is refused with a reason, because
-a call that was guessed is worse than a call that is asked for again.
+What is mended: bare line breaks in strings, single or curly quotes, trailing commas, Python's True, False and None,
+bare keys, a missing last `]`. Each is a spelling; none changes what is said. Everything else is refused with a reason,
+because a call that was guessed is worse than a call that is asked for again.
 
 Nothing that comes out holds NUL, half a surrogate pair, NaN, Infinity or a number of thousands of digits: Python would
 raise on some, PostgreSQL refuses the others.
@@ -44,6 +44,11 @@ class SaneStream:
 
     def __init__(self) -> None:
         self._half = ""
+
+    @property
+    def waits(self) -> bool:
+        """Half a pair was fed last."""
+        return bool(self._half)
 
     def feed(self, piece: str) -> str:
         if piece.isascii() and not self._half:
@@ -149,6 +154,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_ENDS = {"[": "]", "{": "}"}
 _WORDS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 
 
@@ -156,16 +162,16 @@ def _mend(text: str, max_depth: int, *, whole: bool) -> Iterable[str]:
     """The tokens of `text` as JSON writes them."""
     tokens = list(_tokens(text))
     open_: list[str] = []
-    for (kind, token), (_, following) in pairwise([*tokens, ("end", "")]):
-        if token in ("[", "{"):
-            open_.append("]" if token == "[" else "}")
+    for (kind, symbol), (_, following) in pairwise([*tokens, ("end", "")]):
+        if symbol in _ENDS:
+            open_.append(_ENDS[symbol])
             if len(open_) > max_depth:
                 raise Unreadable(f"it is nested more than {max_depth} levels deep")
-        elif token in ("]", "}") and (not open_ or open_.pop() != token):
-            raise Unreadable(f"a {token} has no beginning")
-        if token == "," and following in ("]", "}", ""):
+        elif symbol in _ENDS.values() and (not open_ or open_.pop() != symbol):
+            raise Unreadable(f"a {symbol} has no beginning")
+        if symbol == "," and (not following or following in _ENDS.values()):
             continue
-        yield f'"{token}"' if kind == "word" and following == ":" else _WORDS.get(token, token)
+        yield f'"{symbol}"' if kind == "word" and following == ":" else _WORDS.get(symbol, symbol)
     if whole and open_ == ["]"]:
         yield "]"
 

@@ -47,6 +47,13 @@ class Output:
         self._text.append(text)
         self.visible = self.visible or not text.isspace()
 
+    def pass_on(self, text: str) -> list[ProtocolEvent]:
+        """`say` and `take` in one, for text in the middle of a line when nothing waits: most of every stream."""
+        if not text:
+            return []
+        self.last = text
+        return [] if self._muted else [TextArrived(text)]
+
     def say_line_start(self, blanks: str, text: str) -> None:
         """The first text of a line, or behind a block, and the blanks before it."""
         if self.gap in (Gap.IN_LINE, Gap.OWN_LINE):

@@ -4,8 +4,8 @@ Above: `agent.context`, `agent.transcript`, the tools. Below: `agent.protocol.gr
 
 Rules.
 - What people, tools and recalled threads say never opens or closes a block, alone or behind any other text.
-- Inside JSON that costs nothing: `<` is written \\u003c, and reads back as `<`. Outside, `<` becomes `‹` where it begins
-  a tag of ours, and nowhere else: other tags, arrows and comparisons stay as they are.
+- Inside JSON that costs nothing: `<` is written \\u003c, and reads back as `<`. Outside, it becomes `‹`. Both only
+  where it begins a tag of ours: other tags, arrows and comparisons stay as they are.
 - What is rendered reads back: parse(render(x)) == x.
 """
 
@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from agent.messages import ToolCall, ToolResult
+from agent.protocol.fences import unclosed_fence
 from agent.protocol.json_text import sane_text
-from agent.protocol.tags import TAG_LIKE, unclosed_fence
+from agent.protocol.tags import TAG_LIKE
 from agent.state import Workspace
 
 

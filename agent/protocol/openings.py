@@ -1,0 +1,197 @@
+"""What begins here? The decisions of the parser, one for each place where something can begin. PURE.
+
+Above: `agent.protocol.parser`, `agent.protocol.trial`. Below: `agent.protocol.tags`, `agent.protocol.fences`.
+
+Each answer is a value that the parser acts on, or MAYBE: the text ends before it is known.
+"""
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent.events import Violation
+from agent.protocol.blocks import Where
+from agent.protocol.fences import read_fence
+from agent.protocol.grammar import Kind, ParserLimits
+from agent.protocol.output import Gap
+from agent.protocol.tags import (
+    BLANKS,
+    MAYBE,
+    Maybe,
+    Tag,
+    ends_line,
+    read_json_after_prose,
+    read_json_start,
+    read_tag,
+    read_typical_json,
+    skip_blanks,
+)
+
+QUOTES = "`'\"“‘«"
+"""Before a tag in the middle of a line: somebody writes about tags."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """No block: say it up to `end`. `about` is the block that it writes about."""
+
+    end: int
+    about: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A tag without a block: it is not shown."""
+
+    kind: Kind
+    end: int
+    gap: Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A code fence whose line ends at `end`."""
+
+    marker: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A block: where its tag ends and its body begins (at the same place if it has no tag).
+
+    If it is not IN_PLACE, what follows decides whether it counts. `marker` is of the fence around it.
+    """
+
+    kind: Kind
+    tag_end: int
+    begin: int
+    where: Where = Where.IN_PLACE
+    violation: Violation | None = None
+    marker: str = ""
+
+
+Beginning: TypeAlias = Text | Orphan | Fence | Opening
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    limits: ParserLimits
+    is_tool: Callable[[str], bool]
+    """Does a tool of this name exist?"""
+
+    def at_line_start(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+        """At the first character of a line that is not blank, or behind a closing tag."""
+        match text[start]:
+            case "<":
+                return self._tag(text, start, talked_about)
+            case "`" | "~":
+                return self._fence(text, start)
+            case "[" | "{":
+                return self.fenced(text, start, Where.WITHOUT_TAG) or Text(start + 1)
+            case _:
+                return Text(start + 1)
+
+    def in_line(self, text: str, start: int, before: str, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+        """At a `<` in the middle of a line, behind the character `before`."""
+        tag = read_tag(text, start, self.limits)
+        if tag is None:
+            return Text(start + 1)
+        if tag is MAYBE:
+            return MAYBE
+        if tag.closing:
+            return self._closing_in_line(text, tag, before, talked_about)
+        if before in QUOTES:
+            return Text(tag.end, tag.kind)
+        if tag.kind is Kind.THINK:
+            return self._thoughts_in_line(text, tag)
+        begin = read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
+        if begin is None:
+            return Text(tag.end, tag.kind)
+        return MAYBE if begin is MAYBE else self._misplaced(tag, begin)
+
+    def fenced(self, text: str, start: int, where: Where, marker: str = "") -> Opening | Maybe | None:
+        """At the beginning of a fence, or of a line: a workspace, or calls with their tag or without."""
+        if text[start : start + 1] in ("[", "{"):
+            kind, end = Kind.EXECUTE, start
+        else:
+            tag = read_tag(text, start, self.limits)
+            if not isinstance(tag, Tag):
+                return tag
+            if tag.closing or tag.kind not in (Kind.WORKSPACE, Kind.EXECUTE):
+                return None
+            kind, end = tag.kind, tag.end
+        begin = read_typical_json(text, end, kind, self.limits, self.is_tool)
+        if not isinstance(begin, int):
+            return begin
+        violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
+        return Opening(kind, end, begin, where, violation, marker)
+
+    def _tag(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+        tag = read_tag(text, start, self.limits)
+        if tag is None:
+            return Text(start + 1)
+        if tag is MAYBE:
+            return MAYBE
+        if tag.closing:
+            return Text(tag.end) if tag.kind in talked_about else Orphan(tag.kind, tag.end, Gap.OWN_LINE)
+        if tag.kind is Kind.THINK:
+            return Orphan(tag.kind, tag.end, Gap.OWN_LINE) if tag.empty else Opening(tag.kind, tag.end, tag.end)
+        begin = read_json_start(text, tag.end, tag.kind, self.limits)
+        if begin is None:
+            return self._tag_without_json(text, tag)
+        return MAYBE if begin is MAYBE else Opening(tag.kind, tag.end, begin)
+
+    def _tag_without_json(self, text: str, tag: Tag) -> Beginning | Maybe:
+        if tag.empty:
+            return Orphan(tag.kind, tag.end, Gap.OWN_LINE)
+        if tag.kind is Kind.RESULTS:
+            return Opening(tag.kind, tag.end, tag.end)
+        inside = skip_blanks(text, tag.end, BLANKS + "\n")
+        end = read_tag(text, inside, self.limits) if inside - tag.end < self.limits.gap else None
+        if end is MAYBE:
+            return MAYBE
+        if end and end.closing and end.kind is tag.kind:
+            return Orphan(tag.kind, end.end, Gap.OWN_LINE)
+        if tag.kind is Kind.EXECUTE:
+            begin = read_json_after_prose(text, tag.end, self.limits, self.is_tool)
+            if begin is not None:
+                return MAYBE if begin is MAYBE else self._misplaced(tag, begin)
+        return Text(tag.end, tag.kind)
+
+    def _misplaced(self, tag: Tag, begin: int) -> Opening:
+        return Opening(tag.kind, tag.end, begin, Where.IN_LINE, Violation.TAG_MISPLACED)
+
+    def _fence(self, text: str, start: int) -> Beginning | Maybe:
+        fence = read_fence(text, start, self.limits)
+        if fence is None:
+            return Text(start + 1)
+        if fence is MAYBE:
+            return MAYBE
+        marker, end = fence
+        inside = skip_blanks(text, end, BLANKS + "\n")
+        if inside - end >= self.limits.gap:
+            return Fence(marker, end)
+        if inside == len(text):
+            return MAYBE
+        return self.fenced(text, inside, Where.IN_FENCE, marker) or Fence(marker, end)
+
+    def _closing_in_line(self, text: str, tag: Tag, before: str, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
+        """`</think>` that touches the words before it, or ends its line, was meant as one."""
+        if tag.kind is not Kind.THINK or tag.kind in talked_about or before in QUOTES:
+            return Text(tag.end)
+        meant = before not in BLANKS or ends_line(text, tag.end, self.limits)
+        if meant is MAYBE:
+            return MAYBE
+        return Orphan(tag.kind, tag.end, Gap.IN_LINE) if meant else Text(tag.end)
+
+    def _thoughts_in_line(self, text: str, tag: Tag) -> Beginning | Maybe:
+        """`<think>` that ends its line was meant as one."""
+        match ends_line(text, tag.end, self.limits):
+            case True:
+                return Opening(tag.kind, tag.end, tag.end, violation=Violation.TAG_MISPLACED)
+            case False:
+                return Text(tag.end, tag.kind)
+            case maybe:
+                return maybe
