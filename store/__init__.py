@@ -1,4 +1,5 @@
 """Memory on disk: implements the ports that `agent.ports` declares.
 
-Above: only `bot.app` imports it. Below: `agent`. Pure parts: `store.rows`.
+Above: only `bot.app` imports it. Below: `agent`. Pure parts: rows, text, ranking, erased (values only),
+columns, reach (conditions).
 """

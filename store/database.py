@@ -7,7 +7,8 @@ Rules
   Work is a plain function of a Connection and is one transaction: all of it happens or none.
   A write begins with BEGIN IMMEDIATE and there is one at a time: SQLite's default mode loses updates, a plain BEGIN
   fails with "database is locked" when it turns to writing, and several writers sleep in the busy handler.
-  A caller that is cancelled waits until its transaction has ended, so a connection is never left in the middle.
+  A caller that is cancelled before its turn comes does nothing; one that is cancelled later waits until its transaction
+  has ended, so a connection is never left in the middle.
   Errors carry neither SQL nor parameters: they hold people's words.
 """
 
@@ -78,7 +79,7 @@ def store_error(error: DBAPIError, path: Path | None) -> StoreError:
 class Database:
     """Runs work in transactions. `path` is None in memory; `lock` and `file` are closed with it.
 
-    `file` is a descriptor of the database file for `read_bytes`. It stays open until the engine is gone, because
+    `file` is a descriptor of the database file, for `find`. It stays open until the engine is gone, because
     closing any descriptor of the file drops the locks that SQLite holds on it in this process.
     """
 
@@ -95,16 +96,16 @@ class Database:
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run `work` on one consistent state. Raises StoreError."""
-        return await _whole(self._run(self._reading, self._engine, lambda c: work(c, *args, **options)))
+        return await self._run(self._reading, self._engine, lambda c: work(c, *args, **options))
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run `work` in one transaction, alone. Raises StoreError, and then nothing of it has happened."""
-        return await _whole(self._run(self._writing, self._writer, lambda c: work(c, *args, **options)))
+        return await self._run(self._writing, self._writer, lambda c: work(c, *args, **options))
 
     async def checkpoint(self) -> bool:
         """Move the write-ahead log into the file and empty it. False while another reader holds it back."""
         for _ in range(CHECKPOINT_TRIES):
-            if await _whole(self._run(self._writing, self._bare, _checkpointed)):
+            if await self._run(self._writing, self._bare, _checkpointed):
                 return True
         return False
 
@@ -126,10 +127,15 @@ class Database:
         self, turn: AbstractAsyncContextManager[Any], engine: AsyncEngine, work: Callable[[Connection], T]
     ) -> T:
         try:
-            async with turn, engine.begin() as connection:
-                return await connection.run_sync(work)
+            async with turn:
+                return await _whole(_transaction(engine, work))
         except DBAPIError as error:
             raise store_error(error, self.path) from error
+
+
+async def _transaction(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
+    async with engine.begin() as connection:
+        return await connection.run_sync(work)
 
 
 def _found_in_files(database: int, log: Path, pieces: frozenset[bytes]) -> frozenset[bytes]:
@@ -193,4 +199,6 @@ async def _whole(work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # nobody waits for it any more: seen
         raise

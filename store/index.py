@@ -14,6 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, select, text
 
+from store.columns import StorableText
 from store.tables import message, participant, person
 from store.text import index_words
 
@@ -37,7 +38,7 @@ _REMOVE_MESSAGES: Final = text(
       JOIN person ON person.id = participant.person
       WHERE message.person = :person AND message.conversation IN :conversations)
     """
-).bindparams(bindparam("conversations", expanding=True))
+).bindparams(bindparam("person", type_=StorableText), bindparam("conversations", type_=StorableText, expanding=True))
 
 
 def entries_of(number: int) -> tuple[int, int]:

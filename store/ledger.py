@@ -25,6 +25,7 @@ from store.text import index_words
 
 FORGOTTEN: Final = 0
 """The turn number of a message that was forgotten: there is none."""
+_QUESTION: Final = ("text", "time", "audience", "permalink")
 
 
 class SqlLedger:
@@ -114,9 +115,6 @@ def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -
         .values(state=RUNNING, owner=owner, lease_until=now + lease, epoch=claimed.epoch, attempts=claimed.attempts)
     )
     return claimed
-
-
-_QUESTION: Final = ("text", "time", "audience", "permalink")
 
 
 def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, exists, func, or_, select, text
 from sqlmodel import SQLModel
 
 from agent.memory.forgetting import ForgettingPlan
@@ -51,7 +51,7 @@ _INDEXED: Final = text(
     WHERE message.id IS NULL
        OR message.person = :person AND message.conversation = coalesce(:conversation, message.conversation)
     """
-)
+).bindparams(bindparam("person", type_=StorableText), bindparam("conversation", type_=StorableText))
 _IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(body, :piece))")
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 

@@ -4,8 +4,8 @@ Above: `store.memories`. Below: `store.text`, index, ranking, conversations, tab
 
 Rules
   A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
-  the excluded conversation are conditions of the query itself: what may not flow into the reply never leaves it,
-  not as a hit, not as a neighbour, not as a count.
+  the excluded conversation are conditions of the query itself: what may not flow into the reply never leaves it, not
+  as a hit, not as a neighbour, not in the rarity of a word.
 """
 
 import json
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Integer, bindparam, func, select, text
 
 from agent.records import Hit, RecallQuery, StoredMessage
 from store import index, people, ranking, rows
-from store.columns import storable
+from store.columns import StorableText
 from store.conversations import stored_messages
 from store.tables import message
 from store.text import keywords
@@ -36,7 +36,7 @@ MATCHES: Final = text(
          ORDER BY message_index.rowid DESC LIMIT :most)) AS found
     FROM json_each(:words) AS word
     """
-).bindparams(bindparam("audiences", expanding=True))
+).bindparams(bindparam("audiences", type_=StorableText, expanding=True), bindparam("exclude", type_=StorableText))
 
 NEIGHBOURS: Final = text(
     """
@@ -51,7 +51,7 @@ NEIGHBOURS: Final = text(
        ORDER BY near.turn, near.id LIMIT 1) AS after
     FROM message AS hit WHERE hit.id IN :hits
     """
-).bindparams(bindparam("audiences", expanding=True), bindparam("hits", expanding=True))
+).bindparams(bindparam("audiences", type_=StorableText, expanding=True), bindparam("hits", expanding=True))
 
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
@@ -79,7 +79,7 @@ def _matches(connection: Connection, query: RecallQuery, words: list[str], numbe
         "last": last,
         "message_bits": index.MESSAGE_BITS,
         "audiences": sorted(query.audiences),
-        "exclude": storable(query.exclude_conversation),
+        "exclude": query.exclude_conversation,
         "most": MOST,
     }
     found = connection.execute(MATCHES, bound).all()
@@ -87,6 +87,7 @@ def _matches(connection: Connection, query: RecallQuery, words: list[str], numbe
 
 
 def _total(connection: Connection, person_id: str) -> int:
+    """About how many messages could match. A size for the scale of rarity; it need not be exact."""
     return connection.execute(
         select(func.count(type_=Integer)).select_from(message).where(message.c.person == person_id)
     ).scalar_one()
