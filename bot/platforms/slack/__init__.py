@@ -1,0 +1,1 @@
+"""Slack: mentions, direct messages, commands and shortcuts, over Socket Mode."""

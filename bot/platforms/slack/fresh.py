@@ -1,0 +1,41 @@
+"""Facts of the platform, remembered for a minute at most: who somebody is, what kind a channel is.
+
+Above: `people`, `place`. Below: the clock of `agent.ports`.
+
+Rule: a failure is not remembered, and nothing is served beyond its age: whoever asks then decides what unknown means.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from agent.ports import Clock
+
+T = TypeVar("T")
+
+MAX_AGE_S = 60.0
+"""Authority is resolved at the time of use; a minute is the most that a change may take to count."""
+
+MAX_ENTRIES = 2_000
+"""As many people or channels as write to one bot within a minute."""
+
+
+@dataclass(slots=True)
+class Fresh(Generic[T]):
+    """`load` asks the platform; `get` asks it again once what is known is too old."""
+
+    load: Callable[[str], Awaitable[T]]
+    clock: Clock
+    _known: dict[str, tuple[float, T]] = field(default_factory=dict[str, "tuple[float, T]"])
+
+    async def get(self, key: str) -> T:
+        """Raises what `load` raises."""
+        now = self.clock.monotonic()
+        if key in self._known and now - self._known[key][0] <= MAX_AGE_S:
+            return self._known[key][1]
+        value = await self.load(key)
+        self._known.pop(key, None)
+        self._known[key] = (now, value)
+        while len(self._known) > MAX_ENTRIES:
+            del self._known[next(iter(self._known))]
+        return value

@@ -1,0 +1,91 @@
+"""Between Slack's way of writing a message and plain text. Pure.
+
+Above: `inbound`, `threads`, `surface`, `forms`. Below: nothing.
+
+The rules. Inwards, what Slack marks up as `<…>` becomes what a person reads: names instead of ids. Outwards, nothing
+that a model writes can ping anybody: what would be a mention keeps its length, and shows as the same word in other
+characters. (A replacement, not an addition: a page that fits must still fit.)
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_TOKEN = re.compile(r"<([^<>\n]*)>")
+_USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
+_PERMALINK = re.compile(
+    r"https?://[^\s<>|]+/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
+    r"(?:\?[^\s<>|]*?thread_ts=(?P<root>\d{10}\.\d{6}))?"
+)
+_OPENING = re.compile(
+    r"(?P<mark><|&lt;?|&#0*60;?|&#x0*3c;?)(?P<rest>\\?(?:@|!\\?(?:channel|here|everyone|group|subteam)))", re.IGNORECASE
+)
+_NAMED = re.compile(r"(?<!\w)@(?=(?:channel|here|everyone|group)\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLink:
+    """A link to a message. `root` is the thread that it lies in, as far as the link says."""
+
+    channel: str
+    ts: str
+    root: str
+
+
+def mentioned_users(text: str) -> tuple[str, ...]:
+    """The ids of the users that a message of Slack mentions, each once."""
+    return tuple(dict.fromkeys(_USER.findall(text)))
+
+
+def readable(text: str, names: Mapping[str, str]) -> str:
+    """A message of Slack as a person reads it; `names` by user id, an unknown id stays an id."""
+    return _unescaped(_TOKEN.sub(lambda token: _shown(token[1], names), text)).strip()
+
+
+def without_mention(text: str, user: str) -> str:
+    """A message of Slack without the mentions of `user` that it begins with."""
+    return re.sub(rf"^(?:\s*<@{re.escape(user)}(?:\|[^<>]*)?>[\s,:]*)+", "", text)
+
+
+def message_links(text: str) -> tuple[MessageLink, ...]:
+    """The messages that a message of Slack links to, each once."""
+    found = [
+        MessageLink(link["channel"], f"{link['seconds']}.{link['fraction']}", link["root"] or "")
+        for link in _PERMALINK.finditer(text)
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def neutral(text: str) -> str:
+    """Markdown that pings nobody, of the same length: "<@U1>" becomes "‹@U1>", "@here" becomes "＠here"."""
+    text = _OPENING.sub(lambda found: "‹".ljust(len(found["mark"]), "\u2060") + found["rest"], text)
+    return _NAMED.sub("＠", text)
+
+
+def quoted(text: str) -> str:
+    """The text as a quotation in Markdown."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _shown(token: str, names: Mapping[str, str]) -> str:
+    target, _, label = token.partition("|")
+    match target[:1]:
+        case "@":
+            return f"@{names.get(target[1:]) or label or target[1:]}"
+        case "#":
+            return f"#{label or target[1:]}"
+        case "!":
+            return label or f"@{target[1:].partition('^')[0]}"
+        case _:
+            return _link(target, label)
+
+
+def _link(target: str, label: str) -> str:
+    bare = target.removeprefix("mailto:")
+    if not label or label in (bare, bare.partition("://")[2]):
+        return bare
+    return f"[{label}]({target})"
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,0 +1,64 @@
+"""One method's calls, shared among the open replies, within Slack's limit at every moment."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.platforms.slack.budget import ACTIVE_S, Budget
+
+
+def calls(budget: Budget, replies: int, seconds: float, step: float = 0.1) -> list[tuple[float, str]]:
+    """Who called when, if each of so many replies asks as soon as it may."""
+    made: list[tuple[float, str]] = []
+    ready = dict.fromkeys(map(str, range(replies)), 0.0)
+    now = 0.0
+    while now < seconds:
+        for who, at in ready.items():
+            if now >= at:
+                wait = budget.wait(who, now)
+                ready[who] = now + wait
+                if not wait:
+                    made.append((now, who))
+        now += step
+    return made
+
+
+def most_in_a_minute(made: list[tuple[float, str]]) -> int:
+    times = [at for at, _ in made]
+    return max((sum(begin <= at < begin + 60 for at in times) for begin in times), default=0)
+
+
+def test_the_first_call_may_be_made_at_once() -> None:
+    assert Budget(45, burst=5).wait("a", 0.0) == 0.0
+
+
+def test_one_reply_alone_calls_at_the_average_pace() -> None:
+    made = calls(Budget(45, burst=5), 1, 60)
+    assert 40 <= len(made) <= 46
+
+
+@given(st.integers(1, 20), st.floats(0.05, 1.5))
+def test_no_minute_holds_more_calls_than_the_limit(replies: int, step: float) -> None:
+    assert most_in_a_minute(calls(Budget(45, burst=5), replies, 180, step)) <= 50
+
+
+def test_open_replies_get_equal_shares() -> None:
+    shares = Counter(who for _, who in calls(Budget(45, burst=5), 6, 240))
+    assert len(shares) == 6
+    assert max(shares.values()) - min(shares.values()) <= 3
+
+
+def test_a_reply_that_has_ended_takes_no_share_after_a_while() -> None:
+    budget = Budget(60)
+    for who in "abc":
+        budget.wait(who, 0.0)
+    assert budget.wait("a", 1.0) > 1
+    assert budget.wait("a", ACTIVE_S + 2.0) == 0.0
+
+
+def test_a_refusal_holds_everybody_back() -> None:
+    budget = Budget(45, burst=5)
+    budget.limited(10.0, 7.0)
+    assert budget.wait("a", 12.0) == 5.0
+    assert budget.wait("b", 17.0) == 0.0

@@ -1,0 +1,96 @@
+"""Names in, no pings out."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.platforms.slack.markup import MessageLink, mentioned_users, message_links, neutral, readable, without_mention
+
+PING = re.compile(r"<@|<!(channel|here|everyone|group|subteam)|(?<!\w)@(channel|here|everyone|group)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("<@U1> and <@U2|bob>", "@ann and @bob"),
+        ("<@U9>", "@U9"),
+        ("see <#C1|general> or <#C2>", "see #general or #C2"),
+        ("<!here> <!subteam^S1|@crew> <!subteam^S2>", "@here @crew @subteam"),
+        ("<!date^1392734382^{date}|Feb 18, 2014>", "Feb 18, 2014"),
+        ("<https://example.org/a?b=1&amp;c=2>", "https://example.org/a?b=1&c=2"),
+        ("<https://example.org|the site>", "[the site](https://example.org)"),
+        ("<http://example.org|example.org>", "http" + "://example.org"),
+        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
+        ("1 &lt; 2 &amp;&amp; 3 &gt; 2", "1 < 2 && 3 > 2"),
+        ("&amp;lt;", "&lt;"),
+    ],
+)
+def test_a_message_of_slack_reads_as_a_person_reads_it(sent: str, read: str) -> None:
+    assert readable(sent, {"U1": "ann"}) == read
+
+
+@given(st.text(alphabet="<>@!#|U1&;lt gmp^", max_size=60))
+def test_any_text_can_be_read(text: str) -> None:
+    readable(text, {})
+
+
+def test_the_mentions_that_a_message_begins_with_are_taken_off() -> None:
+    assert without_mention("<@UBOT>: <@UBOT> tell <@UBOT> this", "UBOT") == "tell <@UBOT> this"
+    assert without_mention("<@UANN> hello", "UBOT") == "<@UANN> hello"
+
+
+def test_mentioned_users_are_found_once() -> None:
+    assert mentioned_users("<@U1> <@U2|x> <@U1> <#C1>") == ("U1", "U2")
+
+
+def test_links_to_messages_are_found_with_their_thread() -> None:
+    text = (
+        "<https://acme.slack.com/archives/C1/p1700000000000100> "
+        "<https://acme.slack.com/archives/C2/p1700000000000200?thread_ts=1700000000.000100&amp;cid=C2|there> "
+        "<https://acme.slack.com/archives/C1/p1700000000000100>"
+    )
+    assert message_links(text) == (
+        MessageLink("C1", "1700000000.000100", ""),
+        MessageLink("C2", "1700000000.000200", "1700000000.000100"),
+    )
+
+
+@pytest.mark.parametrize(
+    "ping",
+    [
+        "<!channel>",
+        "<!here|here>",
+        "<!EVERYONE>",
+        "<!subteam^S1>",
+        "<@U1>",
+        "<@W1|x>",
+        "@here",
+        "(@channel)",
+        "@Everyone!",
+    ],
+)
+def test_no_text_of_a_model_pings_anybody(ping: str) -> None:
+    for text in (ping, f"`{ping}`", f"[{ping}]({ping})", ping * 3):
+        assert not PING.search(neutral(text))
+
+
+@pytest.mark.parametrize("hidden", ["&lt;!channel&gt;", "&#60;@U1>", "&#x3C;!here>", "<\\@U1>", "<!\\here>"])
+def test_a_ping_that_only_markdown_would_uncover_is_defused_too(hidden: str) -> None:
+    assert neutral(hidden) != hidden
+    assert not PING.search(neutral(hidden))
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    ["<!DOCTYPE html>", "<!-- note -->", "a < b", "ann@here.example", "@ann", "if (a<!b)", "<p>", "&lt;p&gt;"],
+)
+def test_what_pings_nobody_stays_as_it_is(harmless: str) -> None:
+    assert neutral(harmless) == harmless
+
+
+@given(st.text(alphabet="<>@!chanelryoiugpsubtm U1&;l#x60\\", max_size=80))
+def test_the_defused_text_is_as_long_as_before_and_pings_nobody(text: str) -> None:
+    assert len(neutral(text)) == len(text)
+    assert not PING.search(neutral(text))
