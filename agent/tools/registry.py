@@ -4,11 +4,12 @@ Above: `agent.loop`, `agent.context`. Below: `agent.ports`.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any, cast
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from agent.messages import ToolCall, ToolResult
 from agent.ports import Tool
@@ -48,9 +49,7 @@ class Registry:
             near = get_close_matches(call.name, self._tools, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(self._tools)) or 'none'}"
             return f"unknown tool {call.name!r}; {hint}"
-        problems = [
-            _problem(error.json_path, error.message) for error in self._validators[call.name].iter_errors(call.args)
-        ]
+        problems = [_problem(error.json_path, error.message) for error in _errors(self._validators[call.name], call)]
         if not problems:
             return None
         schema = json.dumps(self._tools[call.name].schema, ensure_ascii=False)
@@ -74,6 +73,14 @@ class Registry:
     def summary(self) -> str:
         """One line a tool, for the context message."""
         return "\n".join(f"- {tool.name}: {tool.description}" for tool in self._tools.values())
+
+
+def _errors(validator: Draft202012Validator, call: ToolCall) -> Iterable[ValidationError]:
+    iter_errors = cast(
+        "Callable[[Any], Iterable[ValidationError]]",
+        validator.iter_errors,  # pyright: ignore[reportUnknownMemberType] -- a deprecated overload is untyped
+    )
+    return iter_errors(dict(call.args))
 
 
 def _problem(path: str, message: str) -> str:

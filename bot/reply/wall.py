@@ -88,7 +88,8 @@ class Wall:
                 return None
             if place == len(self._hung):
                 return Post(PageKey(self._turn, self._posts), frame)
-            if self._worth_an_edit(self._hung[place].frame, frame, complete=draft.complete):
+            last = place == len(frames) - 1
+            if self._worth_an_edit(self._hung[place].frame, frame, complete=draft.complete, last=last):
                 return Edit(self._hung[place].page, frame)
         if draft.final and (surplus := [*(hung.page for hung in self._hung[len(frames) :]), *self._given_up]):
             return Delete(surplus[-1])
@@ -156,10 +157,11 @@ class Wall:
         shown = text[: healing.kept] + healing.added
         return Frame(number, shown, final=False, opener=page.opener, body=body, end=page.start + len(body))
 
-    def _worth_an_edit(self, shown: Frame | None, frame: Frame, *, complete: bool) -> bool:
+    def _worth_an_edit(self, shown: Frame | None, frame: Frame, *, complete: bool, last: bool) -> bool:
         if shown is None:
             return True
-        if shown.text == frame.text:
+        # Whitespace at the end of the whole reply is never seen; elsewhere it belongs to the cut between two pages.
+        if shown.text == frame.text or (last and shown.text == frame.text.rstrip()):
             return self._limits.announce_final and frame.final and not shown.final
         growth = len(frame.text) - len(shown.text)
         return frame.final or complete or not 0 <= growth < self._limits.min_growth_chars

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def run(folder: Path, die_at: int | None) -> int | None:
     return process.exitcode
 
 
-def lines(path: Path) -> list[object]:
+def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -45,7 +46,7 @@ def replies_in_store(folder: Path) -> list[str]:
 
 def visible_pages(folder: Path) -> dict[str, str]:
     pages: dict[str, str] = {}
-    for page, text, _ in map(list, lines(folder / "shown")):  # type: ignore[call-overload]
+    for page, text, _ in lines(folder / "shown"):
         if text is None:
             pages.pop(page, None)
         else:
@@ -55,8 +56,8 @@ def visible_pages(folder: Path) -> dict[str, str]:
 
 def assert_answered_once(folder: Path, died_at: int | None) -> None:
     whole = f"{FIRST}\n\n{SECOND}\n\n{LAST}"
-    effects = lines(folder / "effects")
-    assert len(effects) == len(set(map(str, effects))), f"a call was repeated after a crash at step {died_at}"
+    effects: list[str] = lines(folder / "effects")
+    assert len(effects) == len(set(effects)), f"a call was repeated after a crash at step {died_at}"
     assert replies_in_store(folder) == [whole], f"crash at step {died_at}"
     assert list(visible_pages(folder).values()) == [whole], f"crash at step {died_at}"
 
@@ -64,7 +65,7 @@ def assert_answered_once(folder: Path, died_at: int | None) -> None:
 def test_a_turn_that_is_not_disturbed_is_answered_once(tmp_path: Path) -> None:
     assert run(tmp_path, None) == 0
     assert_answered_once(tmp_path, None)
-    assert sorted(map(str, lines(tmp_path / "effects"))) == ["launch", "paint"]
+    assert sorted(lines(tmp_path / "effects")) == ["launch", "paint"]
 
 
 @pytest.mark.timeout(180)

@@ -121,14 +121,14 @@ def _on_interrupt(stop: Callable[[], None]) -> Generator[None]:
 
 @contextmanager
 def _without_echo() -> Generator[None]:
-    """The terminal keeps what is typed, but does not show it."""
+    """The terminal keeps what is typed for the next prompt, each key as it is, but does not show it."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield
         return
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     quiet = [*before]
-    quiet[3] &= ~termios.ECHO
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)  # with ICANON, an early Ctrl-D would be swallowed
     termios.tcsetattr(fd, termios.TCSANOW, quiet)
     try:
         yield

@@ -1,0 +1,52 @@
+"""The whole bot but its platform: real turns, replies, tools and SQLite; the model and the place are the test's.
+
+Above: the flows. Below: everything that `bot.app` composes, composed in the same way.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.context import ContextBudget, Persona
+from agent.ports import Clock, Provider
+from agent.records import Incoming
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
+from agent.turn import TurnLimits
+from bot.app import CLOCK
+from bot.surface import Surface
+from bot.turns import Mind, Turns, TurnsLimits
+from store.engine import Store, open_store
+
+
+@dataclass(frozen=True)
+class LiveBot:
+    turns: Turns
+    store: Store
+
+
+@asynccontextmanager
+async def live_bot(
+    folder: Path, model: Provider, surface_for: Callable[[Incoming], Surface], clock: Clock = CLOCK
+) -> AsyncGenerator[LiveBot, None]:
+    """A bot on a database in `folder`, answering until the block ends."""
+    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    try:
+        mind = Mind(
+            provider=lambda _: model,
+            persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
+            tools=Registry([RecallTool(store.memories), RememberTool(store.memories)]),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(),
+        )
+        limits = TurnsLimits(sweep_s=0.05)
+        turns = Turns(
+            store.ledger, store.conversations, store.memories, mind, surface_for, clock, owner="flow", limits=limits
+        )
+        await store.ledger.release_all()
+        async with turns.serving():
+            yield LiveBot(turns, store)
+    finally:
+        await store.close()

@@ -1,0 +1,185 @@
+"""`cogency` as a person starts it: real processes, real pipes, a real terminal, the offline model, a real database."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bot.exits import Exit
+from store.engine import open_store
+from tests.fakes.terminal import FakeTerminal
+
+TIMEOUT_S = 30
+
+
+def environment(folder: Path, **settings: str) -> dict[str, str]:
+    """Nothing of the person who runs the tests gets in: neither settings nor a local Ollama."""
+    return {
+        "PATH": os.environ["PATH"],  # noqa: TID251 -- a process needs one
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "USER": "anna",
+        "COGENCY_DATABASE_URL": f"sqlite:///{folder / 'bot.db'}",
+        "OLLAMA_BASE_URL": "http://127.0.0.1:1",
+        **settings,
+    }
+
+
+def cogency(folder: Path, *arguments: str, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 -- our own command
+        [sys.executable, "-m", "bot", *arguments],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        cwd=folder,
+        env={**environment(folder, **settings), "PYTHONPATH": str(Path(__file__).parents[2])},
+        check=False,
+    )
+
+
+def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:
+    typed = "remember that my boat is blue\n/new\nwhat did I say about my boat?\n"
+    ran = cogency(tmp_path, "chat", typed=typed)
+    assert ran.returncode == Exit.OK
+    remembered, _, recalled = ran.stdout.partition("A new thread.")
+    assert "my boat is blue" in remembered
+    assert "remember that my boat is blue" in recalled
+    assert "\x1b" not in ran.stdout
+    assert "<execute" not in ran.stdout
+
+
+def test_what_was_forgotten_is_not_found_by_the_next_process(tmp_path: Path) -> None:
+    cogency(tmp_path, "chat", typed="remember that my boat is turquoise\n")
+    kept = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/forget everything\nno\n/memory\n")
+    assert kept.stdout.count("turquoise") >= 2
+    forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n")
+    assert "A search afterwards finds nothing" in forgotten.stdout
+    after = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n/threads\n")
+    assert "turquoise" not in after.stdout
+    files = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
+    assert not any(b"turquoise" in content for content in files)
+
+
+def test_forgetting_one_thread_leaves_the_others(tmp_path: Path) -> None:
+    typed = (
+        "my car is green\n/new\nmy boat is turquoise\n/forget thread\nyes\n"
+        "what did I say about my boat?\nwhat did I say about my car?\n"
+    )
+    ran = cogency(tmp_path, "chat", typed=typed)
+    _, _, after = ran.stdout.partition("Forgotten")
+    assert "turquoise" not in after
+    assert "car is green" in after
+
+
+async def test_a_second_process_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    ran = cogency(tmp_path, "chat", typed="hello\n")
+    await store.close()
+    assert ran.returncode == Exit.BUSY
+    assert ran.stderr.startswith("cogency: Another process has ")
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"COGENCY_MODLE": "rehearsal"}, "did you mean COGENCY_MODEL?"),
+        ({"COGENCY_MODEL": "nobody:x"}, "COGENCY_MODEL must be"),
+        ({"COGENCY_MODEL": "openai:gpt-6.1-terra"}, "OPENAI_API_KEY is missing"),
+        ({"COGENCY_MAX_ITERATIONS": "many"}, "COGENCY_MAX_ITERATIONS"),
+        ({"SLACK_BOT_TOKEN": "xoxp-1234567890"}, "SLACK_BOT_TOKEN"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence_and_exit_code_78(
+    tmp_path: Path, settings: Mapping[str, str], named: str
+) -> None:
+    ran = cogency(tmp_path, "chat", **settings)
+    assert ran.returncode == Exit.SETTINGS
+    assert named in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert "xoxp-1234567890" not in ran.stderr
+
+
+def test_a_model_that_does_not_answer_is_told_in_the_reply_and_the_chat_goes_on(tmp_path: Path) -> None:
+    settings = {"COGENCY_MODEL": "ollama:llama3.2"}
+    ran = cogency(tmp_path, "chat", typed="hello\n/model rehearsal\nhello\n", **settings)
+    assert ran.returncode == Exit.OK
+    assert "Ollama does not answer at http://127.0.0.1:1" in ran.stdout
+    assert "offline rehearsal model" in ran.stdout
+
+
+def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "bot.db").write_text("no database " * 100)
+    ran = cogency(tmp_path, "chat")
+    assert ran.returncode == Exit.FAILED
+    assert "is not a database" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+def test_the_chat_imports_neither_slack_nor_discord(tmp_path: Path) -> None:
+    code = (
+        "import sys; from bot.__main__ import run; run(['chat']); "
+        "print({'slack_bolt', 'slack_sdk', 'discord', 'aiohttp'} & {name.split('.')[0] for name in sys.modules})"
+    )
+    ran = subprocess.run(  # noqa: S603 -- our own command
+        [sys.executable, "-c", code],
+        input="hello\n",
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env={**environment(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
+        check=True,
+    )
+    assert ran.stdout.splitlines()[-1] == "set()"
+
+
+def test_check_model_prints_twenty_verdicts_and_a_conclusion(tmp_path: Path) -> None:
+    ran = cogency(tmp_path, "check-model", COGENCY_MODEL="rehearsal")
+    lines = ran.stdout.splitlines()
+    assert sum("The model can " in line for line in lines) == 20
+    assert lines[-1].startswith("rehearsal passed ")
+
+
+def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
+    assert cogency(tmp_path, "--version").stdout.startswith("cogency 0.")
+    assert "check-model" in cogency(tmp_path, "--help").stdout
+
+
+CHAT = "from bot.__main__ import run; raise SystemExit(run(['chat']))"
+
+
+def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_path: Path) -> None:
+    with FakeTerminal(CHAT, **environment(tmp_path)) as terminal:
+        terminal.until(">")
+        terminal.type("remember that my boat is blue\r")
+        terminal.until("I will remember that")
+        terminal.until("see README.)")
+        terminal.type("/new\r")
+        terminal.until("A new thread.")
+        terminal.type("what did I say about my boat?\r")
+        assert "blue" in terminal.until("see README.)")
+        terminal.type("/forget everything\r")
+        terminal.until("Write yes to forget")
+        terminal.type("yes\r")
+        terminal.until("Forgotten: ")
+        terminal.type("what did I say about my boat?\r")
+        terminal.until("I found nothing about")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
+def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
+    with FakeTerminal(CHAT, **environment(tmp_path)) as terminal:
+        terminal.until(">")
+        terminal.type("tell me a long story with code\r")
+        terminal.until("rehearsal")
+        terminal.type("\x03")
+        terminal.until("Stopped.")
+        terminal.type("hello\r")
+        terminal.until("see README.)")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
