@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Select, insert, select
 
+from agent.errors import StoreError
 from agent.records import Hit, Note, Person, RecallQuery
 from store import people, rows
 from store.columns import storable
@@ -24,7 +25,10 @@ class SqlMemories:
     async def remember(
         self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
     ) -> Note:
-        """See the port. A note that is kept already is returned as it was: its first source stands."""
+        """See the port. A note that is kept already is returned as it was: its first source stands.
+
+        Raises StoreError if the message that it comes from was forgotten meanwhile.
+        """
         kept = Note(0, person, storable(text), audience, now, source_message)
         return await self._database.write(remember, kept)
 
@@ -36,6 +40,8 @@ class SqlMemories:
 
 
 def remember(connection: Connection, kept: Note) -> Note:
+    if kept.source_message is not None and not _stands(connection, kept.source_message):
+        raise StoreError("What this note comes from was forgotten meanwhile, so it is not kept.")
     same = (note.c.person == kept.person, note.c.audience == kept.audience, note.c.text == kept.text)
     stored = connection.execute(_notes().where(*same).limit(1)).mappings().one_or_none()
     if stored is None:
@@ -56,6 +62,10 @@ def remember(connection: Connection, kept: Note) -> Note:
 def notes(connection: Connection, person_id: str, audiences: frozenset[str]) -> list[Note]:
     usable = _notes().where(note.c.person == person_id, note.c.audience.in_(sorted(audiences)))
     return [rows.note(row) for row in connection.execute(usable.order_by(note.c.id)).mappings()]
+
+
+def _stands(connection: Connection, message_id: int) -> bool:
+    return connection.execute(select(message.c.id).where(message.c.id == message_id)).first() is not None
 
 
 def _notes() -> Select[tuple[object, ...]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.errors import LeaseLost
+from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything, forget_thread
@@ -86,6 +86,15 @@ async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_on
         await store.ledger.finish(running, Closing(Outcome.ANSWERED, "too late"), START)
     assert await store.ledger.claim("worker", START, LEASE) is None
     assert await history(store, "thread") == []
+
+
+async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: AnyStore) -> None:
+    await store.ledger.accept(said("remember: tea"))
+    running = await claimed(store)
+    await store.forgetting.forget(forget_everything("ann"), START)
+    with pytest.raises(StoreError, match="was forgotten meanwhile"):
+        await store.memories.remember("ann", "tea", "person:ann", START, running.message)
+    assert await store.memories.notes("ann", frozenset({"person:ann"})) == []
 
 
 async def test_forgetting_what_is_not_there_erases_nothing(store: AnyStore) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 
-from agent.errors import LeaseLost
+from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label
 from agent.memory.forgetting import ForgettingPlan
 from agent.ports import Conversations, Forgetting, Ledger, Memories
@@ -55,6 +55,7 @@ class FakeStore:
     erased: dict[tuple[str, str, str], datetime] = field(default_factory=dict[tuple[str, str, str], datetime])
     fail_next: Exception | None = None
     """Raised by the next save."""
+    erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     @property
@@ -162,6 +163,8 @@ class FakeStore:
     async def remember(
         self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
     ) -> Note:
+        if source_message in self.erased_messages:
+            raise StoreError("What this note comes from was forgotten meanwhile, so it is not kept.")
         for note in self.kept_notes:
             if (note.person, note.text, note.audience) == (person, text, audience):
                 return note
@@ -197,6 +200,7 @@ class FakeStore:
             self.erased |= dict.fromkeys(_keys(turn.incoming), now)
         for conversation in {m.conversation for m in gone}:
             self.summaries.pop(conversation, None)
+        self.erased_messages |= sources
         self.turns = [t for t in self.turns if t not in turns]
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
         self.kept_notes = [n for n in self.kept_notes if n not in notes]

@@ -99,6 +99,16 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
     assert await pieces_in_files(path.parent, ["it stays"]) == 1
 
 
+async def test_no_byte_of_a_text_that_spans_many_pages_stays(store: Store, path: Path) -> None:
+    marks = [f"mark{n:03}quince" for n in range(0, 900, 60)]
+    filler = [f"{'lorem ipsum dolor ' * 3}mark{n:03}quince " for n in range(900)]
+    await answered(store, said("".join(filler)), "".join(reversed(filler)))
+    assert await pieces_in_files(path.parent, marks) == len(marks)
+    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    assert (receipt.found_again, receipt.bytes_gone) == (0, True)
+    assert await pieces_in_files(path.parent, [*marks, "quince", "lorem"]) == 0
+
+
 async def test_platform_ids_stay_as_hashes_only(store: Store, path: Path) -> None:
     asked = replace(said("hello", person="person-of-slack", conversation="channel-77.3"), event_id="Ev0123456")
     await store.ledger.accept(asked)
