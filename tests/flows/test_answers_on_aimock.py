@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 from agent.events import Outcome
 from agent.providers.catalog import OPENAI
@@ -88,7 +89,7 @@ async def test_what_was_said_in_one_thread_is_recalled_in_another(aimock: AiMock
 async def test_the_second_request_of_a_turn_begins_with_the_bytes_of_the_first(aimock: AiMock, tmp_path: Path) -> None:
     async with talking(aimock, tmp_path, on("<results>", "Noted."), on("Remember my boat", REMEMBER)) as talk:
         await talk.ask("Remember my boat")
-    first, second = (entry["body"]["messages"] for entry in aimock.journal())  # type: ignore[index]
+    first, second = (cast("dict[str, list[object]]", entry["body"])["messages"] for entry in aimock.journal())
     assert second[: len(first)] == first
 
 

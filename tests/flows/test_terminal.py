@@ -153,7 +153,7 @@ CHAT = "from bot.__main__ import run; raise SystemExit(run(['chat']))"
 
 
 def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_path: Path) -> None:
-    with FakeTerminal(CHAT, **environment(tmp_path)) as terminal:
+    with FakeTerminal(CHAT, 80, 24, **environment(tmp_path)) as terminal:
         terminal.until(">")
         terminal.type("remember that my boat is blue\r")
         terminal.until("I will remember that")
@@ -173,7 +173,7 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
 
 
 def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
-    with FakeTerminal(CHAT, **environment(tmp_path)) as terminal:
+    with FakeTerminal(CHAT, 80, 24, **environment(tmp_path)) as terminal:
         terminal.until(">")
         terminal.type("tell me a long story with code\r")
         terminal.until("rehearsal")

@@ -1,0 +1,99 @@
+"""Every known deviation of weak models, in a real turn: the right call or one correction, no protocol in the reply."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.events import AgentEvent, CallStarted, NoticeArrived, TextArrived
+from agent.loop import Loop
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import Message, Role, ToolCall
+from agent.ports import ToolContext
+from agent.progress import Progress
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Person
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
+from agent.turn import Turn
+from tests.agent.protocol.deviations import DEVIATIONS, Deviation
+from tests.fakes.clock import FakeClock
+from tests.fakes.store import FakeStore
+
+ANNA = Person("terminal:anna", "Anna")
+LAST = "That is all."
+TAGS = ("<think", "</think", "<workspace", "</workspace", "<execute", "</execute", "<results", "</results", "</summary")
+
+
+@dataclass
+class Watched:
+    """What happened in one turn."""
+
+    events: list[AgentEvent] = field(default_factory=list[AgentEvent])
+    requests: list[tuple[Message, ...]] = field(default_factory=list[tuple[Message, ...]])
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(event.call for event in self.events if isinstance(event, CallStarted))
+
+    @property
+    def shown(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextArrived | NoticeArrived))
+
+
+def tools() -> Registry:
+    store = FakeStore()
+    return Registry([RecallTool(store), RememberTool(store)])
+
+
+async def watch(stream: str) -> Watched:
+    watched = Watched()
+
+    async def see(event: AgentEvent) -> None:
+        watched.events.append(event)
+
+    async def save(_: Progress) -> None:
+        pass
+
+    registry, clock = tools(), FakeClock()
+    pieces = [stream[start : start + 3] for start in range(0, len(stream), 3)]
+    model = ScriptedProvider([pieces, LAST, LAST])
+    context = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c", 1, clock.now())
+    turn = Turn(registry.check, registry.read_only)
+    question = (Message(Role.USER, "Where is my boat?"),)
+    async with asyncio.timeout(10):
+        await Loop(turn, question, model, registry, context, clock, emit=see, save=save).run()
+    watched.requests = model.requests
+    return watched
+
+
+@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.name)
+async def test_a_deviation_ends_in_the_right_call_or_one_correction(deviation: Deviation) -> None:
+    watched = await watch(deviation.stream)
+    runnable = tuple(call for call in deviation.calls if tools().check(call) is None)
+    assert watched.calls == runnable
+    told = watched.requests[1][-1].text if len(watched.requests) > 1 else ""
+    if deviation.correction:
+        assert json.dumps(deviation.correction)[1:-1] in told
+    if len(runnable) < len(deviation.calls):
+        assert "wrong arguments" in told or "unknown tool" in told
+    assert len(watched.requests) <= 2, "one correction is enough"
+
+
+@pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.name)
+async def test_no_deviation_shows_protocol_text(deviation: Deviation) -> None:
+    shown = (await watch(deviation.stream)).shown
+    for tag in TAGS:
+        assert tag not in shown.lower() or tag in deviation.text.lower(), shown
+
+
+def test_the_table_holds_at_least_thirty_deviations_with_names_of_their_own() -> None:
+    assert len(DEVIATIONS) >= 30
+    assert len({deviation.name for deviation in DEVIATIONS}) == len(DEVIATIONS)
+
+
+def test_both_kinds_of_ending_are_in_the_table() -> None:
+    assert any(deviation.calls for deviation in DEVIATIONS)
+    assert any(deviation.correction for deviation in DEVIATIONS)
