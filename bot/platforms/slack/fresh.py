@@ -1,6 +1,6 @@
-"""Facts of the platform, remembered for a minute at most: who somebody is, what kind a channel is.
+"""What is remembered in passing: facts of the platform for a minute at most, and what has been done already.
 
-Above: `people`, `place`. Below: the clock of `agent.ports`.
+Above: `people`, `place` (who somebody is, what kind a channel is), `desk`, `run`. Below: the clock of `agent.ports`.
 
 Rule: a failure is not remembered, and nothing is served beyond its age: whoever asks then decides what unknown means.
 """
@@ -39,3 +39,23 @@ class Fresh(Generic[T]):
         while len(self._known) > MAX_ENTRIES:
             del self._known[next(iter(self._known))]
         return value
+
+
+@dataclass(slots=True)
+class Once:
+    """Which of the latest keys have come by: for what would be shown twice, and that nothing stores."""
+
+    _seen: dict[str, None] = field(default_factory=dict[str, None])
+
+    def first(self, key: str) -> bool:
+        """Whether this key comes for the first time."""
+        if key in self._seen:
+            return False
+        self._seen[key] = None
+        while len(self._seen) > MAX_ENTRIES:
+            del self._seen[next(iter(self._seen))]
+        return True
+
+    def again(self, key: str) -> None:
+        """It came to nothing: the next time counts as the first."""
+        self._seen.pop(key, None)

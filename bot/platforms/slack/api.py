@@ -1,0 +1,225 @@
+"""The Web API, as much of it as we use: each method once, with the scope that it needs.
+
+Above: everything in this folder that asks Slack. Below: slack-sdk's client and aiohttp's session; their errors are
+translated here, and nowhere else.
+
+Rule: every call names its `Method`, so that the manifest can be held to the scopes that the code needs.
+
+SlackError
+├── SlackLimited    too fast: not before `retry_after_s`
+├── SlackDown       unreachable, too slow, or broken (5xx); whether the call took effect is not known
+└── SlackRefused    Slack said no; `code` is its word for why
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Protocol, cast
+
+from aiohttp import ClientError, ClientSession
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from agent.errors import CogencyError
+from agent.messages import Json, JsonObject
+from bot.platforms.slack import payload
+from bot.secret import Secret
+
+TIMEOUT_S = 10
+"""Slack answers within a second or is in trouble; a write in flight holds up a shutdown for no longer."""
+
+DEFAULT_RETRY_AFTER_S = 30.0
+"""When a limit comes without its header: Slack's own default."""
+
+
+class Method(StrEnum):
+    AUTH_TEST = "auth.test"
+    OPEN_CONNECTION = "apps.connections.open"
+    POST = "chat.postMessage"
+    POST_EPHEMERAL = "chat.postEphemeral"
+    UPDATE = "chat.update"
+    DELETE = "chat.delete"
+    SET_STATUS = "assistant.threads.setStatus"
+    USER = "users.info"
+    CHANNEL = "conversations.info"
+    REPLIES = "conversations.replies"
+    HISTORY = "conversations.history"
+    OPEN_VIEW = "views.open"
+
+
+_READ = ("channels:read", "groups:read", "im:read", "mpim:read")
+_HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
+
+METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
+    Method.AUTH_TEST: (),
+    Method.OPEN_CONNECTION: (),  # the app-level token has its own, connections:write
+    Method.POST: ("chat:write",),
+    Method.POST_EPHEMERAL: ("chat:write",),
+    Method.UPDATE: ("chat:write",),
+    Method.DELETE: ("chat:write",),
+    Method.SET_STATUS: ("chat:write",),
+    Method.USER: ("users:read",),
+    Method.CHANNEL: _READ,
+    Method.REPLIES: _HISTORY,
+    Method.HISTORY: _HISTORY,
+    Method.OPEN_VIEW: (),
+}
+EVENT_SCOPES: Mapping[str, str] = {
+    "app_mention": "app_mentions:read",
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "message.im": "im:history",
+    "message.mpim": "mpim:history",
+}
+FEATURE_SCOPES: Mapping[str, str] = {"slash commands and shortcuts": "commands", "attached files": "files:read"}
+
+SCOPES: frozenset[str] = frozenset(
+    [scope for scopes in METHOD_SCOPES.values() for scope in scopes]
+    + [*EVENT_SCOPES.values(), *FEATURE_SCOPES.values()]
+)
+"""Everything that the bot token needs, and nothing else."""
+
+_READS = frozenset({Method.USER, Method.CHANNEL, Method.REPLIES, Method.HISTORY})
+_DOWN = frozenset(
+    {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
+)
+
+
+class _Response(Protocol):
+    """What slack-sdk answers, as far as we read it."""
+
+    data: object
+    headers: Mapping[str, str]
+    status_code: int
+
+
+class _Client(Protocol):
+    async def api_call(
+        self,
+        api_method: str,
+        *,
+        http_verb: str = "POST",
+        params: dict[str, Any] | None = None,
+        json: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> _Response: ...
+
+
+class SlackError(CogencyError):
+    pass
+
+
+class SlackLimited(SlackError):
+    def __init__(self, method: str, retry_after_s: float) -> None:
+        super().__init__(f"Slack asks to wait {retry_after_s:g} s before {method}.")
+        self.retry_after_s = retry_after_s
+
+
+class SlackDown(SlackError):
+    pass
+
+
+class SlackRefused(SlackError):
+    def __init__(self, method: str, code: str) -> None:
+        super().__init__(f"Slack refused {method}: {code}.")
+        self.code = code
+
+
+class SlackApi:
+    """One workspace's Web API. `session` carries every request, so that connections are reused."""
+
+    def __init__(self, client: AsyncWebClient, session: ClientSession) -> None:
+        self._client = cast("_Client", client)  # slack-sdk's own types are incomplete
+        self.session = session
+        self.granted: frozenset[str] = frozenset()
+        """The scopes of the bot token, as far as Slack said."""
+
+    async def call(self, method: Method, **args: Json) -> JsonObject:
+        """The method's answer. Raises SlackError; None among the arguments means: leave it out."""
+        given = {name: value for name, value in args.items() if value is not None}
+        if method in _READS:
+            return _body(await self._send(method, params=given, http_verb="GET"))
+        return _body(await self._send(method, json=given))
+
+    async def sign_in(self) -> JsonObject:
+        """Who the bot token belongs to; its scopes are then in `granted`. Raises SlackError."""
+        response = await self._send(Method.AUTH_TEST)
+        self.granted = _scopes(response)
+        return _body(response)
+
+    async def open_connection(self, app_token: Secret) -> str:
+        """The address of a new socket. Raises SlackError."""
+        headers = {"Authorization": f"Bearer {app_token.reveal()}"}
+        return payload.text(_body(await self._send(Method.OPEN_CONNECTION, headers=headers)), "url")
+
+    async def _send(
+        self,
+        method: Method,
+        *,
+        http_verb: str = "POST",
+        params: dict[str, Any] | None = None,
+        json: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> _Response:
+        try:
+            return await self._client.api_call(method, http_verb=http_verb, params=params, json=json, headers=headers)
+        except SlackApiError as error:
+            raise _translated(method, error) from error
+        except (ClientError, SlackClientError, TimeoutError, ValueError) as error:
+            raise SlackDown(f"Slack cannot be reached ({method}: {type(error).__name__}).") from error
+
+    async def respond(self, url: str, **message: Json) -> None:
+        """Answer through a `response_url`: valid for 30 minutes and five answers. Raises SlackError."""
+        try:
+            async with self.session.post(url, json=message) as response:
+                status, said = response.status, await response.text()
+        except (ClientError, TimeoutError) as error:
+            raise SlackDown(f"Slack cannot be reached (response_url: {type(error).__name__}).") from error
+        if status == 429:
+            raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
+        if status >= 500:
+            raise SlackDown(f"Slack failed (response_url: status {status}).")
+        if status != 200 or _refusal(said):
+            raise SlackRefused("response_url", _refusal(said) or f"status {status}")
+
+
+def _body(response: _Response) -> JsonObject:
+    data = response.data
+    return cast("JsonObject", data) if isinstance(data, dict) else {}
+
+
+def _header(response: _Response, name: str) -> str:
+    return next((value for key, value in response.headers.items() if key.lower() == name), "")
+
+
+def _scopes(response: _Response) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, _header(response, "x-oauth-scopes").split(","))))
+
+
+def _translated(method: Method, error: SlackApiError) -> SlackError:
+    if not isinstance(error.response, AsyncSlackResponse):
+        return SlackDown(f"Slack failed ({method}: no readable answer).")
+    response = cast("_Response", error.response)
+    code = payload.text(_body(response), "error")
+    if response.status_code == 429 or code in ("ratelimited", "rate_limited"):
+        return SlackLimited(method, _seconds(_header(response, "retry-after")))
+    if response.status_code >= 500 or code in _DOWN or not code:
+        return SlackDown(f"Slack failed ({method}: status {response.status_code}{', ' if code else ''}{code}).")
+    return SlackRefused(method, code)
+
+
+def _seconds(header: str) -> float:
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        return DEFAULT_RETRY_AFTER_S
+
+
+def _refusal(said: str) -> str:
+    """The error in an answer of a `response_url`: "ok" and {"ok": true} are none."""
+    try:
+        answer: Json = json.loads(said)
+    except ValueError:
+        return ""
+    return payload.text(answer, "error") if isinstance(answer, dict) and answer.get("ok") is False else ""

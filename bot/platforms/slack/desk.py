@@ -1,0 +1,223 @@
+"""Commands, shortcuts and buttons: asking in other ways, seeing what is remembered, forgetting.
+
+Above: `run` calls it for each; `intake` for commands in words. Below: `forms`, `whisper`, `people`, `bot.host`,
+`bot.wording`.
+
+Rules. What is asked is stored before Slack is told that it arrived. Memory and forgetting show only to the person who
+asked, and a button works for nobody else. A question asked with `/ask` becomes a message of its own, so that everybody
+sees what is answered; where the bot may not write, or on request, the answer is private.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from agent.errors import CogencyError
+from agent.messages import JsonObject
+from agent.ports import Clock
+from agent.records import Incoming, Quoted
+from bot import wording
+from bot.host import Host
+from bot.platforms.slack import forms, inbound
+from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.fresh import Once
+from bot.platforms.slack.inbound import Heard, Me, Scopes, TextCommand
+from bot.platforms.slack.markup import mentioned_users, neutral, quoted, readable
+from bot.platforms.slack.payload import fields, first_text, text
+from bot.platforms.slack.people import Member, People
+from bot.platforms.slack.place import Places, person_place
+from bot.platforms.slack.reply_to import ReplyTo
+from bot.platforms.slack.whisper import Whisper
+from bot.wording import Scope
+
+ASK_USAGE = "Write your question after `/ask`; `/ask privately …` answers so that only you see it."
+NOT_YOURS = "These buttons are for somebody else."
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    host: Host
+    api: SlackApi
+    me: Me
+    people: People
+    places: Places
+    clock: Clock
+    done: Once = field(default_factory=Once)
+
+    # Slash commands
+
+    async def ask(self, body: JsonObject) -> None:
+        """`/ask`. Raises CogencyError when the question could not be stored."""
+        to = _command_place(body)
+        question, private = inbound.ask_words(text(body, "text"))
+        if not self.done.first(text(body, "trigger_id")):
+            return
+        if not question:
+            await self._say(to, ASK_USAGE)
+            return
+        names = await self.people.names(mentioned_users(question))
+        question = readable(question, names)
+        member = await self.people.member(to.user)
+        root = None if private else await self._post_question(to, member, question)
+        if root is None:
+            await self.host.take(self._private(text(body, "trigger_id"), member, question, to))
+        elif not await self.host.take(await self._public(text(body, "trigger_id"), member, question, to, root)):
+            await self.api.call(Method.DELETE, channel=to.channel, ts=root)
+
+    async def memory(self, body: JsonObject) -> None:
+        """`/memory`."""
+        await self._show_memory(_command_place(body))
+
+    async def forget(self, body: JsonObject) -> None:
+        """`/forget`. Slack does not say in which thread a command is written, so only a DM is a thread here."""
+        to = _command_place(body)
+        direct = f"{self.me.source}:{to.channel}" if to.channel.startswith("D") else None
+        await self._ask_what_to_forget(to, direct, inbound.forget_scopes(text(body, "text")))
+
+    # The same in words, and on a message
+
+    async def in_words(self, command: TextCommand, heard: Heard, conversation: str) -> None:
+        """A mention or a direct message that is nothing but a command. One mention comes as two events."""
+        message = f"{heard.channel}:{heard.ts}"
+        if not self.done.first(message):
+            return
+        try:
+            to = ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")
+            await self._do(command, to, conversation)
+        except CogencyError:
+            self.done.again(message)
+            raise
+
+    async def _do(self, command: TextCommand, to: ReplyTo, conversation: str) -> None:
+        match command:
+            case TextCommand.MEMORY:
+                await self._show_memory(to)
+            case TextCommand.FORGET:
+                await self._ask_what_to_forget(to, conversation, (Scope.THREAD, Scope.EVERYTHING))
+            case TextCommand.FORGET_THREAD:
+                await self._ask_what_to_forget(to, conversation, (Scope.THREAD,))
+            case TextCommand.FORGET_EVERYTHING:
+                await self._ask_what_to_forget(to, conversation, (Scope.EVERYTHING,))
+
+    async def ask_about(self, body: JsonObject) -> None:
+        """The shortcut "Ask about this message": opens a window for the question."""
+        message = fields(body, "message")
+        user = text(message, "user")
+        names = await self.people.names(filter(None, [user, *mentioned_users(text(message, "text"))]))
+        author = names.get(user) or first_text(message, "username", "bot_id") or "unknown"
+        view = forms.ask_view(author, readable(text(message, "text"), names), _shortcut_place(body))
+        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+
+    async def asked_about(self, body: JsonObject) -> None:
+        """The window was sent. Raises CogencyError when the question could not be stored."""
+        asked = forms.asked(fields(body, "view"))
+        user = text(body, "user", "id")
+        if asked is None or asked.to.user != user:
+            return
+        member = await self.people.member(user)
+        incoming = self._private(text(body, "view", "id"), member, asked.question, asked.to)
+        about = Quoted("the message that is asked about", asked.author, asked.about)
+        await self.host.take(replace(incoming, quoted=(about,)))
+
+    async def memory_shortcut(self, body: JsonObject) -> None:
+        await self._show_memory(_shortcut_place(body))
+
+    async def forget_shortcut(self, body: JsonObject) -> None:
+        to = _shortcut_place(body)
+        message = fields(body, "message")
+        thread = text(message, "thread_ts")
+        conversation = inbound.thread_conversation(self.me, to.channel, thread or text(message, "ts"))
+        if to.channel.startswith("D") and not thread:
+            conversation = f"{self.me.source}:{to.channel}"
+        await self._ask_what_to_forget(to, conversation, (Scope.THREAD,))
+
+    # Buttons
+
+    async def clicked(self, body: JsonObject, action: JsonObject) -> None:
+        """A click on a button of ours; its message is replaced by the outcome."""
+        url, user = text(body, "response_url"), text(body, "user", "id")
+        if text(action, "action_id") == forms.KEEP_ACTION:
+            await self._replace(url, wording.forget_declined())
+        elif (clicked := forms.forget_clicked(action)) is None or clicked.user != user:
+            await self._say(_shortcut_place(body), NOT_YOURS)
+        else:
+            receipt = await self.host.forget(inbound.person_id(self.me, user), clicked.conversation)
+            await self._replace(url, wording.receipt_text(receipt))
+
+    async def failed(self, body: JsonObject, error: CogencyError) -> None:
+        """Tell the person, in the error's own sentence."""
+        to = _shortcut_place(body) if fields(body, "user") else _command_place(body)
+        await self._say(to, wording.literal(str(error)))
+
+    async def _show_memory(self, to: ReplyTo) -> None:
+        member = await self.people.member(to.user)
+        notes = await self.host.memory(member.person.id, person_place(self.me, member))
+        await self._say(to, wording.memory_text(notes))
+
+    async def _ask_what_to_forget(self, to: ReplyTo, conversation: str | None, scopes: Scopes) -> None:
+        question = forms.FORGET_QUESTION
+        if conversation is None:
+            scopes = (Scope.EVERYTHING,)
+            question = f"{question} {forms.NO_THREAD_HERE.format(name=self.me.name)}"
+        await Whisper(self.api, to).say(question, forms.forget_buttons(to.user, conversation, scopes))
+
+    async def _say(self, to: ReplyTo, markdown: str) -> None:
+        await Whisper(self.api, to).say(neutral(markdown))
+
+    async def _replace(self, url: str, markdown: str) -> None:
+        await self.api.respond(
+            url, replace_original=True, text=markdown, blocks=[{"type": "markdown", "text": neutral(markdown)}]
+        )
+
+    async def _post_question(self, to: ReplyTo, member: Member, question: str) -> str | None:
+        """Show the question in the channel; its time stamp, or None where the bot may not write."""
+        shown = neutral(f"**{wording.literal(member.person.name)}** asks:\n{quoted(question)}")
+        try:
+            posted = await self.api.call(
+                Method.POST, channel=to.channel, markdown_text=shown, unfurl_links=False, unfurl_media=False
+            )
+        except SlackRefused:
+            return None
+        return text(posted, "ts")
+
+    async def _public(self, event: str, member: Member, question: str, to: ReplyTo, root: str) -> Incoming:
+        direct = to.channel.startswith("D")
+        return Incoming(
+            source=self.me.source,
+            event_id=f"command:{event}",
+            channel=to.channel,
+            message_id=root,
+            conversation=(
+                f"{self.me.source}:{to.channel}" if direct else inbound.thread_conversation(self.me, to.channel, root)
+            ),
+            person=member.person,
+            place=person_place(self.me, member) if direct else await self.places.of(to.channel),
+            text=question,
+            time=inbound.time_of(root),
+            permalink=inbound.permalink(self.me, to.channel, root),
+            reply_to=replace(to, response_url="", thread_ts="" if direct else root, after=root).encode(),
+        )
+
+    def _private(self, event: str, member: Member, question: str, to: ReplyTo) -> Incoming:
+        return Incoming(
+            source=self.me.source,
+            event_id=f"command:{event}",
+            channel=to.channel,
+            message_id=f"private:{event}",
+            conversation=inbound.private_conversation(self.me, to.channel, to.user),
+            person=member.person,
+            place=person_place(self.me, member),
+            text=question,
+            time=self.clock.now(),
+            reply_to=replace(to, private=True).encode(),
+        )
+
+
+def _command_place(body: JsonObject) -> ReplyTo:
+    return ReplyTo(text(body, "channel_id"), text(body, "user_id"), response_url=text(body, "response_url"))
+
+
+def _shortcut_place(body: JsonObject) -> ReplyTo:
+    return ReplyTo(
+        text(body, "channel", "id") or text(body, "container", "channel_id"),
+        text(body, "user", "id"),
+        response_url=text(body, "response_url"),
+    )

@@ -1,0 +1,133 @@
+"""What the bot shows to be clicked or filled in: blocks and views, and how their answers are read. Pure.
+
+Above: `desk`, `run`. Below: `payload`, `reply_to`, `bot.wording`.
+
+Rule: a button carries what it does and for whom, so that it works after a restart, and for nobody else.
+"""
+
+import json
+from dataclasses import dataclass
+
+from agent.messages import Json, JsonObject
+from bot.platforms.slack.inbound import Scopes
+from bot.platforms.slack.payload import text
+from bot.platforms.slack.reply_to import ReplyTo, decode
+from bot.wording import Scope
+
+FORGET_ACTION = "cogency_forget"
+KEEP_ACTION = "cogency_keep"
+ASK_SHORTCUT = "cogency_ask"
+FORGET_SHORTCUT = "cogency_forget_thread"
+MEMORY_SHORTCUT = "cogency_memory"
+ASK_VIEW = "cogency_ask_view"
+_QUESTION = "question"
+
+FORGET_QUESTION = "What shall I forget? It cannot be undone."
+NO_THREAD_HERE = "To forget one thread, write “@{name} forget this thread” in it."
+_LABELS = {Scope.THREAD: "Forget this thread", Scope.EVERYTHING: "Forget everything"}
+_CONSEQUENCES = {
+    Scope.THREAD: "What you wrote in this thread, the answers to it, and what was remembered from it will be erased.",
+    Scope.EVERYTHING: "Everything that you told me, in all threads, and all that I remember about you will be erased.",
+}
+
+METADATA_CHARS = 3_000
+"""The most that a view carries; a longer message is asked about by its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetClicked:
+    """`conversation` None: everything."""
+
+    user: str
+    conversation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about one message, typed into the view of the shortcut."""
+
+    question: str
+    author: str
+    about: str
+    to: ReplyTo
+
+
+def forget_buttons(user: str, conversation: str | None, scopes: Scopes) -> Json:
+    """The buttons below the question; without a conversation there is no thread to offer."""
+    buttons: list[Json] = [
+        _forget_button(user, conversation if scope is Scope.THREAD else None, scope)
+        for scope in scopes
+        if scope is Scope.EVERYTHING or conversation is not None
+    ]
+    keep: Json = {"type": "button", "action_id": KEEP_ACTION, "text": _plain("Keep everything")}
+    return {"type": "actions", "elements": [*buttons, keep]}
+
+
+def forget_clicked(action: JsonObject) -> ForgetClicked | None:
+    """What a click on a button asks for; None if it is not one of ours."""
+    try:
+        value: Json = json.loads(text(action, "value"))
+    except ValueError:
+        return None
+    user = text(value, "user")
+    return ForgetClicked(user, text(value, "conversation") or None) if user else None
+
+
+def ask_view(author: str, about: str, to: ReplyTo) -> JsonObject:
+    """The window in which a question about a message is typed."""
+    carried = _carried(author, about, to)
+    while len(carried) > METADATA_CHARS:
+        about = about[: len(about) * 3 // 4]
+        carried = _carried(author, about, to)
+    return {
+        "type": "modal",
+        "callback_id": ASK_VIEW,
+        "title": _plain("Ask about this message"),
+        "submit": _plain("Ask"),
+        "close": _plain("Cancel"),
+        "private_metadata": carried,
+        "blocks": [
+            {
+                "type": "input",
+                "block_id": _QUESTION,
+                "label": _plain("Your question (only you will see the answer)"),
+                "element": {"type": "plain_text_input", "action_id": _QUESTION, "multiline": True},
+            }
+        ],
+    }
+
+
+def asked(view: JsonObject) -> Asked | None:
+    """What was typed into the window; None if it is not one of ours."""
+    question = text(view, "state", "values", _QUESTION, _QUESTION, "value").strip()
+    try:
+        carried: Json = json.loads(text(view, "private_metadata"))
+        to = decode(text(carried, "to"))
+    except ValueError:
+        return None
+    return Asked(question, text(carried, "author"), text(carried, "about"), to) if question else None
+
+
+def _carried(author: str, about: str, to: ReplyTo) -> str:
+    return json.dumps({"author": author, "about": about, "to": to.encode()}, ensure_ascii=False)
+
+
+def _forget_button(user: str, conversation: str | None, scope: Scope) -> Json:
+    return {
+        "type": "button",
+        "action_id": f"{FORGET_ACTION}:{scope}",
+        "style": "danger",
+        "text": _plain(_LABELS[scope]),
+        "value": json.dumps({"user": user, "conversation": conversation}),
+        "confirm": {
+            "title": _plain("Are you sure?"),
+            "text": _plain(_CONSEQUENCES[scope]),
+            "confirm": _plain("Forget"),
+            "deny": _plain("Keep"),
+            "style": "danger",
+        },
+    }
+
+
+def _plain(words: str) -> dict[str, Json]:
+    return {"type": "plain_text", "text": words}

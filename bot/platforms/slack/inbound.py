@@ -1,0 +1,203 @@
+"""What an event, a command or a shortcut of Slack says to the bot, or None if it is not for it. Pure.
+
+Above: `intake`, `desk`. Below: `markup`, `payload`.
+
+The rules.
+- A mention arrives as two events, `app_mention` and `message`; both read as the same message: channel and time stamp.
+- The bot's own messages are never read, those of other bots only if they are on the list.
+- Edits, deletions and everything that Slack itself says in a channel are not read; files and replies that were also
+  sent to the channel are messages like any other.
+- Who is from another workspace, or writes in a shared channel, is an outsider: the place is then the narrowest one.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import TypeAlias
+
+from agent.messages import JsonObject
+from bot.platforms.slack.markup import mentioned_users, without_mention
+from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
+from bot.wording import Scope
+
+USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
+"""The subtypes of what somebody wrote, as opposed to what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end."""
+
+    team: str
+    user: str
+    bot: str
+    address: str = ""
+    name: str = "bot"
+
+    @property
+    def source(self) -> str:
+        return f"slack:{self.team}"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An attached file. `url` needs the bot's token; "" where Slack gives none."""
+
+    name: str
+    mime: str
+    size: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One message that somebody wrote, as Slack sent it: `text` still holds ids and escapes."""
+
+    event_id: str
+    channel: str
+    ts: str
+    thread_ts: str
+    user: str
+    text: str
+    direct: bool
+    mentioned: bool
+    outside: bool
+    files: tuple[File, ...] = ()
+    bot_name: str = ""
+    """Set for a message of another bot, which has no user."""
+
+    @property
+    def in_thread(self) -> bool:
+        """Whether it answers in a thread that had begun before it."""
+        return self.thread_ts not in ("", self.ts)
+
+    @property
+    def time(self) -> datetime:
+        return time_of(self.ts)
+
+
+class TextCommand(Enum):
+    """What can be asked in the words of a mention, since slash commands do not work in threads."""
+
+    MEMORY = auto()
+    FORGET = auto()
+    FORGET_THREAD = auto()
+    FORGET_EVERYTHING = auto()
+
+
+_TEXT_COMMANDS: Mapping[str, TextCommand] = {
+    "memory": TextCommand.MEMORY,
+    "show memory": TextCommand.MEMORY,
+    "show my memory": TextCommand.MEMORY,
+    "forget": TextCommand.FORGET,
+    "forget thread": TextCommand.FORGET_THREAD,
+    "forget this": TextCommand.FORGET_THREAD,
+    "forget this thread": TextCommand.FORGET_THREAD,
+    "forget everything": TextCommand.FORGET_EVERYTHING,
+}
+
+Scopes: TypeAlias = tuple[Scope, ...]
+
+
+def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozenset()) -> Heard | None:
+    """The message in an event's envelope; None if there is none for the bot."""
+    event = fields(body, "event")
+    kind, user, bot = text(event, "type"), text(event, "user"), text(event, "bot_id")
+    channel, ts = text(event, "channel"), text(event, "ts")
+    if kind not in ("message", "app_mention") or not (channel and is_ts(ts)) or not (user or bot):
+        return None
+    if user == me.user or (bot and (bot == me.bot or bot not in allowed_bots)):
+        return None
+    if text(event, "subtype") not in USER_SUBTYPES or flag(event, "hidden"):
+        return None
+    written = text(event, "text")
+    return Heard(
+        event_id=text(body, "event_id"),
+        channel=channel,
+        ts=ts,
+        thread_ts=text(event, "thread_ts"),
+        user=user or bot,
+        text=written,
+        direct=text(event, "channel_type") == "im" or (channel.startswith("D") and kind == "message"),
+        mentioned=kind == "app_mention" or me.user in mentioned_users(written),
+        outside=_outside(body, event, me),
+        files=tuple(_file(file) for file in items(event, "files")),
+        bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
+    )
+
+
+def conversation(me: Me, heard: Heard) -> str:
+    """The thread, or the whole direct conversation for what is written outside its threads."""
+    if heard.direct and not heard.in_thread:
+        return f"{me.source}:{heard.channel}"
+    return thread_conversation(me, heard.channel, heard.thread_ts or heard.ts)
+
+
+def thread_conversation(me: Me, channel: str, root: str) -> str:
+    return f"{me.source}:{channel}:{root}"
+
+
+def private_conversation(me: Me, channel: str, user: str) -> str:
+    """What one person asks in a channel so that only they see the answer: never part of the channel."""
+    return f"{me.source}:{channel}:private:{user}"
+
+
+def person_id(me: Me, user: str) -> str:
+    return f"{me.source}:{user}"
+
+
+def permalink(me: Me, channel: str, ts: str, root: str = "") -> str | None:
+    """The link to a message, in the form that Slack itself gives."""
+    if not me.address:
+        return None
+    thread = f"?thread_ts={root}&cid={channel}" if root not in ("", ts) else ""
+    return f"{me.address}archives/{channel}/p{ts.replace('.', '')}{thread}"
+
+
+def text_command(heard: Heard, me: Me) -> TextCommand | None:
+    """Which command the whole message is, in any case; None for a question."""
+    words = " ".join(without_mention(heard.text, me.user).split())
+    return _TEXT_COMMANDS.get(words.strip(" .!/").casefold())
+
+
+def forget_scopes(words: str) -> Scopes:
+    """What `/forget` should offer: what the words name, else both."""
+    match " ".join(words.split()).casefold():
+        case "thread" | "this thread" | "this":
+            return (Scope.THREAD,)
+        case "everything" | "all":
+            return (Scope.EVERYTHING,)
+        case _:
+            return (Scope.THREAD, Scope.EVERYTHING)
+
+
+def ask_words(words: str) -> tuple[str, bool]:
+    """The question of `/ask`, and whether its answer should be private: "privately what is …"."""
+    first, _, rest = words.strip().partition(" ")
+    private = first.casefold().rstrip(":,") in ("privately", "private")
+    return (rest.strip(), True) if private else (words.strip(), False)
+
+
+def is_ts(ts: str) -> bool:
+    """Whether this is one of Slack's time stamps, which name messages."""
+    return bool(re.fullmatch(r"\d{1,11}\.\d{1,9}", ts))
+
+
+def time_of(ts: str) -> datetime:
+    return datetime.fromtimestamp(float(ts), UTC)
+
+
+def _outside(body: JsonObject, event: JsonObject, me: Me) -> bool:
+    home = first_text(event, "user_team", "source_team", "team") or me.team
+    return flag(body, "is_ext_shared_channel") or home != me.team
+
+
+def _file(file: JsonObject) -> File:
+    return File(
+        name=first_text(file, "name", "title") or "file",
+        mime=text(file, "mimetype"),
+        size=number(file, "size"),
+        url=first_text(file, "url_private_download", "url_private"),
+    )

@@ -1,0 +1,110 @@
+"""From an event of Slack to the bot's hands, before Slack is told that it arrived.
+
+Above: `run` calls it for every event. Below: `inbound` (what it says), `people`, `place`, `threads`, `files` (what
+belongs to it), `desk` (commands in words), `bot.triggers`, `bot.host`.
+
+Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
+asked about messages that are not for the bot.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from agent.memory.audience import Place
+from agent.messages import JsonObject
+from agent.records import Incoming, Quoted
+from bot.host import Host
+from bot.platforms.slack import inbound
+from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.files import Files
+from bot.platforms.slack.inbound import Heard, Me
+from bot.platforms.slack.markup import mentioned_users, readable, without_mention
+from bot.platforms.slack.people import Member, People, member_of
+from bot.platforms.slack.place import Places, group_place, person_place
+from bot.platforms.slack.reply_to import ReplyTo
+from bot.platforms.slack.threads import Threads
+from bot.triggers import Trigger, trigger
+
+CONTEXT_S = 2.0
+"""Slack wants its acknowledgement within three seconds, and what was found must still be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    host: Host
+    me: Me
+    allowed_bots: frozenset[str]
+    people: People
+    places: Places
+    threads: Threads
+    files: Files
+    desk: Desk
+
+    async def see(self, body: JsonObject) -> None:
+        """Take in what this event says, if it is for the bot. Raises CogencyError when it could not be stored."""
+        heard = inbound.read_event(body, self.me, self.allowed_bots)
+        if heard is None:
+            return
+        conversation = inbound.conversation(self.me, heard)
+        participants = await self.host.participants(conversation)
+        what = trigger(
+            author=inbound.person_id(self.me, heard.user),
+            direct=heard.direct,
+            mentioned=heard.mentioned,
+            participants=participants,
+        )
+        if what is Trigger.IGNORE:
+            return
+        if what is Trigger.ANSWER and (command := inbound.text_command(heard, self.me)) is not None:
+            await self.desk.in_words(command, heard, conversation)
+        elif what is Trigger.ANSWER:
+            await self.host.take(await self._incoming(heard, conversation, new=participants is None))
+        else:
+            await self.host.overhear(await self._incoming(heard, conversation, new=False))
+
+    async def _incoming(self, heard: Heard, conversation: str, *, new: bool) -> Incoming:
+        member = await self._author(heard)
+        place = await self._place(heard, member)
+        names = await self.people.names(mentioned_users(heard.text))
+        quoted: list[Quoted] = []
+        try:
+            async with asyncio.timeout(CONTEXT_S):
+                quoted += await self.files.quoted(heard.files, member.person.name)
+                if new and heard.in_thread:
+                    quoted += await self.threads.before(heard)
+                quoted += await self.threads.linked(heard, place)
+        except TimeoutError:
+            quoted.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
+        outside_threads = heard.direct and not heard.in_thread
+        to = ReplyTo(
+            channel=heard.channel,
+            user=heard.user,
+            thread_ts="" if outside_threads else heard.thread_ts or heard.ts,
+            after=heard.ts,
+        )
+        return Incoming(
+            source=self.me.source,
+            event_id=heard.event_id or f"{heard.channel}:{heard.ts}",
+            channel=heard.channel,
+            message_id=heard.ts,
+            conversation=conversation,
+            person=member.person,
+            place=place,
+            text=readable(without_mention(heard.text, self.me.user), names),
+            time=heard.time,
+            permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
+            reply_to=to.encode(),
+            quoted=tuple(quoted),
+        )
+
+    async def _author(self, heard: Heard) -> Member:
+        if heard.bot_name:
+            return member_of(self.me, heard.user, {"name": heard.bot_name})
+        return await self.people.member(heard.user)
+
+    async def _place(self, heard: Heard, member: Member) -> Place:
+        if heard.direct:
+            return person_place(self.me, member)
+        if heard.outside:
+            return group_place(self.me, heard.channel)
+        return await self.places.of(heard.channel)

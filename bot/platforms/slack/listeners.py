@@ -1,0 +1,107 @@
+"""What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
+
+Above: `run`. Below: slack-bolt, `intake`, `desk`, `forms`.
+
+Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
+runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
+windows are acknowledged by us, after what they ask is stored.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias, cast
+
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.errors import CogencyError
+from bot.platforms.slack import forms
+from bot.platforms.slack.api import SlackError
+from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.intake import Intake
+
+log = logging.getLogger(__name__)
+
+Body: TypeAlias = dict[str, Any]
+Handler: TypeAlias = Callable[[Body], Awaitable[None]]
+Register: TypeAlias = Callable[[Callable[..., Awaitable[object]]], object]
+
+
+class _Registry(Protocol):
+    """AsyncApp's own types are incomplete."""
+
+    def use(self, middleware: Callable[..., Awaitable[object]]) -> object: ...
+    def event(self, event: re.Pattern[str]) -> Register: ...
+    def command(self, command: str) -> Register: ...
+    def shortcut(self, constraints: str) -> Register: ...
+    def view(self, constraints: str) -> Register: ...
+    def action(self, constraints: re.Pattern[str]) -> Register: ...
+
+
+def bolt_app(web: AsyncWebClient, intake: Intake, desk: Desk) -> AsyncApp:
+    """The Bolt app with everything that it listens to."""
+    app = AsyncApp(client=web, request_verification_enabled=False)  # a socket needs no signatures
+    on = cast("_Registry", app)
+
+    async def take_in(body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
+        if body.get("type") == "event_callback":
+            try:
+                await intake.see(body)
+            except CogencyError as error:
+                log.warning("event %s was not taken in: %s", body.get("event_id"), error)
+                return BoltResponse(status=503)
+        return await next_()
+
+    async def acknowledged() -> None:
+        """The middleware has seen it, and Bolt has acknowledged it."""
+
+    async def clicked(ack: AsyncAck, body: Body, action: Body) -> None:
+        await ack()
+        await _told(desk, body, desk.clicked(body, action))
+
+    on.use(take_in)
+    on.event(re.compile(".*"))(acknowledged)
+    on.command("/ask")(_storing(desk, desk.ask))
+    on.command("/memory")(_acting(desk, desk.memory))
+    on.command("/forget")(_acting(desk, desk.forget))
+    on.shortcut(forms.ASK_SHORTCUT)(_acting(desk, desk.ask_about))
+    on.shortcut(forms.MEMORY_SHORTCUT)(_acting(desk, desk.memory_shortcut))
+    on.shortcut(forms.FORGET_SHORTCUT)(_acting(desk, desk.forget_shortcut))
+    on.view(forms.ASK_VIEW)(_storing(desk, desk.asked_about))
+    on.action(re.compile(f"^({forms.FORGET_ACTION}:.*|{forms.KEEP_ACTION})$"))(clicked)
+    return app
+
+
+def _storing(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+    """Acknowledge after it is stored."""
+
+    async def run(ack: AsyncAck, body: Body) -> None:
+        await _told(desk, body, handle(body))
+        await ack()
+
+    return run
+
+
+def _acting(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+    """Acknowledge at once: what it does can be asked for again."""
+
+    async def run(ack: AsyncAck, body: Body) -> None:
+        await ack()
+        await _told(desk, body, handle(body))
+
+    return run
+
+
+async def _told(desk: Desk, body: Body, doing: Awaitable[None]) -> None:
+    """Do it; what goes wrong is told to the person."""
+    try:
+        await doing
+    except CogencyError as error:
+        log.warning("a command was not carried out: %s", error)
+        try:
+            await desk.failed(body, error)
+        except SlackError as silence:
+            log.warning("nor could that be said: %s", silence)

@@ -1,0 +1,73 @@
+"""Who wrote: the name, the time zone, and whether they are a full member of the workspace.
+
+Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`.
+
+Rule: what Slack does not tell is a stranger with their id as name, in UTC. Guests, foreigners, bots, people who were
+deactivated and people whom the bot may not see are not full members.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from zoneinfo import available_timezones
+
+from agent.messages import JsonObject
+from agent.ports import Clock
+from agent.records import Person
+from bot.platforms.slack.api import Method, SlackApi, SlackError
+from bot.platforms.slack.fresh import Fresh
+from bot.platforms.slack.inbound import Me, person_id
+from bot.platforms.slack.payload import fields, first_text, flag, text
+
+NOT_FULL = ("is_restricted", "is_ultra_restricted", "is_stranger", "is_bot", "is_invited_user", "deleted")
+_ZONES = available_timezones()
+
+MAX_NAMES = 30
+"""Names looked up for one message, with the thread before it; whoever comes after keeps their id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    person: Person
+    full: bool
+    """Neither a guest nor an outsider."""
+
+
+def member_of(me: Me, user: str, info: JsonObject) -> Member:
+    """`info` is the `user` of users.info, {} if unknown. Pure."""
+    name = first_text(fields(info, "profile"), "display_name", "real_name") or first_text(info, "real_name", "name")
+    zone = text(info, "tz")
+    person = Person(person_id(me, user), name or user, zone if zone in _ZONES else "UTC")
+    home = text(info, "team_id") == me.team or me.team in _teams(info)
+    return Member(person, home and not any(flag(info, fact) for fact in NOT_FULL))
+
+
+class People:
+    """Looks people up, and remembers them for a minute."""
+
+    def __init__(self, api: SlackApi, me: Me, clock: Clock) -> None:
+        self._api = api
+        self._me = me
+        self._known = Fresh(self._load, clock)
+
+    async def member(self, user: str) -> Member:
+        """Never raises: a failure is a stranger."""
+        try:
+            return await self._known.get(user)
+        except SlackError:
+            return member_of(self._me, user, {})
+
+    async def names(self, users: Iterable[str]) -> dict[str, str]:
+        """Their names by id; the bot's own too."""
+        wanted = list(dict.fromkeys(users))[:MAX_NAMES]
+        members = await asyncio.gather(*(self.member(user) for user in wanted))
+        names = {user: member.person.name for user, member in zip(wanted, members, strict=True)}
+        return names | {self._me.user: self._me.name}
+
+    async def _load(self, user: str) -> Member:
+        return member_of(self._me, user, fields(await self._api.call(Method.USER, user=user), "user"))
+
+
+def _teams(info: JsonObject) -> list[str]:
+    teams = fields(info, "enterprise_user").get("teams")
+    return [team for team in teams if isinstance(team, str)] if isinstance(teams, list) else []

@@ -1,0 +1,57 @@
+"""Where a message is read, and so what may be used in the answer (DESIGN.md, section 6).
+
+Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `agent.memory.audience`.
+
+Rule: everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
+from elsewhere may be used.
+"""
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.messages import JsonObject
+from agent.ports import Clock
+from bot.platforms.slack.api import Method, SlackApi, SlackError
+from bot.platforms.slack.fresh import Fresh
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.payload import fields, flag
+from bot.platforms.slack.people import Member
+
+NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
+"""A channel of which any of these is true is not simply public."""
+
+
+def channel_place(me: Me, channel: str, info: JsonObject) -> Place:
+    """The place of a channel; `info` is the `channel` of conversations.info, {} if unknown. Pure."""
+    if flag(info, "is_channel") and not any(flag(info, fact) for fact in NARROW):
+        return Place(TeamAudience(me.source), within_team=me.source)
+    return group_place(me, channel)
+
+
+def group_place(me: Me, channel: str) -> Place:
+    """The place of whatever is not known to be public. Pure."""
+    return Place(GroupAudience(f"{me.source}:{channel}"))
+
+
+def person_place(me: Me, member: Member) -> Place:
+    """Where only this person reads: their DM with the bot, or an answer that only they see. Pure."""
+    return Place(PersonAudience(member.person.id), within_team=me.source if member.full else None)
+
+
+class Places:
+    """Looks channels up, and remembers them for a minute."""
+
+    def __init__(self, api: SlackApi, me: Me, clock: Clock) -> None:
+        self._api = api
+        self._me = me
+        self._known = Fresh(self._load, clock)
+
+    async def of(self, channel: str) -> Place:
+        """Never raises: a failure is a group of its own."""
+        try:
+            return await self._known.get(channel)
+        except SlackError:
+            return group_place(self._me, channel)
+
+    async def _load(self, channel: str) -> Place:
+        return channel_place(
+            self._me, channel, fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
+        )

@@ -1,0 +1,44 @@
+"""Where an answer goes, as the text that is stored with the question: enough to answer after a restart. Pure.
+
+Above: `intake`, `desk` write it; `surface` reads it. Below: `payload`.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+from agent.messages import Json
+from bot.platforms.slack.payload import flag, text
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTo:
+    """`thread_ts` "" answers outside of threads; `private` so that only `user` sees it.
+
+    `after` is the question's own time stamp: pages of its answer are newer. `response_url`, if there is one, answers
+    privately even where the bot is no member.
+    """
+
+    channel: str
+    user: str
+    thread_ts: str = ""
+    after: str = ""
+    private: bool = False
+    response_url: str = ""
+
+    def encode(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def decode(stored: str) -> ReplyTo:
+    """The inverse of `ReplyTo.encode`. Raises ValueError for anything else."""
+    value: Json = json.loads(stored)
+    if not text(value, "channel"):
+        raise ValueError("not a place of Slack")
+    return ReplyTo(
+        channel=text(value, "channel"),
+        user=text(value, "user"),
+        thread_ts=text(value, "thread_ts"),
+        after=text(value, "after"),
+        private=flag(value, "private"),
+        response_url=text(value, "response_url"),
+    )

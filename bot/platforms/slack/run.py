@@ -1,0 +1,124 @@
+"""Slack, from signing in to serving: connects, hands over what comes, and shows the answers.
+
+Above: `bot.app` runs `serve` beside the other platforms. Below: every other module of this folder.
+
+Rules: one workspace, one pair of tokens. What is wrong at the start ends in one sentence that names the setting.
+"""
+
+import logging
+from datetime import datetime
+from typing import NoReturn
+
+from aiohttp import ClientSession, ClientTimeout
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.errors import CogencyError, SettingsError
+from agent.ports import Clock
+from agent.records import Incoming
+from bot.host import Host
+from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, SlackRefused
+from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.files import Files
+from bot.platforms.slack.fresh import Once
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.intake import Intake
+from bot.platforms.slack.listeners import bolt_app
+from bot.platforms.slack.payload import text
+from bot.platforms.slack.people import People
+from bot.platforms.slack.place import Places
+from bot.platforms.slack.reply_to import decode
+from bot.platforms.slack.settings import SlackSettings
+from bot.platforms.slack.sockets import Sockets
+from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface
+from bot.platforms.slack.threads import Threads
+from bot.surface import Surface
+
+log = logging.getLogger(__name__)
+
+
+class SlackUnreachable(CogencyError):
+    """Slack could not be reached at the start."""
+
+
+async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
+    """Serve one workspace until cancelled.
+
+    Raises SettingsError when Slack does not take the tokens, and SlackUnreachable when it cannot be reached; later
+    only when Slack takes the app's tokens away.
+    """
+    async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
+        web = AsyncWebClient(
+            token=settings.bot_token.reveal(),
+            base_url=settings.api_base_url,
+            session=session,
+            retry_handlers=[],  # a repeated post would be a second message; replies repeat what may be repeated
+        )
+        api = SlackApi(web, session)
+        me = await _sign_in(api, settings)
+        host.show_on(me.source, _Surfaces(api, me, clock, started=clock.now()))
+        people, places = People(api, me, clock), Places(api, me, clock)
+        desk = Desk(host, api, me, people, places, clock)
+        files = Files(session, settings.bot_token, settings.api_base_url)
+        threads = Threads(api, me, people, places)
+        intake = Intake(host, me, settings.allowed_bots, people, places, threads, files, desk)
+        sockets = Sockets(bolt_app(web, intake, desk), api, web, settings.app_token, clock)
+        try:
+            await sockets.open()
+            log.info("connected to Slack as %s", me.name)
+            await sockets.failed
+        except SlackError as error:
+            _explain(error, settings, "SLACK_APP_TOKEN")
+        finally:
+            await sockets.close()
+
+
+async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:
+    try:
+        who = await api.sign_in()
+    except SlackError as error:
+        _explain(error, settings, "SLACK_BOT_TOKEN")
+    if api.granted and (missing := SCOPES - api.granted):
+        names = ", ".join(sorted(missing))
+        if "chat:write" in missing:
+            raise SettingsError(
+                f"SLACK_BOT_TOKEN lacks scopes ({names}): take over manifests/slack.yaml and install the app again."
+            )
+        log.warning("SLACK_BOT_TOKEN lacks scopes; what needs them will not work: %s", names)
+    return Me(
+        team=text(who, "team_id"),
+        user=text(who, "user_id"),
+        bot=text(who, "bot_id"),
+        address=text(who, "url"),
+        name=text(who, "user") or "bot",
+    )
+
+
+def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoReturn:
+    """One sentence that names the setting."""
+    if isinstance(error, SlackRefused):
+        raise SettingsError(
+            f"{setting} is not accepted by Slack ({error.code}): copy it again from the app's page."
+        ) from error
+    raise SlackUnreachable(
+        f"Slack does not answer at {settings.api_base_url} (SLACK_API_BASE_URL): check the network. {error}"
+    ) from error
+
+
+class _Surfaces:
+    """Where an answer is shown, from what was stored with its question."""
+
+    def __init__(self, api: SlackApi, me: Me, clock: Clock, started: datetime) -> None:
+        self._api = api
+        self._me = me
+        self._clock = clock
+        self._started = started
+        self._budgets = Budgets()
+        self._begun = Once()
+
+    def __call__(self, incoming: Incoming) -> Surface:
+        to = decode(incoming.reply_to)
+        if to.private:
+            return PrivateSurface(self._api, to)
+        first = self._begun.first(f"{incoming.channel}:{incoming.message_id}")
+        resumed = incoming.time < self._started or not first
+        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, resumed=resumed)

@@ -1,0 +1,195 @@
+"""The surfaces of Slack: `bot.surface.Surface` on the Web API.
+
+Above: `run` makes one for each reply. Below: `api`, `budget`, `markup`, `reply_to`, `whisper`.
+
+Theory of operation. A page is posted with its key as message metadata, so that a post whose answer was lost, or whose
+process died before storing it, is found by looking instead of posting again. Edits ask the workspace's budget first:
+what it does not allow now is refused as PageLimited, and comes back with newer text.
+
+A private answer cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most.
+So it is shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the
+channel.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from agent.messages import Json, JsonObject
+from agent.ports import Clock
+from bot.platforms.slack import payload
+from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.budget import Budget
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.reply_to import ReplyTo
+from bot.platforms.slack.whisper import Whisper
+from bot.surface import Limits, PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
+
+LIMITS = Limits(
+    page_chars=3_900,  # chat.update takes less than 4,000
+    edit_interval_s=1.4,  # one reply alone stays below the workspace's share of edits
+    announce_final=False,
+)
+PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0)
+"""A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000."""
+
+UPDATES_PER_MINUTE, UPDATES_AT_ONCE = 44, 5
+"""Tier 3 allows 50 a minute; the sum of both stays below, at every moment."""
+
+POSTS_PER_MINUTE, POSTS_AT_ONCE = 60, 2
+"""One a second and channel, with short bursts."""
+
+EVENT_TYPE = "cogency_page"
+LOOK_BACK = 100
+"""Messages read to find a page again: it was posted moments ago."""
+
+_GONE = frozenset(
+    {"message_not_found", "channel_not_found", "is_archived", "thread_not_found", "not_in_channel", "user_not_found"}
+)
+_LOCKED = frozenset(
+    {"cant_update_message", "cant_delete_message", "edit_window_closed", "streaming_state_conflict", "msg_too_long"}
+)
+
+
+@dataclass(slots=True)
+class Budgets:
+    """One workspace's share of each method, for all open replies."""
+
+    updates: Budget = field(default_factory=lambda: Budget(UPDATES_PER_MINUTE, UPDATES_AT_ONCE))
+    _posts: dict[str, Budget] = field(default_factory=dict[str, Budget])
+
+    def posts(self, channel: str) -> Budget:
+        return self._posts.setdefault(channel, Budget(POSTS_PER_MINUTE, POSTS_AT_ONCE))
+
+
+class SlackSurface:
+    """One reply in a channel, a thread or a DM. `resumed`: an earlier process may have posted pages of it."""
+
+    def __init__(self, api: SlackApi, me: Me, budgets: Budgets, clock: Clock, to: ReplyTo, *, resumed: bool) -> None:
+        self._api = api
+        self._me = me
+        self._budgets = budgets
+        self._clock = clock
+        self._to = to
+        self._name = f"{to.channel}:{to.after}"
+        self._uncertain = resumed
+        self._posted = False
+
+    @property
+    def limits(self) -> Limits:
+        return LIMITS
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        if self._uncertain and (found := await self._find(key)):
+            self._uncertain = False
+            await self.edit(found, text, final=final)
+            return found
+        args: dict[str, Json] = {
+            "channel": self._to.channel,
+            "thread_ts": self._to.thread_ts or None,
+            "metadata": {"event_type": EVENT_TYPE, "event_payload": {"key": str(key)}},
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+        budget = self._budgets.posts(self._to.channel)
+        try:
+            posted = await self._write(budget, Method.POST, text, args)
+        except PageUnsent:
+            self._uncertain = True
+            raise
+        self._posted = True
+        return PageRef(payload.text(posted, "ts"))
+
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
+        await self._write(self._budgets.updates, Method.UPDATE, text, {"channel": self._to.channel, "ts": page.id})
+        if final:
+            self._budgets.updates.left(self._name)
+
+    async def delete(self, page: PageRef) -> None:
+        with _page_errors():
+            await self._api.call(Method.DELETE, channel=self._to.channel, ts=page.id)
+
+    async def status(self, text: str) -> None:
+        if not text and self._posted:
+            return  # Slack takes the status away when a message comes
+        self._posted = False
+        shown = f"is {text[0].lower()}{text[1:]}" if text else ""
+        thread = self._to.thread_ts or self._to.after
+        with _page_errors():
+            await self._api.call(Method.SET_STATUS, channel_id=self._to.channel, thread_ts=thread, status=shown)
+
+    async def _write(self, budget: Budget, method: Method, text: str, args: dict[str, Json]) -> JsonObject:
+        if (wait := budget.wait(self._name, self._clock.monotonic())) > 0:
+            raise PageLimited(wait)
+        shown = neutral(text)
+        with _page_errors():
+            try:
+                return await self._api.call(method, **args, markdown_text=shown)
+            except SlackLimited as limited:
+                budget.limited(self._clock.monotonic(), limited.retry_after_s)
+                raise
+            except SlackRefused as refused:
+                if refused.code != "no_text":
+                    raise
+                # A server that does not know markdown_text yet
+                return await self._api.call(method, **args, text=shown)
+
+    async def _find(self, key: PageKey) -> PageRef | None:
+        """The page of this key, among what was said since the question."""
+        where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
+        with _page_errors():
+            if self._to.thread_ts:
+                method, where = Method.REPLIES, where | {"ts": self._to.thread_ts}
+            else:
+                method = Method.HISTORY
+            said = await self._api.call(method, **where, include_all_metadata=True)
+        for message in payload.items(said, "messages"):
+            mine = payload.text(message, "user") == self._me.user or payload.text(message, "bot_id") == self._me.bot
+            if mine and payload.text(message, "metadata", "event_payload", "key") == str(key):
+                return PageRef(payload.text(message, "ts"))
+        return None
+
+
+class PrivateSurface:
+    """An answer that only one person sees, shown when it is complete."""
+
+    def __init__(self, api: SlackApi, to: ReplyTo) -> None:
+        self._whisper = Whisper(api, to)
+
+    @property
+    def limits(self) -> Limits:
+        return PRIVATE_LIMITS
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        page = PageRef(str(key))
+        await self.edit(page, text, final=final)
+        return page
+
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:  # noqa: ARG002 -- it has no id to edit
+        if final:
+            with _page_errors():
+                await self._whisper.say(neutral(text))
+
+    async def delete(self, page: PageRef) -> None:
+        """Nothing was shown."""
+
+    async def status(self, text: str) -> None:
+        """There is no private status line."""
+
+
+@contextmanager
+def _page_errors() -> Generator[None, None, None]:
+    """Slack's errors, in the words of `bot.surface`."""
+    try:
+        yield
+    except SlackLimited as limited:
+        raise PageLimited(limited.retry_after_s) from limited
+    except SlackRefused as refused:
+        if refused.code in _GONE:
+            raise PageGone(str(refused)) from refused
+        if refused.code in _LOCKED:
+            raise PageLocked(str(refused)) from refused
+        raise PageUnsent(str(refused)) from refused
+    except SlackError as error:
+        raise PageUnsent(str(error)) from error

@@ -1,0 +1,121 @@
+"""What a question refers to: the thread in which the bot is first mentioned, and the messages that are linked.
+
+Above: `intake`. Below: `api`, `people`, `place`, `markup`.
+
+Rules. The thread is read once, when the conversation with the bot begins, and is bounded: its first message and the
+last ones before the question. A linked message is read only if what is said there may be used where the answer is
+read. What cannot be read is left out: the question is answered without it.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from agent.memory.audience import Place, may_flow
+from agent.messages import JsonObject
+from agent.records import Quoted
+from bot.platforms.slack.api import Method, SlackApi, SlackError
+from bot.platforms.slack.inbound import Heard, Me
+from bot.platforms.slack.markup import MessageLink, mentioned_users, message_links, readable
+from bot.platforms.slack.payload import first_text, items, text
+from bot.platforms.slack.people import People
+from bot.platforms.slack.place import Places
+
+MAX_MESSAGES = 100
+"""As many as a person would scroll back."""
+
+MAX_CHARS = 24_000
+"""About half of a turn's history budget: the rest is for the conversation that begins."""
+
+MAX_REQUESTS = 5
+PAGE = 200
+"""A thread is told from its beginning, 200 messages at a time: a thousand, then the newest are not reached."""
+
+MAX_LINKS = 3
+"""Each costs a request before the question is acknowledged."""
+
+
+class Threads:
+    def __init__(self, api: SlackApi, me: Me, people: People, places: Places) -> None:
+        self._api = api
+        self._me = me
+        self._people = people
+        self._places = places
+
+    async def before(self, heard: Heard) -> tuple[Quoted, ...]:
+        """The thread up to this message, oldest first; () if it cannot be read."""
+        kept: deque[JsonObject] = deque(maxlen=MAX_MESSAGES)
+        first: JsonObject = {}
+        cursor = ""
+        try:
+            for _ in range(MAX_REQUESTS):
+                page = await self._api.call(
+                    Method.REPLIES,
+                    channel=heard.channel,
+                    ts=heard.thread_ts,
+                    latest=heard.ts,
+                    limit=PAGE,
+                    cursor=cursor or None,
+                )
+                messages = [m for m in items(page, "messages") if text(m, "ts") < heard.ts]
+                first = first or (messages[0] if messages else {})
+                kept.extend(messages)
+                cursor = text(page, "response_metadata", "next_cursor")
+                if not cursor:
+                    break
+        except SlackError:
+            return ()
+        thread = [*kept] if not kept or kept[0] is first else [first, *kept]
+        return await self._quoted(_bounded(thread), "earlier in this thread")
+
+    async def linked(self, heard: Heard, target: Place) -> tuple[Quoted, ...]:
+        """The messages that this one links to, as far as they may be used in an answer that is read at `target`."""
+        found: list[Quoted] = []
+        for link in message_links(heard.text.replace("&amp;", "&"))[:MAX_LINKS]:
+            place = await self._places.of(link.channel)
+            if link.channel == heard.channel or may_flow(place.audience, target):
+                found += await self._linked(link)
+        return tuple(found)
+
+    async def _linked(self, link: MessageLink) -> tuple[Quoted, ...]:
+        try:
+            page = await self._api.call(
+                Method.REPLIES,
+                channel=link.channel,
+                ts=link.root or link.ts,
+                oldest=link.ts,
+                latest=link.ts,
+                inclusive=True,
+                limit=2,
+            )
+        except SlackError:
+            return ()
+        return await self._quoted([m for m in items(page, "messages") if text(m, "ts") == link.ts], "linked message")
+
+    async def _quoted(self, messages: Sequence[JsonObject], source: str) -> tuple[Quoted, ...]:
+        users = [text(message, "user") for message in messages]
+        mentioned = [user for message in messages for user in mentioned_users(text(message, "text"))]
+        names = await self._people.names(filter(None, [*users, *mentioned]))
+        return tuple(
+            Quoted(source, _author(message, names), shown)
+            for message in messages
+            if (shown := readable(text(message, "text"), names))
+        )
+
+
+def _author(message: JsonObject, names: dict[str, str]) -> str:
+    user = text(message, "user")
+    return names.get(user) or first_text(message, "username", "bot_id") or user or "unknown"
+
+
+def _bounded(thread: Sequence[JsonObject]) -> list[JsonObject]:
+    """The first message, and as many of the last as fit into the limit, in their order."""
+    if not thread:
+        return []
+    chars = len(text(thread[0], "text"))
+    kept: list[JsonObject] = []
+    for message in reversed(thread[1:]):
+        chars += len(text(message, "text"))
+        if chars > MAX_CHARS:
+            break
+        kept.append(message)
+    return [thread[0], *reversed(kept)]
