@@ -91,6 +91,7 @@ class Database:
         self._writer = self._engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
         self._bare = self._engine.execution_options(**{_BEGIN: None})
         self._writing = asyncio.Lock()
+        self._closed = False
         # In memory there is one connection, so a reader takes its turn like a writer.
         self._reading: AbstractAsyncContextManager[Any] = self._writing if path is None else nullcontext()
 
@@ -116,7 +117,10 @@ class Database:
         return await asyncio.to_thread(_found_in_files, self._file, Path(f"{self.path}-wal"), pieces)
 
     async def close(self) -> None:
-        await self._engine.dispose()
+        """Wait for a write that is under way, then give everything back. Later work raises StoreError."""
+        async with self._writing:
+            self._closed = True
+            await self._engine.dispose()
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -128,6 +132,8 @@ class Database:
     ) -> T:
         try:
             async with turn:
+                if self._closed:  # a late caller would open the file again, without the lock
+                    raise StoreError("The store is closed.")
                 return await _whole(_transaction(engine, work))
         except DBAPIError as error:
             raise store_error(error, self.path) from error

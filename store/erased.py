@@ -5,7 +5,7 @@ Above: ledger (asks), erase (adds). Below: nothing.
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.records import Incoming
 
@@ -14,7 +14,7 @@ from agent.records import Incoming
 class ErasedIds:
     """Hashes under the database's own random key."""
 
-    key: bytes
+    key: bytes = field(repr=False)
 
     def of_event(self, source: str, event_id: str) -> str:
         return self._hash("event", source, event_id)
@@ -33,6 +33,3 @@ class ErasedIds:
     def _hash(self, *parts: str) -> str:
         plain = "\0".join(parts).encode("utf-8", "surrogatepass")
         return hmac.new(self.key, plain, hashlib.sha256).hexdigest()
-
-    def __repr__(self) -> str:
-        return "ErasedIds(key=…)"

@@ -6,6 +6,7 @@ Rules
   A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
   the excluded conversation are conditions of the query itself: what may not flow into the reply never leaves it, not
   as a hit, not as a neighbour, not in the rarity of a word.
+  The statements are SQLite's (FTS5, JSON functions). What they return is not: ranking and hits stay the same elsewhere.
 """
 
 import json

@@ -18,7 +18,7 @@ from agent.protocol.tags import BLANKS, Maybe, is_cut_tag, skip_blanks
 from agent.protocol.thoughts import read_forgotten_calls
 from agent.protocol.trial import Trial, Verdict
 
-_TEXT_STOP = re.compile("[\n<]")
+_TEXT = re.compile("[^\n<]+(\n)?|(\n)")
 
 
 class _Mode(Enum):
@@ -104,20 +104,23 @@ class Parser:
     def _step(self, text: str, position: int) -> int | None:
         """Use some of the text from `position` on: the new position. None if that takes more text than there is."""
         match self._mode:
-            case _Mode.LINE_START:
-                return self._at_line_start(text, position)
             case _Mode.TEXT:
                 return self._in_text(text, position)
-            case _Mode.FENCE:
-                return self._in_fence(text, position)
+            case _Mode.LINE_START:
+                return self._at_line_start(text, position)
             case _Mode.BLOCK:
                 return self._in_block(text, position)
+            case _Mode.FENCE:
+                return self._in_fence(text, position)
             case _Mode.TRIAL:
                 return self._on_trial(text, position)
             case _:
                 assert_never(self._mode)
 
     def _at_line_start(self, text: str, position: int) -> int | None:
+        if text[position].isalnum():
+            self._mode = _Mode.TEXT
+            return self._in_text(text, position)
         start = skip_blanks(text, position)
         if start - position > self._limits.indent:
             return self._say(text, position, position + self._limits.indent)
@@ -129,17 +132,14 @@ class Parser:
         return self._begin(self._openings.at_line_start(text, start, self._talked_about), text, position)
 
     def _in_text(self, text: str, position: int) -> int | None:
-        found = _TEXT_STOP.search(text, position)
-        stop = found.start() if found else len(text)
-        if stop > position:
-            self._output.say(text[position:stop])
-            return stop
-        if text[stop] == "\n":
-            self._output.say("\n")
-            self._mode = _Mode.LINE_START
-            return stop + 1
+        found = _TEXT.match(text, position)
+        if found:
+            self._output.say(found[0])
+            if found.lastindex:
+                self._mode = _Mode.LINE_START
+            return found.end()
         before = self._output.last[-1:]
-        return self._begin(self._openings.in_line(text, stop, before, self._talked_about), text, position)
+        return self._begin(self._openings.in_line(text, position, before, self._talked_about), text, position)
 
     def _begin(self, beginning: Beginning | Maybe, text: str, position: int) -> int | None:
         """Do what was decided; blanks may stand between `position` and the beginning."""

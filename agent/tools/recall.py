@@ -70,5 +70,7 @@ def _block(number: int, message: StoredMessage, person: str) -> str:
     else:
         who = f"{message.name or 'somebody else'} wrote"
     link = f" ({message.permalink})" if message.permalink else ""
-    text = message.text if len(message.text) <= MAX_HIT_CHARS else message.text[:MAX_HIT_CHARS] + " […]"
+    text = message.text.strip()
+    if len(text) > MAX_HIT_CHARS:
+        text = text[:MAX_HIT_CHARS] + " […]"
     return f"[{number}] {message.time:%Y-%m-%d %H:%M} UTC, {neutralise(who)}{link}:\n{neutralise(text)}"

@@ -5,10 +5,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from agent.errors import StoreError, StoreLocked
 from agent.records import RecallQuery
 from store.engine import open_store, sqlite_path
+from store.erased import ErasedIds
+from store.tables import meta
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.store.processes import line, output, running
@@ -39,6 +42,25 @@ async def test_a_second_opening_is_refused_at_once_and_allowed_after_closing(url
         await open_store(url)
     await first.close()
     await (await open_store(url)).close()
+
+
+async def test_a_closed_store_does_not_open_the_file_again(url: str) -> None:
+    closed = await open_store(url)
+    await closed.close()
+    with pytest.raises(StoreError, match="The store is closed"):
+        await closed.ledger.accept(said("too late"))
+    with pytest.raises(StoreError, match="The store is closed"):
+        await closed.conversations.threads("ann", limit=9)
+
+
+async def test_the_key_of_the_erased_ids_is_made_once_and_never_shown(url: str) -> None:
+    keys = iter([b"first key", b"second key"])
+    for _ in range(2):
+        store = await open_store(url, key=lambda: next(keys))
+        stored = await store.database.read(lambda c: c.execute(select(meta.c.value)).scalars().all())
+        assert stored == [b"first key"]
+        assert "first key" not in repr(ErasedIds(b"first key"))
+        await store.close()
 
 
 HOLDER = """

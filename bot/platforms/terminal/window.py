@@ -38,7 +38,7 @@ class PlainDisplay:
         pass
 
     def close(self) -> None:
-        text, self._text = self._text, ""
+        text, self._text = self._text.strip("\n"), ""
         if text:
             self._write(text)
 
