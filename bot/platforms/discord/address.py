@@ -1,0 +1,43 @@
+"""Where an answer belongs, as the text that travels with a message through the ledger. PURE.
+
+Above: `inbound` writes it, `surface` reads it, also after a restart. Below: nothing.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+TOKEN_LIFE = timedelta(minutes=15)
+TOKEN_MARGIN = timedelta(seconds=20)
+"""A token is not used in its last seconds: an edit may wait that long in a queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`channel` is where the answer goes. Ids are Discord's own.
+
+    With `thread`, it goes into the thread of that name, started from `message`; else `message`, if any, is replied to.
+    With `token`, it goes into the answer of interaction `interaction`, as long as the token lives; after that a
+    `private` one goes on in the DM with `person`.
+    """
+
+    channel: str
+    person: str
+    message: str = ""
+    thread: str = ""
+    interaction: str = ""
+    application: str = ""
+    token: str = ""
+    private: bool = False
+
+    def encode(self) -> str:
+        return json.dumps({name: value for name, value in asdict(self).items() if value}, ensure_ascii=False)
+
+    def token_lives(self, asked: datetime, now: datetime) -> bool:
+        """Whether an interaction of time `asked` can still be answered in place."""
+        return bool(self.token) and now < asked + TOKEN_LIFE - TOKEN_MARGIN
+
+
+def decode(text: str) -> Address:
+    """The inverse of `Address.encode`."""
+    return Address(**json.loads(text))

@@ -1,0 +1,150 @@
+"""The Discord client: receives events and hands them on.
+
+Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `forgetting`, `bot.triggers`, and
+`bot.host.Host`.
+
+Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
+refers to. No message is kept here: the library's cache of messages is off.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from weakref import WeakValueDictionary
+
+import discord
+import httpx
+from discord import app_commands
+
+from agent.errors import CogencyError
+from bot import wording
+from bot.host import Host
+from bot.platforms.discord import forgetting, inbound, reading
+from bot.platforms.discord.commands import Commands
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.inbound import Me, Post
+from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.surroundings import Surroundings
+from bot.triggers import Trigger, trigger
+
+log = logging.getLogger(__name__)
+
+MAX_RATE_LIMIT_WAIT_S = 30.0
+"""The library waits that long for Discord's limits by itself; a longer wait is ours to plan."""
+
+
+def intents(*, message_content: bool) -> discord.Intents:
+    """Which events Discord sends. Only the text of messages that do not mention the bot is privileged."""
+    wanted = discord.Intents.none()
+    wanted.guilds = True
+    wanted.guild_messages = True
+    wanted.dm_messages = True
+    wanted.message_content = message_content
+    return wanted
+
+
+class DiscordClient(discord.Client):
+    """`first_connected` is set by the first READY; `lost_first` by the first connection that failed before it."""
+
+    def __init__(
+        self,
+        host: Host,
+        settings: DiscordSettings,
+        connection: Connection,
+        files: httpx.AsyncClient,
+        *,
+        message_content: bool = True,
+    ) -> None:
+        super().__init__(
+            intents=intents(message_content=message_content),
+            allowed_mentions=discord.AllowedMentions.none(),
+            max_messages=None,
+            chunk_guilds_at_startup=False,
+            max_ratelimit_timeout=MAX_RATE_LIMIT_WAIT_S,
+        )
+        self.first_connected = asyncio.Event()
+        self.lost_first = asyncio.Event()
+        self._host = host
+        self._settings = settings
+        self._room = connection
+        self._surroundings = Surroundings(self, files)
+        self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._tree = app_commands.CommandTree(self)
+        Commands(host, connection, self._surroundings, settings.reply_mode).add_to(self._tree)
+
+    async def setup_hook(self) -> None:
+        """Logged in, not yet connected."""
+        self._room.log_in(Rest(self.http))
+        try:
+            await self._tree.sync()
+        except discord.HTTPException as error:
+            log.warning("Discord did not take the slash commands (%s); everything else works", error)
+
+    async def on_connect(self) -> None:
+        self.first_connected.set()
+
+    async def on_disconnect(self) -> None:
+        if not self.first_connected.is_set():
+            self.lost_first.set()
+
+    async def on_message(self, message: discord.Message) -> None:
+        async with self._in_order(message.channel.id):
+            try:
+                await self._take(message)
+            except CogencyError as error:
+                log.warning("message %d could not be taken in: %s", message.id, error)
+                await message.reply(wording.literal(str(error)), mention_author=False)
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Slash commands are the tree's; here the buttons come in."""
+        if interaction.type is discord.InteractionType.component and isinstance(interaction.data, dict):
+            made = forgetting.decision(str(interaction.data.get("custom_id", "")))
+            if made is not None:
+                await forgetting.decide(interaction, made, self._host)
+
+    def _in_order(self, channel: int) -> asyncio.Lock:
+        return self._orders.setdefault(channel, asyncio.Lock())
+
+    async def _take(self, message: discord.Message) -> None:
+        me = self._me(message.guild)
+        if message.guild is not None and isinstance(message.channel, discord.PartialMessageable):
+            await self._find_channel(message)
+        post = reading.post_of(message)
+        incoming = inbound.read(post, me, self._settings.reply_mode)
+        if incoming is None:
+            return
+        in_thread = post.where.parent is not None
+        participants = await self._host.participants(incoming.conversation) if in_thread else None
+        match self._trigger(post, me, incoming.person.id, participants):
+            case Trigger.ANSWER:
+                new = in_thread and participants is None
+                quoted = await self._surroundings.of_message(message, incoming.place, import_thread=new)
+                await self._host.take(replace(incoming, quoted=quoted))
+            case Trigger.OVERHEAR:
+                await self._host.overhear(incoming)
+            case Trigger.IGNORE:
+                pass
+
+    @staticmethod
+    def _trigger(post: Post, me: Me, author: str, participants: frozenset[str] | None) -> Trigger:
+        return trigger(
+            author=author,
+            direct=post.where.direct,
+            mentioned=inbound.mentioned(post, me),
+            participants=participants,
+        )
+
+    async def _find_channel(self, message: discord.Message) -> None:
+        """A thread that the library has not heard of yet, as one that was archived."""
+        try:
+            found = await self.fetch_channel(message.channel.id)
+        except (discord.HTTPException, discord.InvalidData):
+            return
+        if isinstance(found, discord.Thread | discord.TextChannel | discord.VoiceChannel | discord.StageChannel):
+            message.channel = found
+
+    def _me(self, guild: discord.Guild | None) -> Me:
+        assert self.user is not None  # noqa: S101 -- events come after the login
+        role = guild.self_role if guild is not None else None
+        return Me(self.user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)

@@ -1,0 +1,189 @@
+"""`/ask`, `/forget` and `/memory`.
+
+Above: `client` owns the tree. Below: `inbound`, `reading`, `surroundings`, `forgetting`, and `bot.host.Host`.
+
+`/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than three
+seconds. So the question is stored first: acknowledged but not stored, it would be "thinking…" for ever after a crash.
+If storing takes unusually long, because what the question refers to must be fetched or the disk is busy, the
+acknowledgement no longer waits for it.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+import discord
+from discord import app_commands
+
+from agent.errors import CogencyError
+from agent.memory.audience import Place
+from agent.records import Incoming
+from bot import wording
+from bot.host import Host
+from bot.platforms.discord import forgetting, reading
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.inbound import Author, Question, Where, asked
+from bot.platforms.discord.markup import Names, readable
+from bot.platforms.discord.place import known_as, private_place
+from bot.platforms.discord.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
+from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.surface import PAGE_CHARS
+from bot.platforms.discord.surroundings import Surroundings
+from bot.reply.split import pages
+from bot.wording import Scope
+
+log = logging.getLogger(__name__)
+
+STORE_FIRST_S = 1.5
+"""How long the acknowledgement waits for the question to be stored: half of Discord's three seconds."""
+
+MAX_QUESTION_CHARS = 6_000
+"""Discord's own limit of an option's text."""
+
+MAX_MEMORY_PAGES = 5
+"""Discord takes five follow-ups where the bot is only installed by the user."""
+
+MORE = "\n\nThere is more: ask me about it."
+
+Interaction = discord.Interaction[discord.Client]
+
+
+class Commands:
+    """What the slash commands do. `add_to` makes them known to a command tree."""
+
+    def __init__(self, host: Host, connection: Connection, surroundings: Surroundings, mode: ReplyMode) -> None:
+        self._host = host
+        self._connection = connection
+        self._surroundings = surroundings
+        self._mode = mode
+
+    def add_to(self, tree: app_commands.CommandTree[discord.Client]) -> None:
+        @tree.command(name="ask", description="Ask me something")
+        @app_commands.describe(question="Your question", private="Only you see the answer")
+        @app_commands.allowed_installs(guilds=True, users=True)
+        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        async def ask(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
+            interaction: Interaction,
+            question: app_commands.Range[str, 1, MAX_QUESTION_CHARS],
+            private: bool = False,  # noqa: FBT001, FBT002 -- an option of the command
+        ) -> None:
+            await self.ask(interaction, question, private=private)
+
+        @tree.command(name="forget", description="Forget what you told me")
+        @app_commands.describe(what="What I shall forget")
+        @app_commands.choices(
+            what=[
+                app_commands.Choice(name="this thread", value=Scope.THREAD.value),
+                app_commands.Choice(name="everything", value=Scope.EVERYTHING.value),
+            ]
+        )
+        @app_commands.allowed_installs(guilds=True, users=True)
+        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        async def forget(interaction: Interaction, what: str) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await self.forget(interaction, Scope(what))
+
+        @tree.command(name="memory", description="Show what I remember about you")
+        @app_commands.allowed_installs(guilds=True, users=True)
+        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        async def memory(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await self.memory(interaction)
+
+    async def ask(self, interaction: Interaction, text: str, *, private: bool) -> None:
+        """Take the question in, and acknowledge it within three seconds."""
+        question = _question(interaction, text, private=private)
+        if not self._connection.acknowledging(str(interaction.id)):
+            return
+        storing = asyncio.ensure_future(self._store(interaction, question))
+        try:
+            await asyncio.wait({storing}, timeout=STORE_FIRST_S)
+            await _acknowledge(interaction, private=question.private and not question.where.direct)
+        finally:
+            self._connection.acknowledged(str(interaction.id))
+        try:
+            await storing
+        except CogencyError as error:
+            log.warning("a question could not be taken in: %s", error)
+            await interaction.edit_original_response(content=wording.literal(str(error)))
+
+    async def forget(self, interaction: Interaction, scope: Scope) -> None:
+        """Ask back, where only the caller sees it."""
+        channel = interaction.channel_id or 0
+        view = forgetting.buttons(scope, interaction.user.id, channel)
+        await interaction.response.send_message(forgetting.QUESTIONS[scope], view=view, ephemeral=True)
+
+    async def memory(self, interaction: Interaction) -> None:
+        """Show, where only the caller sees it, what is remembered and may be shown there."""
+        await interaction.response.defer(ephemeral=True)
+        try:
+            notes = await self._host.memory(known_as(interaction.user.id), _private_place(interaction))
+            text = wording.memory_text(notes)
+        except CogencyError as error:
+            text = wording.literal(str(error))
+        shown = pages(text, PAGE_CHARS)
+        if len(shown) > MAX_MEMORY_PAGES:
+            shown = pages(text[: shown[MAX_MEMORY_PAGES - 1].end - len(MORE)] + MORE, PAGE_CHARS)
+        await interaction.edit_original_response(content=shown[0].text)
+        for page in shown[1:]:
+            await interaction.followup.send(page.text, ephemeral=True, suppress_embeds=True)
+
+    async def _store(self, interaction: Interaction, question: Question) -> None:
+        incoming = asked(question, self._mode)
+        quoted = await self._surroundings.of_question(
+            question.text,
+            interaction.user.id,
+            interaction.channel,
+            incoming.place,
+            import_thread=await self._is_new_thread(question.where, incoming),
+        )
+        await self._host.take(replace(incoming, quoted=quoted))
+
+    async def _is_new_thread(self, where: Where, incoming: Incoming) -> bool:
+        return where.parent is not None and await self._host.participants(incoming.conversation) is None
+
+
+async def _acknowledge(interaction: Interaction, *, private: bool) -> None:
+    try:
+        await interaction.response.defer(ephemeral=private, thinking=True)
+    except discord.HTTPException as error:
+        if error.code not in {UNKNOWN_INTERACTION, ALREADY_ACKNOWLEDGED}:
+            raise
+        log.info("an interaction could not be acknowledged any more (Discord's error %d)", error.code)
+
+
+def _question(interaction: Interaction, text: str, *, private: bool) -> Question:
+    user = interaction.user
+    author = Author(user.id, user.display_name, user.bot)
+    direct = interaction.context.dm_channel is True
+    return Question(
+        id=interaction.id,
+        application=interaction.application_id,
+        token=interaction.token,
+        where=reading.where(interaction.channel, author, direct=direct),
+        author=author,
+        text=readable(text, _names(interaction)),
+        private=private,
+        time=interaction.created_at,
+        private_place=_private_place(interaction),
+    )
+
+
+def _names(interaction: Interaction) -> Names:
+    """Who and what the question may mention, as far as the bot knows the server."""
+    me = interaction.client.user
+    users = {interaction.user.id: interaction.user.display_name} | ({me.id: me.display_name} if me else {})
+    guild = interaction.guild
+    if guild is None:
+        return Names(users=users)
+    return Names(
+        users={member.id: member.display_name for member in guild.members} | users,
+        roles={role.id: role.name for role in guild.roles},
+        channels={channel.id: channel.name for channel in guild.channels},
+    )
+
+
+def _private_place(interaction: Interaction) -> Place:
+    """Where only the caller reads; within the server of the command if they are a full member of one that we know."""
+    user = interaction.user
+    known = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
+    member_of = known.id if known is not None and isinstance(user, discord.Member) and not user.flags.guest else None
+    return private_place(known_as(user.id), member_of)

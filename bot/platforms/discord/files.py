@@ -1,0 +1,55 @@
+"""Reads attached text files, never more than a bounded piece of them.
+
+Above: `surroundings`. Below: httpx.
+"""
+
+from codecs import getincrementaldecoder
+
+import httpx
+
+MAX_BYTES = 64_000
+"""Of one file: some thirty pages, and already more than the model is given of a thread."""
+
+READ_TIMEOUT_S = 5.0
+"""Discord's own store answers at once, or not in time to be of use."""
+
+_TEXT = frozenset({"json", "xml", "yaml", "x-yaml", "toml", "javascript", "sql", "x-sh"})
+_UNKNOWN = frozenset({"", "application/octet-stream"})
+
+
+def decoding(content_type: str | None) -> str | None:
+    """How the bytes of such a file become text: "replace" what is not UTF-8, take them only if all of them are
+    ("strict"), or None: it is no text."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind.startswith("text/") or kind.removeprefix("application/") in _TEXT:
+        return "replace"
+    return "strict" if kind in _UNKNOWN else None
+
+
+async def read_text(http: httpx.AsyncClient, address: str, content_type: str | None) -> str | None:
+    """The file's text, cut after MAX_BYTES with an ellipsis; None if it cannot be had, or is no text."""
+    errors = decoding(content_type)
+    if errors is None:
+        return None
+    read = bytearray()
+    try:
+        async with http.stream("GET", address, timeout=READ_TIMEOUT_S) as response:
+            if response.status_code != 200:
+                return None
+            async for piece in response.aiter_bytes():
+                read += piece
+                if len(read) > MAX_BYTES:
+                    break
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return None
+    return _decoded(bytes(read[:MAX_BYTES]), errors, cut=len(read) > MAX_BYTES)
+
+
+def _decoded(data: bytes, errors: str, *, cut: bool) -> str | None:
+    try:
+        text = getincrementaldecoder("utf-8-sig")(errors).decode(data, final=not cut)
+    except UnicodeDecodeError:
+        return None
+    if "\0" in text:
+        return None
+    return f"{text}…" if cut else text

@@ -1,0 +1,174 @@
+"""From a message or a command on Discord to an `Incoming`, or nothing. PURE.
+
+Above: `client`, `commands`. Below: `address`, `markup`, `place`.
+
+The conversations.
+- A DM, and a thread: the channel itself.
+- A mention in a channel: the thread that is started from it. Discord gives such a thread the id of its message, so the
+  conversation has its name before the thread exists. Where a channel has no threads, or answers stand in place by
+  setting: the channel.
+- `/ask` in a channel: the same, but nothing follows it in a thread, so each is a conversation of its own.
+- `/ask` in private: that person's own in that channel, never part of the channel's.
+"""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent.memory.audience import Place
+from agent.records import Incoming, Person, Quoted
+from bot.platforms.discord.address import Address
+from bot.platforms.discord.markup import Names, readable, without_mention
+from bot.platforms.discord.place import SOURCE, known_as
+from bot.platforms.discord.settings import ReplyMode
+from bot.wording import shortened
+
+NO_TEXT = "(no text)"
+"""Stands for the words of a message that holds none: a bare mention, a picture."""
+
+THREAD_NAME_CHARS = 80
+"""Of the 100 that Discord allows: as much as a channel list shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """`automatic`: a bot or a webhook."""
+
+    id: int
+    name: str
+    automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A channel as a conversation needs it. `parent` is set for threads."""
+
+    channel: int
+    place: Place
+    parent: int | None = None
+    direct: bool = False
+    has_threads: bool = False
+    """Whether a thread can be started from a message here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What matters of a Discord message. `mentions` holds the ids of the users and roles that it addresses."""
+
+    id: int
+    where: Where
+    author: Author
+    content: str
+    time: datetime
+    link: str
+    names: Names = field(default_factory=Names)
+    mentions: frozenset[int] = frozenset()
+    carries: bool = False
+    """Whether something hangs on it that can be read without text: a file, a forwarded message."""
+    said: bool = True
+    """False for what Discord itself posts: "joined the server", "started a thread"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What matters of an `/ask`."""
+
+    id: int
+    application: int
+    token: str
+    where: Where
+    author: Author
+    text: str
+    private: bool
+    time: datetime
+    private_place: Place
+    """Where the answer will be read if it is private."""
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The bot's own ids, as a user and as a role, and the other bots that it listens to."""
+
+    user: int
+    roles: frozenset[int] = frozenset()
+    allowed_bots: AbstractSet[str] = frozenset()
+
+    @property
+    def ids(self) -> frozenset[int]:
+        return self.roles | {self.user}
+
+
+def mentioned(post: Post, me: Me) -> bool:
+    return bool(post.mentions & me.ids)
+
+
+def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
+    """The message as the bot takes it; None if it is its own, another bot's, Discord's, or empty and for nobody.
+
+    Without the message content intent, what is for others arrives empty, and so is passed over here.
+    """
+    author, where = post.author, post.where
+    if not post.said or author.id == me.user or (author.automatic and str(author.id) not in me.allowed_bots):
+        return None
+    text = readable(without_mention(post.content, me.ids), post.names).strip()
+    if not (text or post.carries or where.direct or mentioned(post, me)):
+        return None
+    threaded = mode is ReplyMode.THREAD and where.has_threads and not where.direct and where.parent is None
+    in_channel = not (where.direct or where.parent)
+    address = Address(
+        channel=str(where.channel),
+        person=str(author.id),
+        message=str(post.id) if in_channel else "",
+        thread=shortened(text, THREAD_NAME_CHARS) or f"{author.name} asked" if threaded else "",
+    )
+    return Incoming(
+        source=SOURCE,
+        event_id=str(post.id),
+        channel=str(where.parent or where.channel),
+        message_id=str(post.id),
+        conversation=known_as(post.id if threaded else where.channel),
+        person=Person(known_as(author.id), author.name),
+        place=where.place,
+        text=text or NO_TEXT,
+        time=post.time,
+        permalink=post.link,
+        reply_to=address.encode(),
+    )
+
+
+def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) -> Incoming:
+    """The `/ask` as the bot takes it. In a DM with the bot everything is private already."""
+    where, author = question.where, question.author
+    private = question.private and not where.direct
+    address = Address(
+        channel=str(where.channel),
+        person=str(author.id),
+        interaction=str(question.id),
+        application=str(question.application),
+        token=question.token,
+        private=private,
+    )
+    if private:
+        conversation = private_conversation(where.channel, author.id)
+    elif where.has_threads and not where.direct and where.parent is None and mode is ReplyMode.THREAD:
+        conversation = known_as(question.id)
+    else:
+        conversation = known_as(where.channel)
+    return Incoming(
+        source=SOURCE,
+        event_id=str(question.id),
+        channel=str(where.parent or where.channel),
+        message_id=str(question.id),
+        conversation=conversation,
+        person=Person(known_as(author.id), author.name),
+        place=question.private_place if private else where.place,
+        text=question.text.strip() or NO_TEXT,
+        time=question.time,
+        reply_to=address.encode(),
+        quoted=quoted,
+    )
+
+
+def private_conversation(channel: int, person: int) -> str:
+    """What one person asks in private in one channel."""
+    return f"{known_as(channel)}:{person}"

@@ -1,0 +1,76 @@
+"""Discord's markup as a model should read it: names instead of ids. PURE.
+
+Above: `inbound`, `surroundings`. Below: nothing.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+_TOKEN = re.compile(
+    r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+"
+    r"|/(?P<command>[^:<>]+):\d+|t:(?P<time>-?\d{1,11})(?::[a-zA-Z])?)>"
+)
+_LINK = re.compile(r"https?://(?:\w+\.)?discord(?:app)?\.com/channels/(\d+|@me)/(\d+)/(\d+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names behind the ids of one message."""
+
+    users: Mapping[int, str] = field(default_factory=dict[int, str])
+    roles: Mapping[int, str] = field(default_factory=dict[int, str])
+    channels: Mapping[int, str] = field(default_factory=dict[int, str])
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLink:
+    """`guild` is None for a link into a DM."""
+
+    guild: int | None
+    channel: int
+    message: int
+
+
+def readable(content: str, names: Names) -> str:
+    """The text with `@name`, `#channel`, `:emoji:` and dates; an id without a name becomes "@someone", "#somewhere"."""
+
+    def name(found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "user":
+                return f"@{names.users.get(int(found['user']), 'someone')}"
+            case "role":
+                return f"@{names.roles.get(int(found['role']), 'someone')}"
+            case "channel":
+                return f"#{names.channels.get(int(found['channel']), 'somewhere')}"
+            case "emoji":
+                return f":{found['emoji']}:"
+            case "command":
+                return f"/{found['command']}"
+            case _:
+                return _date(int(found["time"]), found[0])
+
+    return _TOKEN.sub(name, content)
+
+
+def without_mention(content: str, ids: frozenset[int]) -> str:
+    """The text without the mentions of these users or roles that it begins with: they only say whom it is for."""
+    mention = "|".join(str(number) for number in sorted(ids))
+    return re.sub(rf"^(?:\s*<@[!&]?(?:{mention})>[,:]?)+\s*", "", content) if ids else content
+
+
+def message_links(text: str) -> list[MessageLink]:
+    """The links to Discord messages, in order, each once."""
+    found = dict.fromkeys(_LINK.findall(text))
+    return [
+        MessageLink(None if guild == "@me" else int(guild), int(channel), int(message))
+        for guild, channel, message in found
+    ]
+
+
+def _date(seconds: int, otherwise: str) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+    except (OverflowError, OSError, ValueError):
+        return otherwise

@@ -1,0 +1,105 @@
+"""What discord.py's objects say, as plain values.
+
+Above: `client`, `commands`, `surroundings`. Below: `inbound`, `markup`, `place`.
+"""
+
+from typing import TypeAlias
+
+import discord
+
+from bot.platforms.discord.inbound import Author, Post, Where
+from bot.platforms.discord.markup import Names
+from bot.platforms.discord.place import ChannelFacts, Place, known_as, place_of, private_place
+
+Speaker: TypeAlias = discord.User | discord.Member
+
+SAID = frozenset({discord.MessageType.default, discord.MessageType.reply})
+"""The messages that a person writes; all others are Discord's own."""
+
+
+def post_of(message: discord.Message) -> Post:
+    """The message, in the place where it stands now."""
+    roles = {role.id: role.name for role in message.role_mentions}
+    users = {user.id: user.display_name for user in message.mentions}
+    return Post(
+        id=message.id,
+        where=where(message.channel, author_of(message.author), direct=isinstance(message.channel, discord.DMChannel)),
+        author=Author(message.author.id, message.author.display_name, automatic=is_automatic(message)),
+        content=message.content,
+        time=message.created_at,
+        link=message.jump_url,
+        names=names_of(message),
+        mentions=frozenset({*users, *roles, *message.raw_mentions}),
+        carries=bool(message.attachments or message.message_snapshots),
+        said=message.type in SAID,
+    )
+
+
+def where(channel: object, author: Author, *, direct: bool) -> Where:
+    """The channel as a conversation; `direct` if it is the author's DM with the bot."""
+    if direct:
+        return Where(_id(channel), private_place(known_as(author.id)), direct=True)
+    return Where(
+        channel=_id(channel),
+        place=channel_place(channel),
+        parent=channel.parent_id if isinstance(channel, discord.Thread) else None,
+        has_threads=isinstance(channel, discord.TextChannel),
+    )
+
+
+def author_of(user: Speaker) -> Author:
+    return Author(user.id, user.display_name, user.bot)
+
+
+def is_automatic(message: discord.Message) -> bool:
+    return message.author.bot or message.webhook_id is not None
+
+
+def names_of(message: discord.Message) -> Names:
+    """The names of whoever and whatever the message mentions, as far as Discord told them."""
+    guild = message.guild
+    channels = {number: guild.get_channel_or_thread(number) for number in message.raw_channel_mentions} if guild else {}
+    return Names(
+        users={user.id: user.display_name for user in message.mentions},
+        roles={role.id: role.name for role in message.role_mentions},
+        channels={number: channel.name for number, channel in channels.items() if channel is not None},
+    )
+
+
+def channel_place(channel: object) -> Place:
+    """Who can read this channel of a server; anything but a channel whose server we know is a group of its own."""
+    return place_of(_facts(channel))
+
+
+def _facts(channel: object) -> ChannelFacts:
+    if isinstance(channel, discord.Thread):
+        parent = channel.parent
+        if parent is None:
+            return ChannelFacts(channel.id)
+        if channel.is_private():
+            return ChannelFacts(channel.id, channel.guild.id, private_thread=True)
+        return _facts(parent)
+    if not isinstance(
+        channel, discord.TextChannel | discord.ForumChannel | discord.VoiceChannel | discord.StageChannel
+    ):
+        return ChannelFacts(_id(channel))
+    everyone = channel.guild.get_role(channel.guild.id)
+    if everyone is None:  # a server of which we know no more than its id
+        return ChannelFacts(channel.id)
+    open_to = channel.permissions_for(everyone)
+    return ChannelFacts(
+        channel.id,
+        channel.guild.id,
+        voice=isinstance(channel, discord.VoiceChannel | discord.StageChannel),
+        age_restricted=channel.nsfw,
+        everyone_reads=open_to.view_channel and open_to.read_message_history,
+        someone_denied=any(
+            overwrite.view_channel is False or overwrite.read_message_history is False
+            for target, overwrite in channel.overwrites.items()
+            if target.id != everyone.id
+        ),
+    )
+
+
+def _id(channel: object) -> int:
+    return channel.id if isinstance(channel, discord.abc.Snowflake) else 0

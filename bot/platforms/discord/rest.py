@@ -1,0 +1,167 @@
+"""The calls that showing a reply needs, each one documented request; and what their failures mean.
+
+Above: `surface`, `typing`. Below: discord.py's HTTP client, which authenticates, keeps Discord's rate limits and tries
+5xx again.
+
+discord.py waits for a rate limit inside the awaited call, and loses count if such a call is cancelled: never do that.
+
+Why not its message objects: an interaction's answer could not be told to hide embeds, and a thread could not be
+started before the server is in the cache, as after a restart.
+
+Every method raises a SurfaceError:
+    PageLimited   too fast, by Discord's own word
+    PageGone      the message, the channel or our right to write there is gone
+    PageLocked    this message can no longer be edited; `TokenGone` if only because its interaction has ended
+    PageUnsent    everything else: it may work later
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import aiohttp
+import discord
+from discord.http import HTTPClient, Route
+
+from bot.surface import PageGone, PageLimited, PageLocked, PageUnsent, SurfaceError
+
+SUPPRESS_EMBEDS = 1 << 2
+EPHEMERAL = 1 << 6
+
+ARCHIVE_MINUTES = 1440
+"""A thread disappears from the channel's list after a quiet day; writing in it brings it back."""
+
+UNKNOWN_INTERACTION = 10062
+ALREADY_ACKNOWLEDGED = 40060
+_GONE = {10003, 10004, 10008, 50001, 50007, 50013}
+"""Unknown channel, server or message; no access, no DM with this person, no permission."""
+_TOKEN_GONE = {10015, 50027, UNKNOWN_INTERACTION}
+"""Unknown webhook, invalid webhook token: an interaction that has ended, or was never acknowledged."""
+_LOCKED = {30046, 50005, 50083}
+"""Too many edits of an old message, somebody else's message, an archived thread."""
+_HAS_A_THREAD = 160004
+_NOTHING_THERE = {10003, 10008}
+
+LIMITED_FOR_S = 5.0
+"""How long to wait when Discord does not say: its usual window."""
+
+Payload = dict[str, Any]
+
+NO_PINGS: Payload = {"parse": [], "replied_user": False}
+"""Whatever a model writes, nobody is notified."""
+
+
+class TokenGone(PageLocked):
+    """The interaction can no longer be answered in place."""
+
+
+class NoThread(SurfaceError):
+    """No thread can be started from this message here; a reply in the channel may still be possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The right to answer one interaction."""
+
+    application: str
+    token: str
+
+
+class Rest:
+    def __init__(self, http: HTTPClient) -> None:
+        self._http = http
+
+    async def send(self, channel: str, text: str, nonce: str, reply_to: str = "") -> str:
+        """Post a message and return its id. Within some minutes, the same nonce makes no second message."""
+        body = _body(text) | {"nonce": nonce, "enforce_nonce": True}
+        if reply_to:
+            body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
+        return await self._message("POST", "/channels/{channel_id}/messages", body, channel_id=channel)
+
+    async def edit(self, channel: str, message: str, text: str) -> None:
+        path = "/channels/{channel_id}/messages/{message_id}"
+        await self._call("PATCH", path, _body(text), channel_id=channel, message_id=message)
+
+    async def delete(self, channel: str, message: str) -> None:
+        path = "/channels/{channel_id}/messages/{message_id}"
+        await self._call("DELETE", path, None, channel_id=channel, message_id=message)
+
+    async def type(self, channel: str) -> None:
+        """Show for some ten seconds that the bot is typing."""
+        await self._call("POST", "/channels/{channel_id}/typing", None, channel_id=channel)
+
+    async def start_thread(self, channel: str, message: str, name: str) -> str:
+        """The id of the thread of this message, started if there is none. Raises NoThread where that is impossible."""
+        path = "/channels/{channel_id}/messages/{message_id}/threads"
+        body = {"name": name, "auto_archive_duration": ARCHIVE_MINUTES}
+        try:
+            return await self._message("POST", path, body, channel_id=channel, message_id=message)
+        except SurfaceError as error:
+            refusal = error.__cause__
+            if not isinstance(refusal, discord.HTTPException) or not 400 <= refusal.status < 500:
+                raise
+            if refusal.code == _HAS_A_THREAD:
+                return message
+            if isinstance(error, PageLimited) or refusal.code in _NOTHING_THERE:
+                raise
+            raise NoThread("no thread can be started here") from error
+
+    async def open_dm(self, person: str) -> str:
+        return await self._message("POST", "/users/@me/channels", {"recipient_id": person})
+
+    async def answer(self, token: Token, text: str) -> str:
+        """Fill in the deferred answer of an interaction and return its id; doing it again changes the same message."""
+        path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
+        return await self._message("PATCH", path, _body(text), **_of(token))
+
+    async def follow_up(self, token: Token, text: str, *, private: bool) -> str:
+        body = _body(text, EPHEMERAL if private else 0)
+        return await self._message("POST", "/webhooks/{webhook_id}/{webhook_token}", body, **_of(token))
+
+    async def edit_answer(self, token: Token, message: str, text: str) -> None:
+        path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
+        await self._call("PATCH", path, _body(text), message_id=message, **_of(token))
+
+    async def delete_answer(self, token: Token, message: str) -> None:
+        path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
+        await self._call("DELETE", path, None, message_id=message, **_of(token))
+
+    async def _message(self, method: str, path: str, body: Payload, **ids: str) -> str:
+        made = await self._call(method, path, body, **ids)
+        if not isinstance(made, dict) or "id" not in made:
+            raise PageUnsent("Discord answered without the id of what it made")
+        return str(cast("Payload", made)["id"])
+
+    async def _call(self, method: str, path: str, body: Payload | None, **ids: str) -> object:
+        try:
+            route = Route(method, path, **ids)
+            return await (self._http.request(route) if body is None else self._http.request(route, json=body))
+        except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError, RuntimeError) as error:
+            # RuntimeError: aiohttp's word for a client that was closed, as at the end of the process.
+            raise translated(error) from error
+
+
+def translated(error: Exception) -> SurfaceError:
+    """What a failed request means for the page that it was about."""
+    match error:
+        case discord.RateLimited():
+            return PageLimited(error.retry_after)
+        case discord.HTTPException(status=429):
+            return PageLimited(LIMITED_FOR_S)
+        case discord.HTTPException(code=code) if code in _TOKEN_GONE:
+            return TokenGone(f"the interaction has ended (Discord's error {code})")
+        case discord.HTTPException(code=code) if code in _LOCKED:
+            return PageLocked(f"the message can no longer be edited (Discord's error {code})")
+        case discord.HTTPException(code=code, status=status) if code in _GONE or status in {403, 404}:
+            return PageGone(f"the message or its place is gone (Discord's error {code})")
+        case discord.HTTPException():
+            return PageUnsent(f"Discord answered {error.status} (error {error.code})")
+        case _:
+            return PageUnsent(f"Discord could not be reached ({type(error).__name__})")
+
+
+def _body(text: str, flags: int = 0) -> Payload:
+    return {"content": text, "allowed_mentions": NO_PINGS, "flags": flags | SUPPRESS_EMBEDS}
+
+
+def _of(token: Token) -> dict[str, str]:
+    return {"webhook_id": token.application, "webhook_token": token.token}

@@ -1,0 +1,138 @@
+"""Serves Discord until it is cancelled.
+
+Above: `bot.app`. Below: `client`, `connection`, `surface`; discord.py.
+
+A start-up failure is one sentence that names the setting and the remedy. After that, discord.py reconnects by itself,
+resuming where it was, for as long as Discord lets it.
+"""
+
+import asyncio
+import logging
+
+import aiohttp
+import discord
+import httpx
+import yarl
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from agent.errors import CogencyError, SettingsError
+from agent.ports import Clock
+from agent.records import Incoming
+from bot.host import Host
+from bot.platforms.discord.client import DiscordClient
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.place import SOURCE
+from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.surface import DiscordSurface
+from bot.surface import Surface
+
+log = logging.getLogger(__name__)
+
+CONNECT_PATIENCE_S = 30.0
+"""How long the first connection may take: a start that hangs should say so before somebody looks for the reason."""
+
+GRACE_S = 2.0
+"""After a lost first connection: how long the library takes to say why, if it knows."""
+
+_AUTHENTICATION_FAILED = 4004
+_UNREACHABLE = (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError)
+
+
+class DiscordUnreachable(CogencyError):
+    """Discord could not be reached when the bot started, or ended the connection for good."""
+
+
+async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> None:
+    """Log in, and hand everything that comes in to the host. Returns only by being cancelled.
+
+    Raises SettingsError or DiscordUnreachable when it cannot start.
+    """
+    point_at(settings)
+    connection = Connection(clock, settings.edit_interval_s)
+
+    def surface_for(incoming: Incoming) -> Surface:
+        return DiscordSurface(connection, incoming)
+
+    host.show_on(SOURCE, surface_for)
+    try:
+        async with httpx.AsyncClient() as files:
+            try:
+                await _serve(DiscordClient(host, settings, connection, files), settings)
+            except discord.PrivilegedIntentsRequired:
+                log.warning(
+                    "Discord: the message content intent is missing, so in threads I only see messages that mention "
+                    "me; switch it on in the developer portal (Bot, Message Content Intent) and restart."
+                )
+                await _serve(DiscordClient(host, settings, connection, files, message_content=False), settings)
+    finally:
+        await connection.close()
+
+
+def point_at(settings: DiscordSettings) -> None:
+    """Move discord.py's addresses. They are class attributes, so one process talks to one Discord."""
+    Route.BASE = settings.api_base_url
+    DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway_url)
+
+
+async def _serve(client: DiscordClient, settings: DiscordSettings) -> None:
+    """Raises PrivilegedIntentsRequired when the client asks for more than the application was granted."""
+    async with client:
+        try:
+            await client.login(settings.token.reveal())
+            await _connected(client, settings)
+        except discord.LoginFailure:
+            raise _wrong_token() from None
+        except discord.ConnectionClosed as closed:
+            raise _closed(closed, settings) from None
+        except discord.HTTPException as error:
+            raise DiscordUnreachable(
+                f"Discord answered the login with {error.status}: try again later, or check DISCORD_API_BASE_URL."
+            ) from None
+        except _UNREACHABLE:
+            raise DiscordUnreachable(
+                f"Discord cannot be reached at {settings.api_base_url}: check the network, or DISCORD_API_BASE_URL."
+            ) from None
+
+
+async def _connected(client: DiscordClient, settings: DiscordSettings) -> None:
+    """Hold the connection. A first one that fails is told at once; later ones are the library's."""
+    connecting = asyncio.create_task(client.connect())
+    first = [asyncio.create_task(client.first_connected.wait()), asyncio.create_task(client.lost_first.wait())]
+    try:
+        await asyncio.wait({connecting, *first}, timeout=CONNECT_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        if not client.first_connected.is_set():
+            await asyncio.wait({connecting}, timeout=GRACE_S)
+            _raise_reason(connecting)
+            raise DiscordUnreachable(
+                f"Discord's gateway cannot be reached at {settings.gateway_url}: check the network, or "
+                "DISCORD_GATEWAY_URL."
+            )
+        log.info("Discord: connected as %s", client.user)
+        await connecting
+    finally:
+        for task in [connecting, *first]:
+            task.cancel()
+        await asyncio.gather(connecting, *first, return_exceptions=True)
+
+
+def _raise_reason(connecting: asyncio.Task[None]) -> None:
+    """What the gateway said when it refused; anything else is a lost connection."""
+    reason = connecting.exception() if connecting.done() and not connecting.cancelled() else None
+    if isinstance(reason, discord.PrivilegedIntentsRequired | discord.ConnectionClosed):
+        raise reason
+
+
+def _closed(closed: discord.ConnectionClosed, settings: DiscordSettings) -> CogencyError:
+    if closed.code == _AUTHENTICATION_FAILED:
+        return _wrong_token()
+    return DiscordUnreachable(
+        f"Discord's gateway at {settings.gateway_url} ended the connection for good (code {closed.code}); "
+        "restart, and if it happens again, look this code up in Discord's documentation."
+    )
+
+
+def _wrong_token() -> SettingsError:
+    return SettingsError(
+        "DISCORD_TOKEN is not accepted by Discord: copy the token again from the developer portal, page Bot."
+    )

@@ -1,0 +1,32 @@
+"""What an operator can choose for Discord, as one frozen value.
+
+Above: `bot.app` fills it from `bot.settings`. Below: `bot.secret`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.secret import Secret
+
+
+class ReplyMode(StrEnum):
+    """Where a mention in a channel is answered. In a thread or a DM the answer always stands where it was asked."""
+
+    THREAD = "thread"
+    """In a thread that the bot starts from the message: each question is a conversation of its own."""
+    IN_PLACE = "in place"
+    """In the channel, as a reply to the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordSettings:
+    """Everything that `serve` needs to know. The addresses move so that it can talk to a server of one's own."""
+
+    token: Secret
+    api_base_url: str = "https://discord.com/api/v10"
+    gateway_url: str = "wss://gateway.discord.gg"
+    reply_mode: ReplyMode = ReplyMode.THREAD
+    allowed_bots: frozenset[str] = frozenset()
+    """User ids of other bots that may talk with this one; messages of all others are ignored."""
+    edit_interval_s: float = 1.2
+    """Least time between two edits in one channel. Discord was seen to allow five in five seconds."""

@@ -1,0 +1,142 @@
+"""One reply on Discord: `bot.surface.Surface` for whatever address its question came with.
+
+Above: `run` registers it with the host. Below: `connection`, `rest`, `address`.
+
+Where a page goes.
+- An interaction is answered in its own message; further pages follow it. When its token has run out, a private reply
+  goes on in the DM and a public one in the channel; a page of a private reply that can be edited no more is locked.
+- A mention in a channel is answered in the thread of its message, started when the bot begins to type; where no
+  thread can be started, in the channel, as a reply to the message.
+- Everything else is answered where it was asked.
+
+A page's id says how to reach it: "channel/message", or "@/message" for the answer of an interaction.
+"""
+
+from contextlib import suppress
+from hashlib import blake2s
+
+from agent.records import Incoming
+from bot.platforms.discord.address import decode
+from bot.platforms.discord.connection import Connection, Gate
+from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
+from bot.surface import Limits, PageKey, PageRef, SurfaceError
+
+PAGE_CHARS = 2_000
+"""Discord's limit of a message's content."""
+
+TYPING_EVERY_S = 8.0
+"""Typing is shown for ten seconds."""
+TYPING_AT_MOST_S = 300.0
+"""A turn that ends without a word does not say so: nobody waits longer."""
+
+NONCE_BYTES = 12
+"""In hexadecimal 24 of the 25 characters that Discord takes."""
+
+_ANSWER = "@"
+
+
+class DiscordSurface:
+    def __init__(self, connection: Connection, incoming: Incoming) -> None:
+        self._connection = connection
+        self._asked = incoming
+        self._address = decode(incoming.reply_to)
+        self._token = Token(self._address.application, self._address.token)
+        self._place: tuple[str, str] | None = None
+        self._typing: object | None = None
+        self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False)
+        self._gates: dict[str, Gate] = {}
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:  # noqa: ARG002 -- an edit is only an edit
+        rest = await self._connection.rest()
+        page = await self._post(rest, key, text)
+        self._typing = None
+        return PageRef(page)
+
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:  # noqa: ARG002 -- as above
+        rest = await self._connection.rest()
+        channel, message = self._reach(page)
+        async with self._gate(channel):
+            if channel == _ANSWER:
+                await rest.edit_answer(self._token, message, text)
+            else:
+                await rest.edit(channel, message, text)
+
+    async def delete(self, page: PageRef) -> None:
+        rest = await self._connection.rest()
+        channel, message = self._reach(page)
+        if channel == _ANSWER:
+            await rest.delete_answer(self._token, message)
+        else:
+            await rest.delete(channel, message)
+
+    async def status(self, text: str) -> None:
+        """Discord says itself that a deferred interaction is being answered; elsewhere the bot is typing."""
+        if not text:
+            self._typing = None
+        elif self._typing is None and not self._address.token:
+            rest = await self._connection.rest()
+            channel, _ = await self._channel(rest)
+            self._typing = typing = object()
+            self._connection.in_background(self._type(rest, channel, typing))
+
+    async def _post(self, rest: Rest, key: PageKey, text: str) -> str:
+        if self._address.interaction:
+            await self._connection.until_acknowledged(self._address.interaction)
+        if self._token_lives():
+            with suppress(TokenGone):
+                return f"{_ANSWER}/{await self._answer(rest, key, text)}"
+        channel, reply_to = await self._channel(rest)
+        nonce = blake2s(f"{self._asked.message_id} {key}".encode(), digest_size=NONCE_BYTES).hexdigest()
+        return f"{channel}/{await rest.send(channel, text, nonce, '' if key.number else reply_to)}"
+
+    async def _answer(self, rest: Rest, key: PageKey, text: str) -> str:
+        if key.number == 0:
+            return await rest.answer(self._token, text)
+        return await rest.follow_up(self._token, text, private=self._address.private)
+
+    async def _channel(self, rest: Rest) -> tuple[str, str]:
+        """Where messages go, and which message the first of them replies to, if any."""
+        if self._place is None:
+            self._place = await self._find_channel(rest)
+        return self._place
+
+    async def _find_channel(self, rest: Rest) -> tuple[str, str]:
+        address = self._address
+        if address.private:
+            return await rest.open_dm(address.person), ""
+        if address.thread:
+            with suppress(NoThread):
+                return await rest.start_thread(address.channel, address.message, address.thread), ""
+        return address.channel, address.message
+
+    def _reach(self, page: PageRef) -> tuple[str, str]:
+        """The channel and the message of a page; the channel is `_ANSWER` while the token reaches it."""
+        channel, _, message = page.id.partition("/")
+        if channel != _ANSWER or self._token_lives():
+            return channel, message
+        if self._address.private:
+            raise TokenGone("what only one person sees can be edited for fifteen minutes")
+        return self._address.channel, message
+
+    def _token_lives(self) -> bool:
+        return self._address.token_lives(self._asked.time, self._connection.clock.now())
+
+    def _gate(self, channel: str) -> Gate:
+        """The pace that counts there; an interaction has one of its own."""
+        place = self._address.interaction if channel == _ANSWER else channel
+        return self._gates.setdefault(place, self._connection.gate(place))
+
+    async def _type(self, rest: Rest, channel: str, typing: object) -> None:
+        """Type until somebody else does, or nobody. Never cancelled: the request would be counted wrongly."""
+        for _ in range(int(TYPING_AT_MOST_S / TYPING_EVERY_S)):
+            if self._typing is not typing:
+                return
+            try:
+                await rest.type(channel)
+            except SurfaceError:
+                return  # an ornament: the first page meets what is really wrong
+            await self._connection.clock.sleep(TYPING_EVERY_S)

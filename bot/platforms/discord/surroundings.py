@@ -1,0 +1,178 @@
+"""What a message to the bot refers to: the thread before it, the message it replies to or links to, its files.
+
+Above: `client`, `commands`. Below: `files`, `markup`, `reading`.
+
+Rules.
+- It is context under the place's audience, and it is not stored as anybody's message.
+- A linked message is quoted only if the bot can read it, the asker can read it now, and what was said there may be
+  used where the answer is read.
+- Everything is bounded, and whatever cannot be read in time is left out: the question matters more.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from dataclasses import replace
+
+import aiohttp
+import discord
+import httpx
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
+from agent.records import Quoted
+from bot.platforms.discord.files import read_text
+from bot.platforms.discord.markup import MessageLink, message_links, readable
+from bot.platforms.discord.place import known_as
+from bot.platforms.discord.reading import SAID, channel_place, names_of
+
+log = logging.getLogger(__name__)
+
+MAX_THREAD_MESSAGES = 100
+"""One request of Discord's; a longer thread is summarised better from its end."""
+MAX_THREAD_CHARS = 20_000
+"""About five thousand tokens: what a model with a small window still takes beside everything else."""
+MAX_LINKS = 3
+"""Each costs a request or two; more links are rarely all meant."""
+MAX_FILES = 5
+"""Half of what Discord lets one message carry."""
+PATIENCE_S = 8.0
+"""The person sees nothing meanwhile, so it must be short."""
+
+UNREADABLE = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError, TimeoutError)
+"""Whatever keeps us from a message: no permission, deleted, no network."""
+
+
+class Surroundings:
+    def __init__(self, client: discord.Client, files: httpx.AsyncClient) -> None:
+        self._client = client
+        self._files = files
+
+    async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> tuple[Quoted, ...]:
+        """Everything that this message refers to, in the order in which a reader would come upon it."""
+        return await _in_time(self._of_message(message, place, import_thread=import_thread))
+
+    async def of_question(
+        self, text: str, asker: int, channel: object, place: Place, *, import_thread: bool
+    ) -> tuple[Quoted, ...]:
+        """The same for an `/ask` in `channel`."""
+        return await _in_time(self._of_question(text, asker, channel, place, import_thread=import_thread))
+
+    async def _of_message(
+        self, message: discord.Message, place: Place, *, import_thread: bool
+    ) -> AsyncGenerator[Quoted, None]:
+        if import_thread and isinstance(message.channel, discord.Thread):
+            for quoted in await self._thread(message.channel, before=message):
+                yield quoted
+        if (replied_to := await _replied_to(message)) is not None:
+            yield _quote("the message that this one replies to", replied_to)
+        for forwarded in message.message_snapshots:
+            yield Quoted("a forwarded message", "somebody", readable(forwarded.content, names_of(message)))
+        async for quoted in self._linked(message.content, message.author.id, place):
+            yield quoted
+        async for quoted in self._attached(message):
+            yield quoted
+
+    async def _of_question(
+        self, text: str, asker: int, channel: object, place: Place, *, import_thread: bool
+    ) -> AsyncGenerator[Quoted, None]:
+        if import_thread and isinstance(channel, discord.Thread):
+            for quoted in await self._thread(channel, before=None):
+                yield quoted
+        async for quoted in self._linked(text, asker, place):
+            yield quoted
+
+    async def _thread(self, thread: discord.Thread, before: discord.Message | None) -> list[Quoted]:
+        """The newest messages of a thread that fit, oldest first, and before them the message that it grew from."""
+        kept: list[Quoted] = []
+        chars = 0
+        with suppress(*UNREADABLE):
+            async for message in thread.history(limit=MAX_THREAD_MESSAGES, before=before):
+                quoted = _quote("earlier in this thread", message)
+                chars += len(quoted.text)
+                if chars > MAX_THREAD_CHARS:
+                    break
+                if quoted.text and message.type in SAID:
+                    kept.append(quoted)
+        if chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
+            with suppress(*UNREADABLE):
+                kept.append(_quote("what this thread began with", await thread.parent.fetch_message(thread.id)))
+        return [quoted for quoted in reversed(kept) if quoted.text]
+
+    async def _linked(self, text: str, asker: int, place: Place) -> AsyncGenerator[Quoted, None]:
+        for link in message_links(text)[:MAX_LINKS]:
+            with suppress(*UNREADABLE):
+                if (message := await self._behind(link, asker, place)) is not None:
+                    yield _quote("a linked message", message)
+
+    async def _behind(self, link: MessageLink, asker: int, place: Place) -> discord.Message | None:
+        """The message, if both the bot and the asker can read it and it may be used in this place."""
+        guild = self._client.get_guild(link.guild) if link.guild is not None else None
+        channel = guild.get_channel_or_thread(link.channel) if guild is not None else None
+        if guild is None or not isinstance(channel, discord.TextChannel | discord.VoiceChannel | discord.Thread):
+            return None
+        member = guild.get_member(asker) or await guild.fetch_member(asker)
+        can = channel.permissions_for(member)
+        if not (can.view_channel and can.read_message_history):
+            return None
+        if isinstance(channel, discord.Thread) and channel.is_private() and not await _is_in(channel, member, can):
+            return None
+        if not _may_be_used(channel_place(channel), place, known_as(guild.id)):
+            return None
+        return await channel.fetch_message(link.message)
+
+    async def _attached(self, message: discord.Message) -> AsyncGenerator[Quoted, None]:
+        """Text files whole, as far as the limits reach; all others by name."""
+        for number, file in enumerate(message.attachments):
+            wanted = number < MAX_FILES
+            text = await read_text(self._files, file.url, file.content_type) if wanted else None
+            if text is None:
+                text = f"({file.content_type or 'unknown type'}, {file.size:,} bytes; its content cannot be read here)"
+            yield Quoted(f"attached file {file.filename}", message.author.display_name, text)
+
+
+def _may_be_used(source: Place, target: Place, server: str) -> bool:
+    """The rule of audiences, for an asker who can read `source`, a place of this server, at this moment."""
+    if isinstance(target.audience, PersonAudience):
+        target = replace(target, within_team=server)
+    readable_now = {source.audience.place} if isinstance(source.audience, GroupAudience) else set[str]()
+    return may_flow(source.audience, target, readable_now)
+
+
+async def _is_in(thread: discord.Thread, member: discord.Member, can: discord.Permissions) -> bool:
+    """Whether the member can read a private thread. Raises NotFound if they are not in it."""
+    return can.manage_threads or await thread.fetch_member(member.id) is not None  # pyright: ignore[reportUnnecessaryComparison]
+
+
+async def _replied_to(message: discord.Message) -> discord.Message | None:
+    """The message that this one answers, if it stands in the same place and still exists."""
+    reference = message.reference
+    if message.type is not discord.MessageType.reply or reference is None or reference.message_id is None:
+        return None
+    if isinstance(reference.resolved, discord.Message):
+        return reference.resolved
+    if reference.resolved is not None or reference.channel_id != message.channel.id:
+        return None
+    with suppress(*UNREADABLE):
+        return await message.channel.fetch_message(reference.message_id)
+    return None
+
+
+def _quote(source: str, message: discord.Message) -> Quoted:
+    text = readable(message.content, names_of(message)).strip()
+    files = [f"(attached file {file.filename})" for file in message.attachments]
+    return Quoted(source, message.author.display_name, "\n".join(filter(None, [text, *files])))
+
+
+async def _in_time(quotes: AsyncGenerator[Quoted, None]) -> tuple[Quoted, ...]:
+    """What could be had before our patience ran out."""
+    had: list[Quoted] = []
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            async for quoted in quotes:
+                had.append(quoted)  # noqa: PERF401 -- what came before the timeout is kept
+    except TimeoutError:
+        log.info("left out some of what a message refers to: it could not be read in time")
+    finally:
+        await quotes.aclose()
+    return tuple(quoted for quoted in had if quoted.text)
