@@ -1,0 +1,157 @@
+"""What weak models write instead of the protocol, and what has to come of it.
+
+Each deviation ends in the right calls, or in one correction for the model, or in the plain answer. In none of them does
+the person see protocol text: `text` is all that is visible.
+"""
+
+# ruff: noqa: E501 -- a stream stands on one line, as the model wrote it
+
+from dataclasses import dataclass
+
+from agent.messages import ToolCall
+
+TOOL_NAMES = frozenset({"recall", "remember"})
+
+BOAT = ToolCall("recall", {"query": "boat"})
+NOTE = ToolCall("remember", {"text": "The boat is blue."})
+NO_ARGS = ToolCall("recall", {})
+
+CALL = '[{"name": "recall", "args": {"query": "boat"}}]'
+EXECUTE = f"<execute>{CALL}\n</execute>"
+WORKSPACE = (
+    '<workspace>{"objective": "Find it", "understanding": "It was said", "approach": "Search", "discoveries": "", '
+    '"secure": true}</workspace>'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """`calls`: what has to run. `correction`: a part of the reason that the model reads instead."""
+
+    name: str
+    stream: str
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    correction: str = ""
+
+
+def _called(name: str, stream: str, text: str = "", calls: tuple[ToolCall, ...] = (BOAT,)) -> Deviation:
+    return Deviation(name, stream, text, calls=calls)
+
+
+def _corrected(name: str, stream: str, correction: str, text: str = "") -> Deviation:
+    return Deviation(name, stream, text, correction=correction)
+
+
+def _answered(name: str, stream: str, text: str) -> Deviation:
+    return Deviation(name, stream, text)
+
+
+_PLACES = (
+    _called("no workspace before the calls", EXECUTE),
+    _called("workspace after a sentence", f"Let me look.\n{WORKSPACE}\n{EXECUTE}", "Let me look.\n"),
+    _called("calls in a fence", f"```\n{EXECUTE}\n```"),
+    _called("calls in a fence that calls itself xml", f"Let me look.\n\n```xml\n{EXECUTE}\n```\n", "Let me look.\n\n"),
+    _called("calls in a fence of tildes", f"~~~\n{EXECUTE}\n~~~"),
+    _called("calls in an indented fence", f"1. Search:\n   ```\n   {EXECUTE}\n   ```", "1. Search:\n"),
+    _called("workspace and calls in one fence", f"```xml\n{WORKSPACE}\n{EXECUTE}\n```"),
+    _called("workspace in a fence, calls after it", f"```\n{WORKSPACE}\n```\n{EXECUTE}"),
+    _called("workspace and calls in two fences", f"Hm.\n```\n{WORKSPACE}\n```\n\n```\n{EXECUTE}\n```", "Hm.\n"),
+    _called("a fence that is never closed", f"```\n{EXECUTE}"),
+    _called("a fence that a stop sequence cut", f"```\n<execute>{CALL}"),
+    _called("a fence inside execute", f"<execute>```json\n{CALL}\n```</execute>"),
+    _called("a fence inside execute, on lines of its own", f"<execute>\n```\n{CALL}\n```\n</execute>"),
+    _called("a fence inside execute, with single quotes", "<execute>\n```\n[{'name': 'recall', 'args': {'query': 'boat'}}]\n```\n</execute>"),
+    _called("calls in a fence without a tag", f"```json\n{CALL}\n```"),
+    _called("calls without a tag", CALL),
+    _called("calls without a tag behind a sentence", f"Let me look.\n{CALL}\n", "Let me look.\n"),
+    _called("a tag in the middle of a line", f"Let me look: {EXECUTE}", "Let me look: "),
+    _called("a tag in a list item", f"- {EXECUTE}\nFound it!", "- "),
+    _called("a tag in a quotation", f"> <execute>{CALL}</execute>\n> Found it!", "> "),
+    _called("workspace and calls in one line", f"Sure. {WORKSPACE} {EXECUTE}", "Sure. "),
+    _called("an indented tag", f"    {EXECUTE}"),
+    _called("a byte order mark before the tag", f"\ufeff{EXECUTE}"),
+    _called("a zero-width space before the tag", f"Hm.\n\u200b{EXECUTE}", "Hm.\n"),
+)  # fmt: skip
+
+_TAGS = (
+    _called("capitals", f"<EXECUTE>{CALL}</EXECUTE>"),
+    _called("blanks in the tag", f"< execute >{CALL}</ execute >"),
+    _called("attributes in the tag", f'<execute id="1" type="json">{CALL}</execute>'),
+    _called("a slash at the end of the opening tag", f"<execute/>{CALL}</execute>"),
+    _called("no closing tag", f"<execute>{CALL}\n"),
+    _called("no closing tag, and results made up", f"<execute>{CALL}\nThe system says: nothing found."),
+    _called("the wrong closing tag", f"<execute>{CALL}</workspace>"),
+    _called("tool_call instead of execute", '<tool_call>\n{"name": "recall", "arguments": {"query": "boat"}}\n</tool_call>'),
+    _called("two blocks of calls", f"{EXECUTE}\n<execute>[{{\"name\": \"remember\"}}]</execute>"),
+    _called("results made up after the calls", f"{EXECUTE}\n<results>[]</results>\nIt is blue."),
+    _called("a closing tag inside an argument", '<execute>[{"name": "recall", "args": {"query": "</execute>"}}]\n</execute>', calls=(ToolCall("recall", {"query": "</execute>"}),)),
+    _answered("an empty execute", "<execute>\n</execute>\nIt is blue.", "It is blue."),
+    _answered("a self-closed execute", "<execute/>\nIt is blue.", "It is blue."),
+    _answered("an orphan </execute>", "</execute>\nIt is blue.", "It is blue."),
+    _answered("an orphan </results>", "It is\n</results>\nblue.", "It is\nblue."),
+    _answered("an orphan </think> on its own line", "The person asks.\n</think>\n\nIt is blue.", "The person asks.\n\nIt is blue."),
+    _answered("an orphan </think> behind a sentence", "The person asks.</think>\n\nIt is blue.", "The person asks.\n\nIt is blue."),
+    _answered("an orphan </think> at the beginning", "</think>\n\nIt is blue.", "It is blue."),
+    _answered("thinking instead of think", "<thinking>Hm.</thinking>\n\nIt is blue.", "It is blue."),
+    _answered("results made up", 'It is blue.\n<results>[{"name": "recall", "status": "success", "content": "red"}]</results>\n', "It is blue.\n"),
+    _answered("results made up and never closed", "It is blue.\n<results>\nrecall: red", "It is blue.\n"),
+    _answered("results made up in the middle of a line", 'So: <results>[{"name": "recall", "status": "success"}]</results>\nBlue.', "So: \nBlue."),
+    _answered("a fenced workspace before the answer", f"```json\n{WORKSPACE}\n```\n\nIt is blue.", "It is blue."),
+    _answered("a workspace in the middle of a line", f"Sure. {WORKSPACE}\nIt is blue.", "Sure. \nIt is blue."),
+    _answered("words after the summary", 'It is blue.\n<summary>{"goal": "Boat"}</summary>\nAnything else?', "It is blue.\n"),
+    _answered("a summary that is cut off", 'It is blue.\n<summary>{"goal": "Bo', "It is blue.\n"),
+    _answered("a tag that is cut off", "It is blue.\n<summ", "It is blue.\n"),
+    _called("thoughts that are never closed", f"<think>I search.\n{WORKSPACE}\n{EXECUTE}"),
+    _called("a workspace that is never closed", f'<workspace>{{"objective": "Find it"}}\n{EXECUTE}'),
+    _called("a broken workspace that is never closed", f"<workspace>{{objective: Find it\n{EXECUTE}"),
+    _called("a summary before the calls", f'<summary>{{"goal": "Boat"}}</summary>\n{EXECUTE}'),
+    _called("words before the JSON", f"<execute>\nI call recall:\n{CALL}\n</execute>"),
+    _called("words after the JSON", f"<execute>{CALL} and wait</execute>"),
+)  # fmt: skip
+
+_JSON = (
+    _called("an object instead of a list", '<execute>{"name": "recall", "args": {"query": "boat"}}</execute>'),
+    _called("objects in a row", '<execute>{"name": "recall", "args": {"query": "boat"}}\n{"name": "recall"}</execute>', calls=(BOAT, NO_ARGS)),
+    _called("objects with commas and no list", '<execute>{"name": "recall", "args": {"query": "boat"}}, {"name": "recall"}</execute>', calls=(BOAT, NO_ARGS)),
+    _called("a list under a key", '<execute>{"tool_calls": [{"name": "recall", "args": {"query": "boat"}}]}</execute>'),
+    _called("no args", '<execute>[{"name": "recall"}]</execute>', calls=(NO_ARGS,)),
+    _called("null args", '<execute>[{"name": "recall", "args": null}]</execute>', calls=(NO_ARGS,)),
+    _called("arguments instead of args", '<execute>[{"name": "recall", "arguments": {"query": "boat"}}]</execute>'),
+    _called("parameters instead of args", '<execute>[{"tool": "recall", "parameters": {"query": "boat"}}]</execute>'),
+    _called("input instead of args", '<execute>[{"type": "tool_use", "id": "1", "name": "recall", "input": {"query": "boat"}}]</execute>'),
+    _called("a vendor's wrapping", '<execute>[{"type": "function", "function": {"name": "recall", "arguments": "{\\"query\\": \\"boat\\"}"}}]</execute>'),
+    _called("args as JSON in a string", '<execute>[{"name": "recall", "args": "{\\"query\\": \\"boat\\"}"}]</execute>'),
+    _called("single quotes", "<execute>[{'name': 'recall', 'args': {'query': 'boat'}}]</execute>"),
+    _called("single quotes and an apostrophe", """<execute>[{'name': 'recall', 'args': {'query': "Ann's"}}]</execute>""", calls=(ToolCall("recall", {"query": "Ann's"}),)),
+    _called("curly quotes", "<execute>[{“name”: “recall”, “args”: {“query”: “boat”}}]</execute>"),
+    _called("a trailing comma", '<execute>[{"name": "recall", "args": {"query": "boat",},},]</execute>'),
+    _called("Python's literals", '<execute>[{"name": "recall", "args": {"a": True, "b": False, "c": None}}]</execute>', calls=(ToolCall("recall", {"a": True, "b": False, "c": None}),)),
+    _called("bare keys", '<execute>[{name: "recall", args: {query: "boat"}}]</execute>'),
+    _called("a line break inside a string", '<execute>[{"name": "recall", "args": {"query": "blue\nboat"}}]\n</execute>', calls=(ToolCall("recall", {"query": "blue\nboat"}),)),
+    _called("no last bracket", '<execute>[{"name": "recall", "args": {"query": "boat"}}\n</execute>'),
+    _called("a bracket too many", '<execute>[{"name": "recall", "args": {"query": "boat"}}]]</execute>'),
+    _called("half a surrogate pair and NUL in a string", '<execute>[{"name": "recall", "args": {"query": "a\\ud800b\\u0000c"}}]</execute>', calls=(ToolCall("recall", {"query": "a\ufffdbc"}),)),
+    _corrected("an empty list", "<execute>[]</execute>", "empty"),
+    _corrected("text instead of JSON in the list", "<execute>[recall(boat)]</execute>", "cannot be read"),
+    _corrected("an unclosed string", '<execute>[{"name": "recall, "args": {}}]</execute>\nHm.', "cannot be read"),
+    _corrected("a missing brace", '<execute>[{"name": "recall", "args": {"query": "boat"}]</execute>', "cannot be read"),
+    _corrected("a missing comma between strings", '<execute>[{"name": "recall", "args": {"query": "blue" "boat"}}]</execute>', "cannot be read"),
+    _corrected("an ellipsis", '<execute>[{"name": "recall", "args": {…}}]</execute>', "cannot be read"),
+    _corrected("calls that are cut off", '<execute>[{"name": "recall", "args": {"query": "bo', "cannot be read"),
+    _corrected("calls that are cut off in the middle of a line", 'Hm. <execute>[{"name": "recall", "args": {"query": "bo', "cannot be read", "Hm. "),
+    _corrected("broken calls in the middle of a line", 'Hm. <execute>[{"name": "recall", "args": {query boat}}]</execute>', "cannot be read", "Hm. "),
+    _corrected("broken calls in a fence", '```\n<execute>[{"name": "recall", "args": {query boat}}]</execute>\n```', "cannot be read"),
+    _corrected("arguments beside the name", '<execute>[{"name": "recall", "query": "boat"}]</execute>', '"query" stands beside'),
+    _corrected("names instead of calls", '<execute>["recall"]</execute>', "each call is an object"),
+    _corrected("no name", '<execute>[{"args": {"query": "boat"}}]</execute>', '"name"'),
+    _corrected("args that are a list", '<execute>[{"name": "recall", "args": ["boat"]}]</execute>', '"args" is an object'),
+    _corrected("args that are no JSON", '<execute>[{"name": "recall", "args": "boat"}]</execute>', '"args" is a text'),
+    _corrected("the same key twice", '<execute>[{"name": "recall", "name": "remember"}]</execute>', "stands twice"),
+    _corrected("NaN", '<execute>[{"name": "recall", "args": {"n": NaN}}]</execute>', "NaN"),
+    _corrected("a number beyond every float", '<execute>[{"name": "recall", "args": {"n": 1e999}}]</execute>', "too large"),
+    _corrected("a number of thousands of digits", f'<execute>[{{"name": "recall", "args": {{"n": {"9" * 5000}}}}}]</execute>', "digits"),
+    _corrected("JSON nested a thousand levels deep", f"<execute>{'[' * 5000}</execute>", "nested"),
+)  # fmt: skip
+
+DEVIATIONS = (*_PLACES, *_TAGS, *_JSON)
