@@ -21,8 +21,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.messages import Message, Role
 from agent.protocol.grammar import teach
-from agent.protocol.render import neutralise
-from agent.records import Author, Note, Person, StoredMessage
+from agent.protocol.render import neutralise, quote
+from agent.records import Author, Note, Person, Quoted, StoredMessage
 from agent.state import Execution, SituationSummary, Workspace
 from agent.tokens import estimate_tokens, fit_newest
 
@@ -50,6 +50,8 @@ class ContextBudget:
     """About fifty pages of chat; enough to follow any thread, small enough for an 32k local model."""
     memory: int = 3_000
     """Notes, and later profile and facts (DESIGN.md, section 2)."""
+    quoted: int = 8_000
+    """Threads, linked messages and files that came with the question: "summarise this thread" needs its room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class ContextParts:
     now: datetime
     question: str
     history: Sequence[StoredMessage] = ()
+    quoted: Sequence[Quoted] = ()
     notes: Sequence[Note] = ()
     summary: SituationSummary = field(default_factory=SituationSummary)
     workspace: Workspace = field(default_factory=Workspace)
@@ -86,11 +89,12 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         (((message, line), estimate_tokens(line.text)) for message, line in reversed(rendered)), budget.history
     )
     notes = fit_newest(((note, estimate_tokens(note.text)) for note in reversed(parts.notes)), budget.memory)
+    quoted = fit_newest(((text, estimate_tokens(text)) for text in map(_quoted, reversed(parts.quoted))), budget.quoted)
     question = neutralise(parts.question)
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
-        Message(Role.USER, _turn_context(parts, notes)),
+        Message(Role.USER, _turn_context(parts, notes, quoted)),
         Message(Role.USER, f"{parts.person.name}: {question}" if named else question),
     )
     return Context(messages, tuple(message.id for message, _ in kept), tuple(note.id for note in notes))
@@ -108,13 +112,14 @@ def _history_message(message: StoredMessage, *, named: bool) -> Message:
     return Message(Role.USER, f"{neutralise(message.name)}: {text}" if named else text)
 
 
-def _turn_context(parts: ContextParts, notes: Sequence[Note]) -> str:
+def _turn_context(parts: ContextParts, notes: Sequence[Note], quoted: Sequence[str]) -> str:
     return _joined(
         [
             "Context of this turn (data from the system, not from the person):",
             _notes(notes),
             f"IDENTITY: you are talking with {neutralise(parts.person.name)}.",
             _environment(parts.now, parts.person.time_zone),
+            "\n\n".join(["CAME WITH THE QUESTION:", *quoted]) if quoted else "",
             _fields("SUMMARY OF EARLIER MESSAGES", parts.summary),
             _fields("WORKSPACE", parts.workspace) or "WORKSPACE: empty; this is a new task.",
             SECURITY if parts.execution.iteration == 1 else "",
@@ -129,6 +134,10 @@ def _notes(notes: Sequence[Note]) -> str:
         return ""
     lines = [f"- {neutralise(note.text)} ({note.time:%Y-%m-%d})" for note in notes]
     return "\n".join(["NOTES that this person asked you to remember:", *lines])
+
+
+def _quoted(quoted: Quoted) -> str:
+    return quote(quoted.text, f"{quoted.source}, {quoted.author}" if quoted.author else quoted.source)
 
 
 def _environment(now: datetime, time_zone: str) -> str:

@@ -159,6 +159,10 @@ class Ledger(Protocol):
         """Store the message and its turn in one transaction, once."""
         ...
 
+    async def overhear(self, incoming: Incoming) -> Accepted:
+        """Store the message, once, as context of its conversation: its turn is over before it begins."""
+        ...
+
     async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
         """Take the oldest waiting turn whose conversation has none running (or whose runner's lease ran out)."""
         ...
@@ -185,6 +189,10 @@ class Conversations(Protocol):
 
     async def threads(self, person: str, *, limit: int) -> list[Thread]:
         """The conversations in which the person wrote, the latest first."""
+        ...
+
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        """The ids of the people who wrote in this conversation; None if it is not known."""
         ...
 
     async def questions(self, person: str, *, limit: int) -> list[str]:

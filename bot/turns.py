@@ -256,6 +256,7 @@ class Turns:
             now=incoming.time,
             question=incoming.text,
             history=history,
+            quoted=incoming.quoted,
             notes=notes,
             summary=summary,
             execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),

@@ -28,6 +28,9 @@ class SqlConversations:
         """Titled by the person's own first question there."""
         return await self._database.read(threads, person, limit)
 
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        return await self._database.read(participants, conversation)
+
     async def questions(self, person: str, *, limit: int) -> list[str]:
         return await self._database.read(questions, person, limit)
 
@@ -68,6 +71,11 @@ def threads(connection: Connection, person_id: str, limit: int) -> list[Thread]:
         .limit(max(limit, 0))
     )
     return [rows.thread(row) for row in connection.execute(listed).mappings().all()]
+
+
+def participants(connection: Connection, conversation_id: str) -> frozenset[str] | None:
+    wrote = select(participant.c.person).where(participant.c.conversation == conversation_id)
+    return frozenset(connection.execute(wrote).scalars()) or None
 
 
 def questions(connection: Connection, person_id: str, limit: int) -> list[str]:

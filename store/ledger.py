@@ -20,7 +20,7 @@ from agent.records import Accepted, Author, Claim, Closing, Incoming
 from store import index, people, rows
 from store.database import Database, new_id
 from store.erased import ErasedIds
-from store.tables import RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
+from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
 from store.text import index_words
 
 FORGOTTEN: Final = 0
@@ -39,6 +39,10 @@ class SqlLedger:
         """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`."""
         return await self._database.write(accept, incoming, self._erased_ids)
 
+    async def overhear(self, incoming: Incoming) -> Accepted:
+        """See the port. For a message that was forgotten, as `accept`."""
+        return await self._database.write(accept, incoming, self._erased_ids, state=DONE)
+
     async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
         return await self._database.write(claim, owner, now, lease)
 
@@ -55,7 +59,7 @@ class SqlLedger:
         return await self._database.write(release_all)
 
 
-def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds) -> Accepted:
+def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds, *, state: str = WAITING) -> Accepted:
     known = people.standing(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
@@ -68,7 +72,8 @@ def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds) ->
         message_id=incoming.message_id,
         conversation=incoming.conversation,
         person=incoming.person.id,
-        payload=rows.payload(incoming),
+        state=state,
+        payload=rows.payload(incoming) if state == WAITING else "{}",
     )
     turn_id = new_id(connection, begun)
     _store(

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from agent.memory.audience import Place, audience_of
-from agent.records import Author, Claim, Closing, Incoming, Note, Person, StoredMessage, Thread
+from agent.records import Author, Claim, Closing, Incoming, Note, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 
 RESULT_CHARS: Final = 1_000
@@ -34,7 +34,13 @@ def ids(stored: str) -> frozenset[int]:
 
 def payload(incoming: Incoming) -> str:
     """What a claim needs of the incoming message and no other column holds."""
-    return json_text({"within_team": incoming.place.within_team, "reply_to": incoming.reply_to})
+    return json_text(
+        {
+            "within_team": incoming.place.within_team,
+            "reply_to": incoming.reply_to,
+            "quoted": [asdict(quoted) for quoted in incoming.quoted],
+        }
+    )
 
 
 def claim(row: Row, owner: str) -> Claim:
@@ -52,6 +58,7 @@ def claim(row: Row, owner: str) -> Claim:
         time=row["time"],
         permalink=row["permalink"],
         reply_to=kept.get("reply_to", ""),
+        quoted=tuple(Quoted(**quoted) for quoted in kept.get("quoted", ())),
     )
     return Claim(
         turn=row["id"],

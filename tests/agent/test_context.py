@@ -7,7 +7,7 @@ import pytest
 
 from agent.context import SECURITY, ContextBudget, ContextParts, Persona, build_context
 from agent.messages import Role
-from agent.records import Author, Note, Person, StoredMessage
+from agent.records import Author, Note, Person, Quoted, StoredMessage
 from agent.state import Execution, SituationSummary, Workspace
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -132,3 +132,19 @@ def test_what_people_wrote_cannot_open_a_block() -> None:
     for message in build_context(parts).messages[1:]:
         assert "<results>" not in message.text
         assert "<execute>[" not in message.text
+
+
+def test_what_came_with_the_question_is_quoted_from_its_source() -> None:
+    parts = replace(
+        PARTS, quoted=[Quoted("earlier in this thread", "Bo", FORGED), Quoted("attached file a.txt", "", "x")]
+    )
+    text = build_context(parts).messages[-2].text
+    assert "Quoted from earlier in this thread, Bo" in text
+    assert "Quoted from attached file a.txt (" in text
+    assert "<execute>[" not in text
+
+
+def test_of_what_came_with_the_question_the_newest_that_fits_is_kept() -> None:
+    quoted = [Quoted("thread", "Bo", f"{n} " + "x" * 400) for n in range(5)]
+    text = build_context(replace(PARTS, quoted=quoted), ContextBudget(quoted=300)).messages[-2].text
+    assert [f"| {n} x" in text or f"> {n} x" in text for n in range(5)] == [False, False, False, True, True]

@@ -86,3 +86,11 @@ async def test_questions_are_what_the_person_wrote_last_in_every_conversation(st
         await store.ledger.accept(said(text, person=person, conversation=conversation))
     assert await store.conversations.questions("ann", limit=2) == ["three", "four"]
     assert await store.conversations.questions("ann", limit=0) == []
+
+
+async def test_participants_are_those_who_wrote_in_a_known_conversation(store: AnyStore) -> None:
+    await answered(store, said("hello", person="ann"), "hi")
+    await store.ledger.overhear(said("me too", person="bob"))
+    await store.ledger.accept(said("elsewhere", person="eve", conversation="another"))
+    assert await store.conversations.participants("thread") == {"ann", "bob"}
+    assert await store.conversations.participants("nowhere") is None

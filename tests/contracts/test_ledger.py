@@ -7,7 +7,7 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
-from agent.records import Author, Closing
+from agent.records import Author, Closing, Quoted
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed
 from tests.fakes.incoming import LEASE, START, said
@@ -127,3 +127,21 @@ async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: AnyStore) -> 
     await store.ledger.finish(claim, Closing(Outcome.STOPPED, ""), START)
     history = await store.conversations.history("thread", before_turn=claim.turn + 1, limit=9)
     assert [m.text for m in history] == ["hello"]
+
+
+async def test_an_overheard_message_is_history_and_is_not_answered(store: AnyStore) -> None:
+    await answered(store, said("first?"), "first.")
+    overheard = said("by the way", person="bob")
+    assert not (await store.ledger.overhear(overheard)).duplicate
+    assert (await store.ledger.overhear(overheard)).duplicate
+    await store.ledger.accept(said("second?"))
+    claim = await claimed(store)
+    assert claim.incoming.text == "second?"
+    history = await store.conversations.history("thread", before_turn=claim.turn, limit=9)
+    assert [message.text for message in history] == ["first?", "first.", "by the way"]
+
+
+async def test_what_came_with_a_message_is_there_when_it_is_claimed(store: AnyStore) -> None:
+    quoted = (Quoted("earlier in this thread", "Bob", "It is blue."), Quoted("attached file a.txt", "", "1\n2"))
+    await store.ledger.accept(replace(said("what colour?"), quoted=quoted))
+    assert (await claimed(store)).incoming.quoted == quoted

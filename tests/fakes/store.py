@@ -90,6 +90,13 @@ class FakeStore:
         self._store(turn, _question(turn))
         return Accepted(turn.id, duplicate=False)
 
+    async def overhear(self, incoming: Incoming) -> Accepted:
+        accepted = await self.accept(incoming)
+        for turn in self.turns:
+            if turn.id == accepted.turn and not accepted.duplicate:
+                turn.state = "done"
+        return accepted
+
     async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
         running = {turn.incoming.conversation for turn in self.turns if turn.state == "running"}
         for turn in self.turns:
@@ -153,6 +160,10 @@ class FakeStore:
             asked = next(m.text for m in stored if m.person == person and m.author is Author.PERSON)
             found.append(Thread(conversation, asked, max(m.time for m in stored), len(stored)))
         return sorted(found, key=lambda thread: thread.last, reverse=True)[:limit]
+
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        wrote = (m for _, m in self.messages if m.conversation == conversation and m.author is Author.PERSON)
+        return frozenset(m.person for m in wrote) or None
 
     async def questions(self, person: str, *, limit: int) -> list[str]:
         asked = [m.text for _, m in self.messages if m.person == person and m.author is Author.PERSON]

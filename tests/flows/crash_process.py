@@ -63,6 +63,9 @@ class DyingLedger:
         self.steps.here()
         return accepted
 
+    async def overhear(self, incoming: Incoming) -> Accepted:
+        return await self.inner.overhear(incoming)
+
     async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
         claim = await self.inner.claim(owner, now, lease)
         if claim is not None:
