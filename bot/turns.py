@@ -244,10 +244,13 @@ class Turns:
 
     async def _context(self, claim: Claim) -> tuple[Context, SituationSummary]:
         incoming = claim.incoming
+        audiences = may_flow_from(incoming.place)
         limit = self._limits.history_messages
-        history = await self._conversations.history(incoming.conversation, before_turn=claim.turn, limit=limit)
+        said = await self._conversations.history(incoming.conversation, before_turn=claim.turn, limit=limit)
+        # A place that has become more public keeps for itself what was said before.
+        history = [message for message in said if message.audience in audiences]
         summary = await self._conversations.summary(incoming.conversation)
-        notes = await self._memories.notes(incoming.person.id, may_flow_from(incoming.place))
+        notes = await self._memories.notes(incoming.person.id, audiences)
         parts = ContextParts(
             persona=self._mind.persona(incoming),
             tool_schemas=self._mind.tools.schemas(),

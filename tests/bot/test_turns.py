@@ -11,6 +11,7 @@ import pytest
 from agent.context import ContextBudget, Persona
 from agent.errors import StoreError
 from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.messages import Message, Role
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Incoming
@@ -259,6 +260,14 @@ async def test_a_note_of_a_private_place_is_not_in_the_context_of_another() -> N
     async with world.serving() as turns:
         await turns.ask(said("Hello?", place=dm("ann")))
     assert "The boat is blue." not in str(world.model.requests)
+
+
+async def test_what_was_said_while_a_channel_was_private_is_not_in_its_context_once_it_is_public() -> None:
+    world = World(["Hello.", "Again."])
+    async with world.serving() as turns:
+        await turns.ask(said("My boat is turquoise.", place=Place(GroupAudience("club"))))
+        await turns.ask(said("And now?", place=Place(TeamAudience("team"), within_team="team")))
+    assert "turquoise" not in str(world.model.requests[1])
 
 
 async def test_the_instructions_of_the_channel_reach_the_model() -> None:
