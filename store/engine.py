@@ -99,6 +99,8 @@ def _open(path: Path | None, patience_s: float) -> Database:
         # Other people's words: a new file is for its owner only. The write-ahead log takes over these rights.
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except Timeout:
+        if not Path(lock.lock_file).exists():  # some file systems refuse a new file in this way
+            raise StoreError(f"The database {path} cannot be opened: check its folder.") from None
         raise StoreLocked(f"Another process has {path} open: stop it, or choose another database.") from None
     except OSError as error:
         lock.release()
