@@ -1,0 +1,240 @@
+"""What people write in Slack reaches the host, once, before Slack is told; over real sockets and slack-bolt."""
+
+import asyncio
+
+import pytest
+
+from agent.errors import CogencyError, SettingsError, StoreError
+from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
+from bot.platforms.slack.run import SlackUnreachable, serve
+from bot.platforms.slack.settings import SlackSettings
+from bot.secret import Secret
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack, Fault
+from tests.fakes.slack_bot import serving, settings
+from tests.fakes.slack_things import BOT_ID, BOT_USER
+
+ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
+ME = f"<@{BOT_USER}>"
+TEAM = "slack:T0TEAM"
+
+
+async def test_a_mention_is_taken_once_though_it_comes_as_two_events(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        said = await slack.say(ANN, GENERAL, f"{ME} what is <@{BOB}> doing?")
+        await slack.settled()
+    (taken,) = host.taken
+    assert (taken.text, taken.person.name, taken.person.time_zone) == ("what is @bob doing?", "ann", "Europe/Paris")
+    assert (taken.source, taken.channel, taken.message_id) == (TEAM, GENERAL, said.ts)
+    assert taken.conversation == f"{TEAM}:{GENERAL}:{said.ts}"
+    assert taken.permalink == f"https://fake.slack.com/archives/{GENERAL}/p{said.ts.replace('.', '')}"
+    assert taken.place.audience == TeamAudience(TEAM)
+    assert taken.place.within_team == TEAM
+    assert len(host.again) == 1
+
+
+async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await host.arrived.wait()
+    (taken,) = host.taken
+    assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
+    assert taken.place.within_team == TEAM
+    assert taken.conversation == f"{TEAM}:{DM}"
+
+
+@pytest.mark.parametrize(
+    "facts", [{"is_restricted": True}, {"is_stranger": True}, {"team_id": "T0OTHER"}, {"deleted": True}]
+)
+async def test_a_guest_sees_nothing_of_the_team_in_their_direct_messages(
+    slack: FakeSlack, facts: dict[str, object]
+) -> None:
+    host = FakeHost()
+    slack.state.users[ANN].facts |= facts
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await host.arrived.wait()
+    assert host.taken[0].place.within_team is None
+
+
+async def test_a_private_channel_is_a_place_of_its_own(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, SECRET, f"{ME} hello")
+        await host.arrived.wait()
+    assert host.taken[0].place.audience == GroupAudience(f"{TEAM}:{SECRET}")
+    assert host.taken[0].place.within_team is None
+
+
+@pytest.mark.parametrize("unknown", [Fault(error="internal_error"), Fault(error="channel_not_found"), Fault(503)])
+async def test_a_channel_of_which_slack_tells_nothing_is_a_place_of_its_own(slack: FakeSlack, unknown: Fault) -> None:
+    host = FakeHost()
+    slack.faults["conversations.info"] += [unknown] * 2
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} hello")
+        await host.arrived.wait()
+    assert host.taken[0].place.audience == GroupAudience(f"{TEAM}:{GENERAL}")
+
+
+async def test_a_message_in_a_shared_channel_is_kept_to_that_channel(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        message = slack.state.write(ANN, GENERAL, f"{ME} hello")
+        mention, _ = slack.events_of(message)
+        await slack.acked(await slack.deliver(slack.envelope(mention, is_ext_shared_channel=True)))
+        message = slack.state.write(BOB, GENERAL, f"{ME} hello")
+        mention, _ = slack.events_of(message)
+        await slack.acked(await slack.deliver(slack.envelope({**mention, "user_team": "T0OTHER"})))
+    assert [taken.place.audience for taken in host.taken] == [GroupAudience(f"{TEAM}:{GENERAL}")] * 2
+
+
+async def test_a_redelivered_event_is_taken_once_over_two_sockets_and_after_a_restart(slack: FakeSlack) -> None:
+    host, other = FakeHost(), FakeHost()
+    other.taken = host.taken
+    async with serving(slack, host), serving(slack, other):
+        message = slack.state.write(ANN, DM, "hello")
+        (event,) = slack.events_of(message)
+        envelope = slack.envelope(event)
+        for socket in (0, 1):
+            await slack.deliver(envelope, socket)
+        await slack.until(lambda: len(host.again) + len(other.again) == 1)
+    async with serving(slack, host):
+        slack.acks.clear()
+        await slack.acked(await slack.deliver(envelope, attempt=1))
+    assert len(host.taken) == 1
+
+
+async def test_what_could_not_be_stored_is_not_acknowledged(slack: FakeSlack) -> None:
+    host = FakeHost(fail_next=StoreError("The disk is full."))
+    async with serving(slack, host):
+        message = slack.state.write(ANN, DM, "hello")
+        (event,) = slack.events_of(message)
+        envelope = slack.envelope(event)
+        await slack.deliver(envelope)
+        await slack.until(lambda: host.fail_next is None)
+        assert not slack.acks
+        await slack.acked(await slack.deliver(envelope, attempt=1))
+    assert len(host.taken) == 1
+
+
+async def test_what_nobody_handles_is_acknowledged(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        for event in (
+            {"type": "reaction_added", "user": ANN, "reaction": "wave"},
+            {"type": "message", "subtype": "channel_join", "user": ANN, "channel": GENERAL, "ts": "1.1"},
+            {"type": "message", "subtype": "message_changed", "channel": GENERAL, "ts": "1.2", "hidden": True},
+            {"type": "app_home_opened", "user": ANN, "tab": "messages"},
+        ):
+            await slack.acked(await slack.deliver(slack.envelope(event)))
+    assert not host.taken
+
+
+async def test_bots_are_not_answered_unless_they_are_on_the_list(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host, allowed_bots=frozenset({"B0FRIEND"})):
+        for bot in (BOT_ID, "B0OTHER", "B0FRIEND"):
+            event = {
+                "type": "message",
+                "subtype": "bot_message",
+                "bot_id": bot,
+                "username": "friend",
+                "text": f"{ME} hi",
+            }
+            event |= {"channel": GENERAL, "ts": slack.state.new_ts(), "channel_type": "channel"}
+            await slack.acked(await slack.deliver(slack.envelope(event)))
+    assert [taken.person.name for taken in host.taken] == ["friend"]
+    assert host.taken[0].person.id == f"{TEAM}:B0FRIEND"
+
+
+async def test_in_a_thread_with_the_bot_everything_is_answered_until_others_join_in(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        root = await slack.say(ANN, GENERAL, f"{ME} hello")
+        await slack.settled()
+        for user, text in ((ANN, "and more"), (BOB, "me too"), (ANN, "not for you"), (BOB, f"{ME} but this")):
+            await slack.say(user, GENERAL, text, root.ts)
+            await slack.settled()
+    assert [taken.text for taken in host.taken] == ["hello", "and more", "but this"]
+    assert [heard.text for heard in host.overheard] == ["me too", "not for you"]
+    assert {kept.conversation for kept in host.taken + host.overheard} == {f"{TEAM}:{GENERAL}:{root.ts}"}
+
+
+async def test_what_is_said_without_the_bot_is_neither_stored_nor_looked_up(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, "hello everybody")
+        await slack.settled()
+    assert not host.taken
+    assert not host.overheard
+    assert not slack.state.called("users.info")
+
+
+async def test_a_file_and_a_reply_that_was_also_sent_to_the_channel_are_messages(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        for subtype in ("file_share", "thread_broadcast"):
+            event = {"type": "message", "subtype": subtype, "user": ANN, "text": f"{ME} {subtype}", "channel": GENERAL}
+            event |= {"ts": slack.state.new_ts(), "channel_type": "channel"}
+            await slack.acked(await slack.deliver(slack.envelope(event)))
+    assert [taken.text for taken in host.taken] == ["file_share", "thread_broadcast"]
+
+
+async def test_a_refreshed_socket_is_followed_by_another_before_it_closes(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.refresh()
+        await slack.until(lambda: len(slack.sockets) == 2)
+        await slack.deliver(slack.envelope(slack.events_of(slack.state.write(ANN, DM, "on the old one"))[0]), 0)
+        await slack.deliver(slack.envelope(slack.events_of(slack.state.write(ANN, DM, "on the new one"))[0]), 1)
+        await slack.settled()
+        await slack.connected(1)
+        await slack.say(ANN, DM, "afterwards")
+        await slack.settled()
+    assert {taken.text for taken in host.taken} == {"on the old one", "on the new one", "afterwards"}
+    assert slack.opened == 2
+
+
+async def test_a_socket_that_breaks_is_followed_by_another(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        slack.faults["apps.connections.open"] += [Fault(503)]
+        await slack.sockets[0].close()
+        await slack.until(lambda: slack.opened == 2)
+        await slack.say(ANN, DM, "still there?")
+        await host.arrived.wait()
+    assert host.taken[0].text == "still there?"
+
+
+@pytest.mark.parametrize(
+    ("method", "fault", "setting"),
+    [
+        ("auth.test", Fault(error="invalid_auth"), "SLACK_BOT_TOKEN"),
+        ("auth.test", Fault(error="account_inactive"), "SLACK_BOT_TOKEN"),
+        ("apps.connections.open", Fault(error="not_allowed_token_type"), "SLACK_APP_TOKEN"),
+        ("apps.connections.open", Fault(error="missing_scope"), "SLACK_APP_TOKEN"),
+    ],
+)
+async def test_a_refused_token_is_one_sentence_that_names_its_setting(
+    slack: FakeSlack, method: str, fault: Fault, setting: str
+) -> None:
+    slack.faults[method].append(fault)
+    with pytest.raises(SettingsError, match=setting):
+        await serve(FakeHost(), settings(slack), slack.clock)
+
+
+async def test_a_token_without_the_right_to_write_is_refused_at_the_start() -> None:
+    async with FakeSlack(FastClock(), scopes="app_mentions:read,commands") as slack:
+        with pytest.raises(SettingsError, match=r"lacks scopes .*chat:write"):
+            await serve(FakeHost(), settings(slack), slack.clock)
+
+
+async def test_a_network_that_is_down_is_one_sentence_that_names_the_address(slack: FakeSlack) -> None:
+    closed = SlackSettings(Secret("xoxb-x"), Secret("xapp-x"), "http://127.0.0.1:9/api")
+    with pytest.raises(SlackUnreachable, match="SLACK_API_BASE_URL") as raised:
+        async with asyncio.timeout(15):
+            await serve(FakeHost(), closed, slack.clock)
+    assert isinstance(raised.value, CogencyError)

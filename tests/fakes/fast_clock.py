@@ -1,0 +1,28 @@
+"""A clock on which time passes faster than outside: for tests in which real sockets wait for one another.
+
+Above: flows over HTTP and WebSocket. Below: the event loop's own time. A pause of a second takes 20 ms.
+"""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+SPEED = 50.0
+
+
+class FastClock:
+    """`start` is the moment at which it is made; give a later one to what begins later."""
+
+    def __init__(self, start: datetime = START, speed: float = SPEED) -> None:
+        self._start = start
+        self._speed = speed
+        self._began = asyncio.get_running_loop().time()
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=self.monotonic())
+
+    def monotonic(self) -> float:
+        return (asyncio.get_running_loop().time() - self._began) * self._speed
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds) / self._speed)

@@ -1,0 +1,311 @@
+"""Slack on loopback: the Web API over HTTP, Socket Mode over WebSocket, `response_url`s and files.
+
+Above: tests of the Slack adapter, with the real slack-bolt. Below: `tests.fakes.slack_state`, aiohttp.
+
+`async with FakeSlack(clock) as slack`, then point the adapter at `slack.url`. What people do is done with `say`,
+`command`, `shortcut`, `click` and `submit`; what Slack does with `deliver`, `refresh` and `faults`. Wait with `until`.
+"""
+
+import asyncio
+import json
+from collections import defaultdict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import WSMsgType, web
+
+from agent.ports import Clock
+from tests.fakes.slack_state import RateLimited, Refusal, Workspace
+from tests.fakes.slack_things import APP, BOT_TOKEN, BOT_USER, TEAM, FakeMessage, FakeWhisper, Object
+
+BOUND_S = 20.0
+"""No wait is longer."""
+
+LOOK_S = 0.05
+"""How often to look at what the fake cannot see."""
+
+RESPONSES = 5
+"""The answers that one `response_url` takes."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to the next call of a method. `lost`: it takes effect, and the answer says that it failed."""
+
+    status: int = 200
+    error: str = ""
+    retry_after: str = ""
+    lost: bool = False
+
+
+def limited(seconds: int) -> Fault:
+    return Fault(429, "ratelimited", str(seconds))
+
+
+DOWN = Fault(503)
+LOST = Fault(500, lost=True)
+
+
+@dataclass
+class ResponseUrl:
+    channel: str
+    user: str
+    whisper: FakeWhisper | None = None
+    used: int = 0
+
+
+@dataclass
+class FakeSlack:
+    """`state` is the workspace. `acks` holds what was answered to each envelope, by its id."""
+
+    clock: Clock
+    scopes: str = ""
+    state: Workspace = field(init=False)
+    acks: dict[str, Object] = field(default_factory=dict[str, Object])
+    faults: dict[str, deque[Fault]] = field(default_factory=lambda: defaultdict(deque))
+    sockets: list[web.WebSocketResponse] = field(default_factory=list[web.WebSocketResponse])
+    delivered: set[str] = field(default_factory=set[str])
+    opened: int = 0
+    most_open: int = 0
+    files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    file_tokens: list[str] = field(default_factory=list[str])
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        self.state = Workspace(self.clock)
+        self._numbers = count(1)
+        self._waiting: list[Object] = []
+        self._urls: dict[str, ResponseUrl] = {}
+        self._changed = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.router.add_route("*", "/api/{method}", self._api)
+        app.router.add_get("/link", self._link)
+        app.router.add_post("/respond/{id}", self._respond)
+        app.router.add_get("/files/{name}", self._file)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self._host = f"127.0.0.1:{self._runner.addresses[0][1]}"
+        self.url = f"http://{self._host}/api"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for socket in [*self.sockets]:
+            await socket.close()
+        await self._runner.cleanup()
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Until this is true; it is looked at whenever anything comes in or goes out, and now and then."""
+        async with asyncio.timeout(BOUND_S):
+            while not happened():
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await self._changed.wait()
+
+    async def connected(self, sockets: int = 1) -> None:
+        await self.until(lambda: len(self.sockets) == sockets)
+
+    # What people do
+
+    async def say(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
+        """Somebody writes; the bot is told as Slack tells it: a mention comes as two events."""
+        message = self.state.write(user, channel, text, thread_ts, **more)
+        for event in self.events_of(message):
+            await self.deliver(self.envelope(event))
+        return message
+
+    def events_of(self, message: FakeMessage) -> list[Object]:
+        channel = self.state.channels[message.channel]
+        told = {**message.wire(), "channel": channel.id, "team": TEAM, "event_ts": message.ts}
+        events: list[Object] = []
+        if BOT_USER in channel.members:
+            if f"<@{BOT_USER}>" in message.text and channel.kind != "im":
+                events.append({**told, "type": "app_mention"})
+            subtype = {"subtype": "file_share"} if message.files else {}
+            events.append({**told, **subtype, "channel_type": channel.event_type})
+        return events
+
+    async def command(self, user: str, channel: str, command: str, text: str = "") -> str:
+        """Somebody calls a slash command; the envelope's id."""
+        trigger = f"trigger-{next(self._numbers)}"
+        body = {"command": command, "text": text, "user_id": user, "channel_id": channel, "team_id": TEAM}
+        return await self.deliver(
+            self._envelope(
+                "slash_commands", {**body, "trigger_id": trigger, "response_url": self._response_url(channel, user)}
+            )
+        )
+
+    async def shortcut(self, user: str, callback_id: str, message: FakeMessage) -> str:
+        body = {"type": "message_action", "callback_id": callback_id, "message": message.wire()}
+        return await self._interact(user, message.channel, body)
+
+    async def click(self, user: str, whisper: FakeWhisper, label: str) -> str:
+        """Somebody clicks the button with this label below a whisper."""
+        buttons = [b for block in whisper.blocks if block["type"] == "actions" for b in block["elements"]]
+        button = next(button for button in buttons if button["text"]["text"] == label)
+        action = {"type": "button", "action_id": button["action_id"], "value": button.get("value", "")}
+        container = {"type": "message", "channel_id": whisper.channel, "is_ephemeral": True}
+        body = {"type": "block_actions", "actions": [action], "container": container}
+        return await self._interact(user, whisper.channel, body, whisper)
+
+    async def submit(self, user: str, view: Object, value: str) -> str:
+        """Somebody types into the only field of a window, and sends it."""
+        block = next(block for block in view["blocks"] if block["type"] == "input")
+        values = {block["block_id"]: {block["element"]["action_id"]: {"type": "plain_text_input", "value": value}}}
+        body = {"type": "view_submission", "view": {**view, "state": {"values": values}}}
+        return await self.deliver(self._envelope("interactive", {**body, "user": {"id": user}, "team": {"id": TEAM}}))
+
+    async def _interact(self, user: str, channel: str, body: Object, whisper: FakeWhisper | None = None) -> str:
+        url = self._response_url(channel, user, whisper)
+        who: Object = {"user": {"id": user}, "team": {"id": TEAM}, "channel": {"id": channel}, "response_url": url}
+        return await self.deliver(
+            self._envelope("interactive", {**who, **body, "trigger_id": f"trigger-{next(self._numbers)}"})
+        )
+
+    # What Slack does
+
+    def envelope(self, event: Object, event_id: str = "", **body: Any) -> Object:
+        """An event as the Events API wraps it."""
+        about: Object = {"team_id": TEAM, "api_app_id": APP, "type": "event_callback", "event": event}
+        about |= {"event_id": event_id or f"Ev{next(self._numbers)}", "event_time": 1, "is_ext_shared_channel": False}
+        about |= {"authorizations": [{"team_id": TEAM, "user_id": BOT_USER, "is_bot": True}]}
+        return self._envelope("events_api", {**about, **body})
+
+    async def deliver(self, envelope: Object, socket: int = -1, attempt: int = 0) -> str:
+        """Send it through one socket, or as soon as there is one; the envelope's id, under which its ack is found."""
+        if not self.sockets:
+            self._waiting.append(envelope)
+            return envelope["envelope_id"]
+        self.delivered.add(envelope["envelope_id"])
+        retry = {"retry_attempt": attempt, "retry_reason": "timeout"} if attempt else {}
+        await self.sockets[socket].send_json({**envelope, **retry})
+        return envelope["envelope_id"]
+
+    async def acked(self, envelope_id: str) -> Object:
+        """What was answered to the envelope."""
+        await self.until(lambda: envelope_id in self.acks)
+        return self.acks[envelope_id]
+
+    async def settled(self) -> None:
+        """Everything that was delivered has been acknowledged."""
+        await self.until(lambda: self.delivered <= self.acks.keys())
+
+    async def refresh(self, reason: str = "refresh_requested") -> None:
+        """Announce that the latest socket will be closed."""
+        await self.sockets[-1].send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "fake"}})
+
+    # The network
+
+    def _envelope(self, kind: str, payload: Object) -> Object:
+        return {
+            "envelope_id": f"envelope-{next(self._numbers)}",
+            "type": kind,
+            "accepts_response_payload": kind != "events_api",
+            "payload": payload,
+        }
+
+    async def _api(self, request: web.Request) -> web.Response:
+        method = request.match_info["method"]
+        args: Object = dict(request.query)
+        if request.content_type == "application/json":
+            args |= json.loads(await request.text() or "{}")
+        elif request.can_read_body:
+            args |= dict(await request.post())
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        fault = self.faults[method].popleft() if self.faults[method] else Fault()
+        try:
+            if fault.error or (fault.status != 200 and not fault.lost):
+                return _failed(fault)
+            answer = self.state.perform(method, args, token)
+            if method == "apps.connections.open":
+                answer = {"url": f"ws://{self._host}/link?ticket={next(self._numbers)}"}
+            headers = {"X-OAuth-Scopes": self.scopes} if self.scopes else {}
+            return _failed(fault) if fault.lost else web.json_response({"ok": True, **answer}, headers=headers)
+        except Refusal as refusal:
+            return web.json_response({"ok": False, "error": str(refusal)})
+        except RateLimited as refusal:
+            return _failed(limited(refusal.retry_after_s))
+        finally:
+            self._changed.set()
+
+    async def _link(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self.sockets.append(socket)
+        self.opened += 1
+        self.most_open = max(self.most_open, len(self.sockets))
+        await socket.send_json(
+            {"type": "hello", "num_connections": len(self.sockets), "connection_info": {"app_id": APP}}
+        )
+        waiting, self._waiting = self._waiting, []
+        for envelope in waiting:
+            await self.deliver(envelope)
+        self._changed.set()
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                ack: Object = json.loads(message.data)
+                self.acks[ack["envelope_id"]] = ack
+                self._changed.set()
+        self.sockets.remove(socket)
+        self._changed.set()
+        return socket
+
+    def _response_url(self, channel: str, user: str, whisper: FakeWhisper | None = None) -> str:
+        key = f"r{next(self._numbers)}"
+        self._urls[key] = ResponseUrl(channel, user, whisper)
+        return f"http://{self._host}/respond/{key}"
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        url = self._urls.get(request.match_info["id"])
+        if url is None or url.used >= RESPONSES:
+            return web.Response(status=404, text="used_url" if url else "expired_url")
+        url.used += 1
+        said: Object = await request.json()
+        text = "\n".join(b["text"] for b in said.get("blocks", []) if b["type"] == "markdown") or said["text"]
+        if said.get("replace_original") and url.whisper is not None:
+            url.whisper.text, url.whisper.blocks = text, said.get("blocks", [])
+        else:
+            self.state.whispers.append(
+                FakeWhisper(url.channel, url.user, text, said.get("blocks", []), url=str(request.url))
+            )
+        self._changed.set()
+        return web.Response(text="ok")
+
+    def expire(self, url: str) -> None:
+        """The `response_url` is older than half an hour."""
+        del self._urls[url.rpartition("/")[2]]
+
+    def upload(self, name: str, content: bytes, mimetype: str = "text/plain") -> Object:
+        """A file as a message carries it."""
+        self.files[name] = content
+        address = f"http://{self._host}/files/{name}"
+        return {
+            "id": f"F{name}",
+            "name": name,
+            "mimetype": mimetype,
+            "size": len(content),
+            "url_private_download": address,
+        }
+
+    async def _file(self, request: web.Request) -> web.Response:
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        self.file_tokens.append(token)
+        if token != BOT_TOKEN:
+            return web.Response(status=302, headers={"Location": "/signin"})
+        return web.Response(body=self.files[request.match_info["name"]])
+
+
+def _failed(fault: Fault) -> web.Response:
+    headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
+    if not fault.error:
+        return web.Response(status=fault.status, text="<html>upstream error</html>", content_type="text/html")
+    return web.json_response({"ok": False, "error": fault.error}, status=fault.status, headers=headers)

@@ -1,0 +1,280 @@
+"""A workspace of Slack in memory: what is there, and what each method of the Web API does with it.
+
+Above: `tests.fakes.slack` puts it on the network. Below: `tests.fakes.slack_things`, a clock; no product code.
+
+It follows the documentation of each method: its errors, its limits on length, its rate limit. Arguments come as they
+do over the wire, answers are what stands beside "ok".
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from agent.ports import Clock
+from tests.fakes.slack_things import (
+    APP_TOKEN,
+    BOT_ID,
+    BOT_TOKEN,
+    BOT_USER,
+    TEAM,
+    FakeChannel,
+    FakeMessage,
+    FakeUser,
+    FakeWhisper,
+    Object,
+)
+
+PER_MINUTE = {
+    "chat.update": 50,
+    "chat.delete": 50,
+    "chat.postEphemeral": 100,
+    "users.info": 100,
+    "conversations.info": 50,
+    "conversations.replies": 50,
+    "conversations.history": 50,
+    "views.open": 100,
+}
+"""The lower bound that each tier promises."""
+POSTS_AT_ONCE = 3
+"""chat.postMessage: one a second and channel; this many pass as a short burst."""
+
+
+class Refusal(Exception):
+    """{"ok": false, "error": code}"""
+
+
+class RateLimited(Exception):
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(retry_after_s)
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(frozen=True)
+class Call:
+    method: str
+    args: Object
+    time: float
+    token: str
+
+
+class Workspace:
+    """`calls` are those that were let through, in order; `refused` those that met a rate limit."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.users = {BOT_USER: FakeUser(BOT_USER, "cogency", {"is_bot": True})}
+        self.channels: dict[str, FakeChannel] = {}
+        self.messages: list[FakeMessage] = []
+        self.whispers: list[FakeWhisper] = []
+        self.statuses: list[tuple[str, str, str]] = []
+        self.views: list[Object] = []
+        self.calls: list[Call] = []
+        self.refused: list[Call] = []
+        self._numbers = count(1)
+        self._recent: dict[str, deque[float]] = defaultdict(deque)
+        self._methods: Mapping[str, Callable[[Object], Object]] = {
+            "chat.postMessage": self._post,
+            "chat.update": self._update,
+            "chat.delete": self._delete,
+            "chat.postEphemeral": self._whisper,
+            "assistant.threads.setStatus": self._set_status,
+            "users.info": self._user,
+            "conversations.info": self._channel,
+            "conversations.replies": self._replies,
+            "conversations.history": self._history,
+            "views.open": self._open_view,
+        }
+
+    # What a test sets up and looks at
+
+    def user(self, name: str, **facts: Any) -> str:
+        """A new member of the workspace; the id."""
+        user = f"U0{name.upper()}"
+        self.users[user] = FakeUser(user, name, facts)
+        return user
+
+    def channel(self, name: str, kind: str = "public", *, bot: bool = True, **facts: Any) -> str:
+        """A new channel in which everybody takes part, and the bot if `bot`; the id."""
+        channel = f"{'D' if kind == 'im' else 'C'}0{name.upper()}"
+        members = set(self.users) if bot else set(self.users) - {BOT_USER}
+        self.channels[channel] = FakeChannel(channel, kind, members, facts)
+        return channel
+
+    def write(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
+        """A message is there; nobody is told."""
+        message = FakeMessage(channel, self.new_ts(), user, [(self.clock.monotonic(), text)], thread_ts, **more)
+        self.messages.append(message)
+        return message
+
+    def answers(self, channel: str, thread_ts: str | None = None) -> list[FakeMessage]:
+        """The bot's messages in a channel, or in one of its threads, in order."""
+        return [
+            message
+            for message in self.messages
+            if message.bot_id == BOT_ID
+            and message.channel == channel
+            and (thread_ts is None or message.thread_ts == thread_ts)
+        ]
+
+    def called(self, method: str) -> list[Call]:
+        return [call for call in self.calls if call.method == method]
+
+    def new_ts(self) -> str:
+        return f"{int(self.clock.now().timestamp())}.{next(self._numbers):06d}"
+
+    # The Web API
+
+    def perform(self, method: str, args: Object, token: str) -> Object:
+        """Raises Refusal and RateLimited."""
+        if method not in self._methods and method not in ("auth.test", "apps.connections.open"):
+            raise Refusal("unknown_method")
+        if token not in (BOT_TOKEN, APP_TOKEN):
+            raise Refusal("invalid_auth" if token else "not_authed")
+        if (token == APP_TOKEN) is not (method == "apps.connections.open"):
+            raise Refusal("not_allowed_token_type")
+        call = Call(method, args, self.clock.monotonic(), token)
+        try:
+            self._limit(method, args)
+        except RateLimited:
+            self.refused.append(call)
+            raise
+        self.calls.append(call)
+        if method == "auth.test":
+            names = {"url": "https://fake.slack.com/", "team": "Fake", "user": "cogency"}
+            return {**names, "team_id": TEAM, "user_id": BOT_USER, "bot_id": BOT_ID}
+        return self._methods[method](args) if method in self._methods else {}
+
+    def _limit(self, method: str, args: Object) -> None:
+        now = self.clock.monotonic()
+        window, most, key = 60.0, PER_MINUTE.get(method), method
+        if method == "chat.postMessage":
+            window, most, key = float(POSTS_AT_ONCE), POSTS_AT_ONCE, f"{method} {args.get('channel')}"
+        if most is None:
+            return
+        recent = self._recent[key]
+        while recent and recent[0] <= now - window:
+            recent.popleft()
+        if len(recent) >= most:
+            raise RateLimited(max(1, round(recent[0] + window - now + 0.5)))
+        recent.append(now)
+
+    def _post(self, args: Object) -> Object:
+        channel = self._direct_channel(args["channel"]) if args["channel"] in self.users else args["channel"]
+        self._member_of(channel)
+        message = self.write(
+            BOT_USER,
+            channel,
+            _shown(args, most=12_000),
+            args.get("thread_ts") or "",
+            bot_id=BOT_ID,
+            metadata=args.get("metadata") or {},
+            blocks=args.get("blocks") or [],
+            unfurl=args.get("unfurl_links") is not False,
+        )
+        return {"channel": channel, "ts": message.ts, "message": message.wire()}
+
+    def _update(self, args: Object) -> Object:
+        message = self._own(args, "cant_update_message")
+        message.versions.append((self.clock.monotonic(), _shown(args, most=4_000)))
+        return {"channel": message.channel, "ts": message.ts, "text": message.text}
+
+    def _delete(self, args: Object) -> Object:
+        message = self._own(args, "cant_delete_message")
+        self.messages.remove(message)
+        return {"channel": message.channel, "ts": message.ts}
+
+    def _whisper(self, args: Object) -> Object:
+        channel = self._member_of(args["channel"])
+        if args.get("user") not in channel.members:
+            raise Refusal("user_not_in_channel")
+        text = _shown(args, most=12_000)
+        blocks: list[Object] = args.get("blocks") or []
+        self.whispers.append(FakeWhisper(channel.id, args["user"], text, blocks, args.get("thread_ts") or ""))
+        return {"message_ts": self.new_ts()}
+
+    def _set_status(self, args: Object) -> Object:
+        self._member_of(args["channel_id"])
+        self.statuses.append((args["channel_id"], args["thread_ts"], args["status"]))
+        return {}
+
+    def _user(self, args: Object) -> Object:
+        if args.get("user") not in self.users:
+            raise Refusal("user_not_found")
+        return {"user": self.users[args["user"]].info}
+
+    def _channel(self, args: Object) -> Object:
+        return {"channel": self._visible(args["channel"]).info}
+
+    def _replies(self, args: Object) -> Object:
+        self._member_of(args["channel"])
+        root = [m for m in self.messages if m.channel == args["channel"] and m.ts == args["ts"]]
+        if not root:
+            raise Refusal("thread_not_found")
+        replies = [m for m in self.messages if m.channel == args["channel"] and m.thread_ts == args["ts"] != m.ts]
+        return self._page([*root, *replies], args)
+
+    def _history(self, args: Object) -> Object:
+        self._member_of(args["channel"])
+        said = [m for m in self.messages if m.channel == args["channel"] and m.thread_ts in ("", m.ts)]
+        return self._page(said[::-1], args)
+
+    def _page(self, messages: list[FakeMessage], args: Object) -> Object:
+        inclusive = str(args.get("inclusive", "")).lower() in ("1", "true")
+        oldest, latest = str(args.get("oldest") or "0"), str(args.get("latest") or "9")
+        within = [m for m in messages if oldest < m.ts < latest or (inclusive and m.ts in (oldest, latest))]
+        start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
+        metadata = str(args.get("include_all_metadata", "")).lower() in ("1", "true")
+        more = start + most < len(within)
+        return {
+            "messages": [m.wire(metadata=metadata) for m in within[start : start + most]],
+            "has_more": more,
+            "response_metadata": {"next_cursor": str(start + most) if more else ""},
+        }
+
+    def _open_view(self, args: Object) -> Object:
+        view: Object = {**args["view"], "id": f"V{next(self._numbers)}"}
+        if len(view.get("private_metadata", "")) > 3_000:
+            raise Refusal("invalid_arguments")
+        self.views.append(view)
+        return {"view": view}
+
+    def _own(self, args: Object, otherwise: str) -> FakeMessage:
+        for message in self.messages:
+            if message.channel == args["channel"] and message.ts == args["ts"]:
+                if message.bot_id != BOT_ID:
+                    raise Refusal(otherwise)
+                return message
+        raise Refusal("message_not_found")
+
+    def _visible(self, channel: str) -> FakeChannel:
+        found = self.channels.get(channel)
+        if found is None or (found.kind != "public" and BOT_USER not in found.members):
+            raise Refusal("channel_not_found")
+        return found
+
+    def _member_of(self, channel: str) -> FakeChannel:
+        found = self._visible(channel)
+        if BOT_USER not in found.members:
+            raise Refusal("not_in_channel")
+        return found
+
+    def _direct_channel(self, user: str) -> str:
+        return next((c.id for c in self.channels.values() if c.kind == "im" and user in c.members), "") or self.channel(
+            self.users[user].name, "im"
+        )
+
+
+def _shown(args: Object, *, most: int) -> str:
+    """What a message shows; 4,000 characters of `text` are the most that an update takes."""
+    text: str = args.get("text") or ""
+    markdown: str = args.get("markdown_text") or ""
+    blocks: list[Object] = args.get("blocks") or []
+    if markdown and (text or blocks):
+        raise Refusal("markdown_text_conflict")
+    if not (text or markdown or blocks):
+        raise Refusal("no_text")
+    if len(markdown or text) > most:
+        raise Refusal("msg_too_long")
+    return markdown or "\n".join(block["text"] for block in blocks if block["type"] == "markdown") or text

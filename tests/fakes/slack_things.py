@@ -1,0 +1,99 @@
+"""What there is in a workspace of Slack: people, channels, messages with every edit and its time.
+
+Above: `tests.fakes.slack_state`. Below: nothing.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Object: TypeAlias = dict[str, Any]
+
+TEAM, BOT_USER, BOT_ID, APP = "T0TEAM", "U0BOT", "B0BOT", "A0APP"
+BOT_TOKEN, APP_TOKEN = "xoxb-fake", "xapp-fake"
+
+
+@dataclass
+class FakeUser:
+    id: str
+    name: str
+    facts: Object = field(default_factory=dict[str, Any])
+
+    @property
+    def info(self) -> Object:
+        profile = {"display_name": self.name, "real_name": self.name}
+        return {
+            "id": self.id,
+            "team_id": TEAM,
+            "name": self.name,
+            "tz": "Europe/Paris",
+            "profile": profile,
+            **self.facts,
+        }
+
+
+@dataclass
+class FakeChannel:
+    """`kind`: public, private, mpim or im. `members` holds the bot's user too where it takes part."""
+
+    id: str
+    kind: str = "public"
+    members: set[str] = field(default_factory=set[str])
+    facts: Object = field(default_factory=dict[str, Any])
+
+    @property
+    def info(self) -> Object:
+        kinds = {
+            "public": {"is_channel": True, "is_private": False},
+            "private": {"is_channel": True, "is_private": True},
+            "mpim": {"is_channel": True, "is_private": True, "is_mpim": True},
+            "im": {"is_im": True},
+        }
+        return {"id": self.id, **kinds[self.kind], **self.facts}
+
+    @property
+    def event_type(self) -> str:
+        return {"public": "channel", "private": "group", "mpim": "mpim", "im": "im"}[self.kind]
+
+
+@dataclass
+class FakeMessage:
+    """`versions` are all that it showed, each with the time from which on; the last one stands now."""
+
+    channel: str
+    ts: str
+    user: str
+    versions: list[tuple[float, str]]
+    thread_ts: str = ""
+    bot_id: str = ""
+    metadata: Object = field(default_factory=dict[str, Any])
+    blocks: list[Object] = field(default_factory=list[Object])
+    files: list[Object] = field(default_factory=list[Object])
+    unfurl: bool = True
+
+    @property
+    def text(self) -> str:
+        return self.versions[-1][1]
+
+    @property
+    def edits(self) -> int:
+        return len(self.versions) - 1
+
+    def wire(self, *, metadata: bool = False) -> Object:
+        told: Object = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts}
+        told |= {"thread_ts": self.thread_ts} if self.thread_ts else {}
+        told |= {"bot_id": self.bot_id} if self.bot_id else {}
+        told |= {"files": self.files} if self.files else {}
+        told |= {"metadata": self.metadata} if metadata and self.metadata else {}
+        return told
+
+
+@dataclass
+class FakeWhisper:
+    """Something that only `user` sees."""
+
+    channel: str
+    user: str
+    text: str
+    blocks: list[Object]
+    thread_ts: str = ""
+    url: str = ""
