@@ -11,9 +11,11 @@ calls: `<execute>` at the start of a line ends every other block of JSON.
 """
 
 import re
+from dataclasses import dataclass
 from enum import Enum, auto
 
-from agent.events import ProtocolEvent
+from agent.events import CallsRejected, ProtocolEvent, Violation
+from agent.protocol.calls import NO_TAG
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.json_scan import JsonScanner, Status
 from agent.protocol.meaning import Ending, read_body
@@ -34,6 +36,24 @@ class Where(Enum):
     WITHOUT_TAG = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where and how a block began. Its body begins at `begin`."""
+
+    kind: Kind
+    begin: int
+    where: Where = Where.IN_PLACE
+    json: bool = True
+    """The body begins with JSON."""
+    fenced: bool = False
+    """A fence stands between the tag and the JSON, so one may stand before the closing tag."""
+    tagged: bool = True
+    """There is a tag at all."""
+    marker: str = ""
+    """Of the fence around the block."""
+    violation: Violation | None = None
+
+
 class _Phase(Enum):
     JSON = auto()
     LITERAL = auto()
@@ -44,29 +64,25 @@ class _Phase(Enum):
 
 
 class Block:
-    """Feed it until it `is_over`; then `events` tells what it said.
+    """Feed it until it `is_over`; then `events` tells what it said."""
 
-    `fenced`: a fence stands between the opening tag and the JSON, so one may stand before the closing tag.
-    """
-
-    def __init__(
-        self, kind: Kind, where: Where, limits: ParserLimits, *, json: bool = True, fenced: bool = False
-    ) -> None:
-        self.kind = kind
-        self._where = where
+    def __init__(self, opening: Opening, limits: ParserLimits) -> None:
+        self.kind = opening.kind
+        self._where = opening.where
+        self._tagged = opening.tagged
         self._limits = limits
-        self._phase = _Phase.JSON if json else _Phase.LITERAL
+        self._phase = _Phase.JSON if opening.json else _Phase.LITERAL
         self._scanner = JsonScanner(
             max_depth=limits.depth,
             max_number=limits.number,
-            several=kind is Kind.EXECUTE and where is not Where.IN_LINE,
+            several=self.kind is Kind.EXECUTE and self._where is not Where.IN_LINE,
         )
         self._ending = Ending.UNCLOSED
         self._body: list[str] = []
         self._size = 0
         self._recent = ""
         self._tail_room = limits.gap
-        self._tail_blanks = BLANKS + ("`~" if fenced else "") + ("" if self._is_call_in_line else "\n")
+        self._tail_blanks = BLANKS + ("`~" if opening.fenced else "") + ("" if self._is_call_in_line else "\n")
 
     @property
     def is_over(self) -> bool:
@@ -125,6 +141,8 @@ class Block:
         return self.events()
 
     def events(self) -> list[ProtocolEvent]:
+        if not self._tagged:
+            return [CallsRejected(NO_TAG)]
         return read_body(self.kind, self.body, self._ending, self._limits)
 
     def _end(self, ending: Ending) -> None:

@@ -15,6 +15,8 @@ from agent.protocol.json_text import JsonReader, Unreadable
 FORM = 'Write one list: [{"name": "…", "args": {…}}], then </execute> on a line of its own.'
 NO_CALLS = "The list of calls is empty. To answer the person, write the answer without <execute>."
 
+NO_TAG = "A call outside <execute> does not run. Write <execute>, then the list of calls, then </execute>."
+
 _NAME_KEYS = ("name", "tool", "tool_name", "function")
 _ARGS_KEYS = ("args", "arguments", "parameters", "input", "params")
 _LIST_KEYS = ("calls", "tool_calls")

@@ -56,20 +56,16 @@ def unclosed_fence(text: str) -> str | None:
 class OpenFence:
     """Everything in it is text, which is said at once; only its end has to be noticed.
 
-    `line`: what stands in its last line already.
+    `line` in the constructor: what stands in its last line already.
     """
 
     def __init__(self, marker: str, limits: ParserLimits, line: str = "") -> None:
         self.marker = marker
         self.closed = False
         self._limits = limits
-        self._line: str | None = ""
+        self.line: str | None = ""
+        """What stands in its last line, as long as that may still end the fence."""
         self._note(line)
-
-    @property
-    def is_calm(self) -> bool:
-        """The line that is being written does not end the fence, however it goes on."""
-        return self._line is None
 
     def feed(self, text: str, start: int) -> int:
         """The position after the next line break, or after the text."""
@@ -78,11 +74,11 @@ class OpenFence:
         self._note(text[start:end])
         if line_break < 0:
             return end
-        self.closed = self._line is not None and self._line.strip(BLANKS).startswith(self.marker)
-        self._line = ""
+        self.closed = self.line is not None and self.line.strip(BLANKS).startswith(self.marker)
+        self.line = ""
         return line_break + 1
 
     def _note(self, piece: str) -> None:
-        if self._line is not None and piece:
-            line = self._line + piece
-            self._line = line if len(line) <= self._limits.fence and _CLOSING_BEGUN.fullmatch(line) else None
+        if self.line is not None and piece:
+            line = self.line + piece
+            self.line = line if len(line) <= self._limits.fence and _CLOSING_BEGUN.fullmatch(line) else None

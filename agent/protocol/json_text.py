@@ -43,22 +43,18 @@ class SaneStream:
     """As `sane_text`, for a text in pieces: a pair may be cut in two."""
 
     def __init__(self) -> None:
-        self._half = ""
-
-    @property
-    def waits(self) -> bool:
-        """Half a pair was fed last."""
-        return bool(self._half)
+        self.half = ""
+        """The first half of a pair, which was fed last."""
 
     def feed(self, piece: str) -> str:
-        if piece.isascii() and not self._half:
+        if piece.isascii() and not self.half:
             return piece.replace("\x00", "") if "\x00" in piece else piece
-        piece = self._half + piece
-        self._half = piece[-1] if "\ud800" <= piece[-1:] <= "\udbff" else ""
-        return sane_text(piece[:-1] if self._half else piece)
+        piece = self.half + piece
+        self.half = piece[-1] if "\ud800" <= piece[-1:] <= "\udbff" else ""
+        return sane_text(piece[:-1] if self.half else piece)
 
     def flush(self) -> str:
-        half, self._half = self._half, ""
+        half, self.half = self.half, ""
         return sane_text(half)
 
 

@@ -5,13 +5,12 @@ Above: `agent.protocol.parser`, `agent.protocol.trial`. Below: `agent.protocol.t
 Each answer is a value that the parser acts on, or MAYBE: the text ends before it is known.
 """
 
-from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from agent.events import Violation
-from agent.protocol.blocks import Where
+from agent.protocol.blocks import Opening, Where
 from agent.protocol.fences import read_fence
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.output import Gap
@@ -57,29 +56,18 @@ class Fence:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A block: where its tag ends and its body begins (at the same place if it has no tag).
-
-    If it is not IN_PLACE, what follows decides whether it counts. `marker` is of the fence around it.
-    """
-
-    kind: Kind
-    tag_end: int
-    begin: int
-    where: Where = Where.IN_PLACE
-    violation: Violation | None = None
-    marker: str = ""
-
-
 Beginning: TypeAlias = Text | Orphan | Fence | Opening
 
 
 @dataclass(frozen=True, slots=True)
 class Openings:
     limits: ParserLimits
-    is_tool: Callable[[str], bool]
-    """Does a tool of this name exist?"""
+    tool_names: frozenset[str] | None
+    """None if every name may be a tool's."""
+
+    def is_tool(self, name: str) -> bool:
+        """Does a tool of this name exist?"""
+        return self.tool_names is None or name in self.tool_names
 
     def at_line_start(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
         """At the first character of a line that is not blank, or behind a closing tag."""
@@ -109,24 +97,27 @@ class Openings:
         begin = read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if begin is None:
             return Text(tag.end, tag.kind)
-        return MAYBE if begin is MAYBE else self._misplaced(tag, begin)
+        return MAYBE if begin is MAYBE else self._misplaced(text, tag, begin)
 
     def fenced(self, text: str, start: int, where: Where, marker: str = "") -> Opening | Maybe | None:
         """At the beginning of a fence, or of a line: a workspace, or calls with their tag or without."""
-        if text[start : start + 1] in ("[", "{"):
-            kind, end = Kind.EXECUTE, start
+        tagged = text[start : start + 1] not in ("[", "{")
+        if not tagged:
+            if self.tool_names is None:
+                return None
+            tag = Tag(Kind.EXECUTE, closing=False, empty=False, end=start)
         else:
             tag = read_tag(text, start, self.limits)
             if not isinstance(tag, Tag):
                 return tag
             if tag.closing or tag.kind not in (Kind.WORKSPACE, Kind.EXECUTE):
                 return None
-            kind, end = tag.kind, tag.end
-        begin = read_typical_json(text, end, kind, self.limits, self.is_tool)
+        begin = read_typical_json(text, tag.end, tag.kind, self.limits, self.is_tool)
         if not isinstance(begin, int):
             return begin
+        opening = self._misplaced(text, tag, begin)
         violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
-        return Opening(kind, end, begin, where, violation, marker)
+        return replace(opening, where=where, tagged=tagged, marker=marker, violation=violation)
 
     def _tag(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
         tag = read_tag(text, start, self.limits)
@@ -137,17 +128,17 @@ class Openings:
         if tag.closing:
             return Text(tag.end) if tag.kind in talked_about else Orphan(tag.kind, tag.end, Gap.OWN_LINE)
         if tag.kind is Kind.THINK:
-            return Orphan(tag.kind, tag.end, Gap.OWN_LINE) if tag.empty else Opening(tag.kind, tag.end, tag.end)
+            return Orphan(tag.kind, tag.end, Gap.OWN_LINE) if tag.empty else Opening(tag.kind, tag.end, json=False)
         begin = read_json_start(text, tag.end, tag.kind, self.limits)
         if begin is None:
             return self._tag_without_json(text, tag)
-        return MAYBE if begin is MAYBE else Opening(tag.kind, tag.end, begin)
+        return MAYBE if begin is MAYBE else Opening(tag.kind, begin, fenced=_is_fenced(text, tag, begin))
 
     def _tag_without_json(self, text: str, tag: Tag) -> Beginning | Maybe:
         if tag.empty:
             return Orphan(tag.kind, tag.end, Gap.OWN_LINE)
         if tag.kind is Kind.RESULTS:
-            return Opening(tag.kind, tag.end, tag.end)
+            return Opening(tag.kind, tag.end, json=False)
         inside = skip_blanks(text, tag.end, BLANKS + "\n")
         end = read_tag(text, inside, self.limits) if inside - tag.end < self.limits.gap else None
         if end is MAYBE:
@@ -157,11 +148,12 @@ class Openings:
         if tag.kind is Kind.EXECUTE:
             begin = read_json_after_prose(text, tag.end, self.limits, self.is_tool)
             if begin is not None:
-                return MAYBE if begin is MAYBE else self._misplaced(tag, begin)
+                return MAYBE if begin is MAYBE else self._misplaced(text, tag, begin)
         return Text(tag.end, tag.kind)
 
-    def _misplaced(self, tag: Tag, begin: int) -> Opening:
-        return Opening(tag.kind, tag.end, begin, Where.IN_LINE, Violation.TAG_MISPLACED)
+    def _misplaced(self, text: str, tag: Tag, begin: int) -> Opening:
+        fenced = _is_fenced(text, tag, begin)
+        return Opening(tag.kind, begin, Where.IN_LINE, fenced=fenced, violation=Violation.TAG_MISPLACED)
 
     def _fence(self, text: str, start: int) -> Beginning | Maybe:
         fence = read_fence(text, start, self.limits)
@@ -190,8 +182,12 @@ class Openings:
         """`<think>` that ends its line was meant as one."""
         match ends_line(text, tag.end, self.limits):
             case True:
-                return Opening(tag.kind, tag.end, tag.end, violation=Violation.TAG_MISPLACED)
+                return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
             case False:
                 return Text(tag.end, tag.kind)
             case maybe:
                 return maybe
+
+
+def _is_fenced(text: str, tag: Tag, begin: int) -> bool:
+    return any(character in "`~" for character in text[tag.end : begin])

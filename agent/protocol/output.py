@@ -71,7 +71,8 @@ class Output:
                 self.gap = Gap.NONE if self.visible else Gap.NO_TEXT_YET
 
     def emit(self, event: ProtocolEvent) -> None:
-        self._flush()
+        if self._text:
+            self._flush()
         if isinstance(event, ReplyEnded):
             if self._muted:
                 return
@@ -80,14 +81,14 @@ class Output:
 
     def take(self) -> list[ProtocolEvent]:
         """Everything since the last time."""
-        self._flush()
+        if self._text:
+            self._flush()
         events, self._events = self._events, []
         return events
 
     def _flush(self) -> None:
-        if self._text:
-            self._events.append(TextArrived("".join(self._text)))
-            self._text.clear()
+        self._events.append(TextArrived("".join(self._text)))
+        self._text.clear()
 
 
 def ends_stream(event: ProtocolEvent) -> bool:

@@ -1,6 +1,29 @@
 """Reading what a model writes: text in, events out, however the text is cut. PURE.
 
 Above: `agent.loop`. Below: `agent.protocol.openings`, `.blocks`, `.trial`, `.output`.
+
+Theory of operation. The parser is always in one of five places:
+
+    LINE_START   at the start of a line, or behind a closing tag: a block or a fence may begin
+    TEXT         in the middle of a line
+    FENCE        in a code fence: everything is text until it ends
+    BLOCK        behind an opening tag: nothing is shown until the block is over
+    TRIAL        behind a block that stands where none may (see `agent.protocol.trial`)
+
+Each step looks at the text from one position on and either uses some of it or says that it needs more; then the rest is
+held back and comes again before the next piece. What a step does depends on the place and on the text alone, never on
+where a piece ends: so the same events come out however the stream is cut. A step says that it needs more only while the
+text could still become a tag, and only up to a limit: so little is held back, each character is looked at a bounded
+number of times, and the time is linear.
+
+Rules that are ours to choose, where the protocol leaves them open.
+- The calls are what counts: with a whole list of calls, or the proof that it cannot be read, the stream is over.
+- Text that has been said cannot be taken back. An orphan `</think>` is not shown, but what came before it was.
+- A closing tag without its block is not shown at the start of a line, except where the opening tag was text: HTML's
+  <summary> keeps both. An empty block is not shown either, and asks for nothing.
+- Behind `<summary>` no text is visible, but calls still count.
+- A tag that the end of the stream cuts off is not shown at the start of a line. In the middle of one it is text.
+- Unclosed thoughts stay private; calls in them count if the stream ends there (see `agent.protocol.thoughts`).
 """
 
 import re
@@ -8,11 +31,11 @@ from enum import Enum, auto
 from typing import assert_never
 
 from agent.events import ProtocolEvent, ReplyEnded, Violation, ViolationFound
-from agent.protocol.blocks import Block, Where
+from agent.protocol.blocks import Block, Opening, Where
 from agent.protocol.fences import OpenFence
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.json_text import SaneStream
-from agent.protocol.openings import Beginning, Fence, Opening, Openings, Orphan, Text
+from agent.protocol.openings import Beginning, Fence, Openings, Orphan, Text
 from agent.protocol.output import Gap, Output, ends_stream
 from agent.protocol.tags import BLANKS, Maybe, is_cut_tag, skip_blanks
 from agent.protocol.thoughts import read_forgotten_calls
@@ -41,7 +64,7 @@ class Parser:
         tool_names: frozenset[str] | None = None,
     ) -> None:
         self._limits = limits
-        self._openings = Openings(limits, lambda name: tool_names is None or name in tool_names)
+        self._openings = Openings(limits, tool_names)
         self._sane = SaneStream()
         self._output = Output()
         self._mode = _Mode.LINE_START
@@ -49,7 +72,7 @@ class Parser:
         self._calm = False
         """Only a tag or a line break can change anything: other text may pass at once."""
         self._fence = OpenFence("```", limits)
-        self._block = Block(Kind.THINK, Where.IN_PLACE, limits)
+        self._block = Block(Opening(Kind.THINK, 0), limits)
         self._trial: Trial | None = None
         self._talked_about: set[Kind] = set()
         """Blocks whose opening tag was text; so is then their closing tag."""
@@ -64,7 +87,7 @@ class Parser:
         """What is certain now. Adjacent text is one event."""
         if self._calm and chunk.isascii() and "<" not in chunk and "\n" not in chunk and "\0" not in chunk:
             return self._output.pass_on(chunk)
-        if self._halted or self._absorbs(chunk):
+        if self._halted or (self._mode is _Mode.BLOCK and self._absorbs(chunk)):
             return []
         self._run(self._held + self._sane.feed(chunk))
         return self._output.take()
@@ -90,16 +113,14 @@ class Parser:
                 trial.raw.append(text[position:used])
             position = used
         self._held = text[position:]
-        self._calm = not self._held and not self._sane.waits and self._passes_text
-
-    @property
-    def _passes_text(self) -> bool:
-        return self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.is_calm)
+        in_text = self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None)
+        self._calm = in_text and not self._held and not self._sane.half
 
     def _absorbs(self, chunk: str) -> bool:
         """Is it certainly just one more piece of the open block?"""
-        in_block = self._mode is _Mode.BLOCK and not (self._held or self._trial or self._sane.waits)
-        return in_block and chunk.isascii() and "\0" not in chunk and self._block.absorb(chunk)
+        if self._held or self._trial or self._sane.half:
+            return False
+        return chunk.isascii() and "\0" not in chunk and self._block.absorb(chunk)
 
     def _step(self, text: str, position: int) -> int | None:
         """Use some of the text from `position` on: the new position. None if that takes more text than there is."""
@@ -163,7 +184,7 @@ class Parser:
                     self._trial = Trial(beginning, text[position : beginning.begin], self._openings)
                 if beginning.violation:
                     self._emit(ViolationFound(beginning.violation, beginning.kind))
-                return self._open(beginning, text)
+                return self._open(beginning)
             case _:
                 return None
 
@@ -181,15 +202,8 @@ class Parser:
             self._mode = _Mode.LINE_START
         return end
 
-    def _open(self, opening: Opening, text: str) -> int:
-        between, first = text[opening.tag_end : opening.begin], text[opening.begin : opening.begin + 1]
-        self._block = Block(
-            opening.kind,
-            opening.where,
-            self._limits,
-            json=opening.kind is not Kind.THINK and first in ("[", "{"),
-            fenced="`" in between or "~" in between,
-        )
+    def _open(self, opening: Opening) -> int:
+        self._block = Block(opening, self._limits)
         self._mode = _Mode.BLOCK
         if opening.kind is Kind.SUMMARY:
             self._emit(ReplyEnded())
@@ -229,7 +243,7 @@ class Parser:
             case Verdict.GO_ON:
                 pass
             case Verdict.OPEN if trial.opening:
-                self._open(trial.opening, text)
+                self._open(trial.opening)
             case Verdict.MEANT:
                 self._commit(trial)
             case _:

@@ -41,6 +41,7 @@ _NAME = "|".join(sorted(TAG_NAMES, key=len, reverse=True))
 _NAME_BEGUN = "|".join(
     sorted({name[:length] for name in TAG_NAMES for length in range(1, len(name) + 1)}, key=len, reverse=True)
 )
+_TAG_MAY_BEGIN = re.compile(rf"<(?:[{BLANKS}/{''.join(sorted({name[0] for name in TAG_NAMES}))}]|\Z)", re.IGNORECASE)
 _TAG = re.compile(rf"<[{BLANKS}]*(/?)[{BLANKS}]*({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", re.IGNORECASE)
 _TAG_BEGUN = re.compile(rf"<[{BLANKS}]*/?[{BLANKS}]*(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", re.IGNORECASE)
 _JSON = re.compile(rf"[{BLANKS}\n]*(?:(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?([\[{{])")
@@ -74,7 +75,7 @@ def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
 
 def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
     """The tag that begins at `text[start]`."""
-    if not text.startswith("<", start):
+    if not _TAG_MAY_BEGIN.match(text, start):
         return None
     found = _TAG.match(text, start, start + limits.tag)
     if found:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from agent.events import CallsArrived, ProtocolEvent, ThoughtArrived
-from agent.protocol.blocks import Block, Where
+from agent.protocol.blocks import Block, Opening
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.tags import BLANKS, Tag, read_json_start, read_tag
 
@@ -29,7 +29,7 @@ def read_forgotten_calls(thoughts: str, limits: ParserLimits, is_tool: Callable[
             position = found.end() + 1
             continue
         first = min(first, found.start())
-        block = Block(tag.kind, Where.IN_PLACE, limits)
+        block = Block(Opening(tag.kind, begin), limits)
         position = block.feed(thoughts, begin)
         events += block.events() if block.is_over else block.end_of_stream()
         if tag.kind is Kind.EXECUTE:

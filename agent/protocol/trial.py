@@ -9,16 +9,18 @@ follows. So both readings are kept, the events and the raw text, until one of th
 - It can only be meant if it begins as our blocks do, and a call with the name of a tool that exists. (Models are taught
   to use invented names in examples.) Anything else is text at once, and nothing is held back for it.
 - In a line, it is meant if its line ends with it, or another tag follows. Talk goes on in the same sentence.
-- In a fence that holds nothing else, or without any tag, it is meant if the stream ends after it, or another tag
-  follows. An example is followed by words. A fenced workspace alone is also meant if the reply has not begun.
+- In a fence that holds nothing else, it is meant if the stream ends after it, or another tag follows. An example is
+  followed by words. A fenced workspace alone is also meant if the reply has not begun.
+- Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: words of other
+  people, made unable to open a block, could still be repeated as such. The model is asked to write them as calls.
 """
 
 from enum import Enum, auto
 
 from agent.events import ProtocolEvent
-from agent.protocol.blocks import Where
+from agent.protocol.blocks import Opening, Where
 from agent.protocol.fences import read_fence, read_fence_end
-from agent.protocol.openings import Opening, Openings
+from agent.protocol.openings import Openings
 from agent.protocol.output import ends_stream
 from agent.protocol.tags import BLANKS, MAYBE, read_tag, skip_blanks
 

@@ -25,7 +25,7 @@ from agent.messages import ToolCall
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.parser import Parser
 from agent.state import Workspace
-from tests.agent.protocol.deviations import CALL, DEVIATIONS, EXECUTE, TOOL_NAMES, WORKSPACE
+from tests.agent.protocol.deviations import CALL, DEVIATIONS, EXECUTE, TOOL_NAMES, WORKSPACE, Deviation
 
 LIMITS = ParserLimits()
 SMALL = ParserLimits(block=60, tag=30, gap=8, head=40, indent=4, fence=12, depth=4, number=6, calls=2)
@@ -121,8 +121,14 @@ EXAMPLES: dict[str, tuple[str, list[ProtocolEvent]]] = {
         f"You write <execute>{CALL}</execute> and wait.",
         [TextArrived(f"You write <execute>{CALL}</execute> and wait.")],
     ),
-    "calls in inline code": (f"Write `<execute>{CALL}</execute>`\n", [TextArrived(f"Write `<execute>{CALL}</execute>`\n")]),
-    "JSON that is no call": ('{"name": "Ann", "age": 3}\n[link](x)\n[{"a": 1}]', [TextArrived('{"name": "Ann", "age": 3}\n[link](x)\n[{"a": 1}]')]),
+    "calls in inline code": (
+        f"Write `<execute>{CALL}</execute>`\n",
+        [TextArrived(f"Write `<execute>{CALL}</execute>`\n")],
+    ),
+    "JSON that is no call": (
+        '{"name": "Ann", "age": 3}\n[link](x)\n[{"a": 1}]',
+        [TextArrived('{"name": "Ann", "age": 3}\n[link](x)\n[{"a": 1}]')],
+    ),
     "a closing tag inside JSON": (
         f'<workspace>{{"objective": "</workspace>", {EMPTY[18:]}</workspace>\nYes.',
         [WorkspaceArrived(Workspace("</workspace>", "b", "c", "d")), TextArrived("Yes.")],
@@ -157,8 +163,8 @@ class TestEachExample:
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda deviation: deviation.name)
-def test_no_cut_changes_how_a_deviation_is_read(deviation: object) -> None:
-    stream = str(getattr(deviation, "stream"))[:600]
+def test_no_cut_changes_how_a_deviation_is_read(deviation: Deviation) -> None:
+    stream = deviation.stream[:600]
     whole = read(stream)
     for cut in range(1, len(stream)):
         assert read(stream[:cut], stream[cut:]) == whole, cut
@@ -170,7 +176,7 @@ FRAGMENTS = (
     *("<summary>", "</summary>", "<tool_call>", "<EXECUTE id='1'>", "</ execute >", "<execute/>", "<exec", "</", "<b>"),
     *("```", "```json\n", "```\n", "~~~\n", "\n\n", "\r\n", "  ", "words", "a < b", "日本", "\U0001f600"),
     *(CALL, CALL[:20], "[{'name': 'recall', 'args': {'query': 'it'},}]", '[{"name": "other", "args": {}}]'),
-    *('{"name": "recall"}', '{"name', '{"goal": "g"}', EMPTY, '{"objective": "', '"secure": false', "\\u00", "1e9", "nul"),
+    *('{"name": "recall"}', '{"name', '{"goal": "g"}', EMPTY, '{"objective": "', '"secure": false', "\\u00", "1e9"),
 )  # fmt: skip
 STREAMS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=16).map("".join)
 

@@ -1,0 +1,32 @@
+"""What a model is taught is short, and is itself the protocol."""
+
+import re
+
+from agent.events import CallsArrived, WorkspaceArrived
+from agent.messages import ToolCall
+from agent.protocol.grammar import SUMMARY_FIELDS, WORKSPACE_FIELDS, WORKSPACE_SCHEMA, teach
+from agent.protocol.parser import Parser
+from agent.tokens import estimate_tokens
+
+
+def test_the_teaching_text_is_short() -> None:
+    assert estimate_tokens(teach("")) < 700
+
+
+def test_the_example_reads_as_a_workspace_and_a_call() -> None:
+    example = teach("").partition("about the boat?\n\n")[2]
+    workspace, calls = Parser(tool_names=frozenset({"recall"})).feed(example)
+    assert isinstance(workspace, WorkspaceArrived)
+    assert calls == CallsArrived((ToolCall("recall", {"query": "boat"}),))
+
+
+def test_every_field_is_taught() -> None:
+    text = teach("")
+    for name in (*WORKSPACE_FIELDS, "secure", *SUMMARY_FIELDS):
+        assert f'"{name}"' in text
+    assert WORKSPACE_SCHEMA in text
+
+
+def test_the_tools_stand_at_the_end_and_no_tools_are_said_to_be_none() -> None:
+    assert teach("- recall: …").endswith("# Your tools\n\n- recall: …")
+    assert re.search(r"no tools", teach(""))

@@ -1,0 +1,109 @@
+"""JSON is read strictly, or mended where only one meaning is possible; nothing insane comes out."""
+
+import json
+from ast import literal_eval
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.messages import Json
+from agent.protocol.grammar import ParserLimits
+from agent.protocol.json_text import JsonReader, SaneStream, Unreadable, sane_text
+
+READER = JsonReader(ParserLimits())
+PLAIN_TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=10)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | PLAIN_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLAIN_TEXT, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_what_json_wrote_is_read_and_mending_changes_nothing(value: Json) -> None:
+    text = json.dumps(value)
+    assert READER.read(text) == [value]
+    assert READER.read_mended(text, whole=True) == [value]
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_mended_python_is_what_python_reads_or_refused(value: Json) -> None:
+    text = repr(value)
+    try:
+        (mended,) = READER.read_mended(text, whole=True)
+    except Unreadable:
+        assert "\\" in text, "only an escape that JSON does not know is refused"
+    else:
+        assert mended == literal_eval(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("['it\\'s']", ["it's"]),
+        ("""['say "hi"']""", ['say "hi"']),
+        ("[“a”, 'b',]", ["a", "b"]),
+        ("{a: True, 'b': None}", {"a": True, "b": None}),
+        ('["a\nb"]', ["a\nb"]),
+        ("[1", [1]),
+        ("\ufeff[1]", [1]),
+    ],
+)
+def test_a_spelling_is_mended(text: str, value: Json) -> None:
+    assert READER.read_mended(text, whole=True) == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "['it's']",
+        '["a" "b"]',
+        "[a]",
+        "{'a': 1",
+        "[1]]",
+        "[}",
+        "[1,,2]",
+        "f(x)",
+        "",
+        "[0x1f]",
+        "['a\\x41']",
+        '{"a": 1, "a": 2}',
+    ],
+)
+def test_what_could_be_meant_in_two_ways_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable):
+        READER.read_mended(text, whole=True)
+
+
+def test_a_missing_bracket_is_not_added_to_a_text_that_was_cut_off() -> None:
+    with pytest.raises(Unreadable):
+        READER.read_mended("[1", whole=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "-Infinity", "1e999", "9" * 5000, f"1.{'1' * 500}", "[" * 70 + "]" * 70, "[" * 99_999]
+)
+def test_what_python_or_a_database_cannot_hold_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable):
+        READER.read(text)
+    with pytest.raises(Unreadable):
+        READER.read_mended(text, whole=True)
+
+
+def test_texts_come_out_sane_also_from_escapes_and_in_keys() -> None:
+    assert READER.read('{"a\\u0000": ["\\ud83d\\ude00", "\\ud83d", "\\ude00x"]}') == [
+        {"a": ["\U0001f600", "\ufffd", "\ufffdx"]}
+    ]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["a", "é", "\0", "\ud83d", "\ude00", "\U0001f600", ""]), max_size=12))
+def test_a_text_in_pieces_becomes_as_sane_as_the_whole(pieces: list[str]) -> None:
+    stream = SaneStream()
+    read = "".join([*(stream.feed(piece) for piece in pieces), stream.flush()])
+    assert read == sane_text("".join(pieces))
+    assert "\0" not in read
+    read.encode()
