@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import getpass
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked
 from agent.records import Person
+from bot.casts import LogLevel
 from bot.exits import Exit
 from bot.logs import log_to
 from bot.settings import Settings, load_settings
@@ -34,7 +36,7 @@ def run(arguments: Sequence[str]) -> Exit:
     command = _parser().parse_args(arguments).command
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
-        log_to(sys.stderr, settings.log_level, settings.secrets())
+        log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
         return asyncio.run(command(settings))
     except CogencyError as error:
         sys.stderr.write(f"cogency: {error}\n")
@@ -48,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     commands.add_parser("chat", help="chat in the terminal, or through pipes").set_defaults(command=_chat)
+    commands.add_parser("run", help="serve Slack and Discord: every platform that has a token").set_defaults(
+        command=_run
+    )
     checking = commands.add_parser("check-model", help="ask the configured model twenty questions about the protocol")
     checking.set_defaults(command=_check_model)
     return parser
@@ -77,6 +82,20 @@ async def _chat(settings: Settings) -> Exit:
     user = user_name()
     async with open_terminal(settings, Person(f"terminal:{user}", user, zone)) as bot:
         return await chat(bot, open_window(), now)
+
+
+async def _run(settings: Settings) -> Exit:
+    from bot.app import serve_platforms  # noqa: PLC0415 -- as above
+
+    log_to(sys.stderr, settings.log_level or LogLevel.INFO, settings.secrets())
+    serving = asyncio.ensure_future(serve_platforms(settings))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        if not serving.cancelled():
+            raise
+    return Exit.OK
 
 
 async def _check_model(settings: Settings) -> Exit:

@@ -4,27 +4,43 @@ Above: `bot.__main__`. Below: everything. Nothing else imports `store`.
 """
 
 import asyncio
+import logging
 import random
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 
 from agent.context import ContextBudget, Persona
+from agent.errors import SettingsError
 from agent.ports import Memories, Provider
 from agent.records import Incoming, Person
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from bot.casts import DiscordReplies
+from bot.host import Host
+from bot.hosting import BotHost, serve_all
 from bot.model_switch import ModelSwitch
 from bot.models import ModelSettings
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.platforms.slack.settings import SlackSettings
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
-from bot.settings import Settings
-from bot.turns import Mind, Turns, TurnsLimits
-from store.engine import open_store
+from bot.settings import Settings, needed
+from bot.surface import Surface
+from bot.thinking import Mind, Thinking
+from bot.turns import Turns, TurnsLimits
+from store.engine import Store, open_store
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 8.0
+"""Open replies may finish in this time after SIGTERM; with parking them it stays under the ten seconds that
+supervisors usually give."""
 
 
 class SystemClock:
@@ -60,37 +76,93 @@ async def open_models(settings: Settings) -> AsyncGenerator[ModelSwitch, None]:
 @asynccontextmanager
 async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[TerminalBot, None]:
     """The bot for one person at a terminal. Raises SettingsError and StoreError."""
+    async with open_store_of(settings) as store, open_models(settings) as models:
+        surfaces = TerminalSurfaces()
+        # A screen has one end: replies follow one another.
+        turns = open_turns(settings, store, models, surfaces, TurnsLimits(max_running=1))
+        async with TerminalBot(
+            person=person,
+            turns=turns,
+            surfaces=surfaces,
+            conversations=store.conversations,
+            memories=store.memories,
+            forgetting=store.forgetting,
+            models=models,
+            clock=CLOCK,
+            new_id=new_id,
+            where=str(store.database.path or "nowhere; it ends with this process"),
+        ) as bot:
+            yield bot
+
+
+async def serve_platforms(settings: Settings) -> None:
+    """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
+    chosen = platforms(settings)
+    async with open_store_of(settings) as store, open_models(settings) as models:
+        log.info("%s", models.sentence)
+        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, CLOCK)
+        host.turns = open_turns(settings, store, models, host.surface_for, TurnsLimits())
+        await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
+
+
+def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]]:
+    """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
+    chosen: dict[str, Callable[[Host], Awaitable[None]]] = {}
+    if settings.slack_bot_token or settings.slack_app_token:
+        slack = SlackSettings(
+            needed(settings.slack_bot_token, "SLACK_BOT_TOKEN"),
+            needed(settings.slack_app_token, "SLACK_APP_TOKEN"),
+            settings.slack_api_base_url,
+            settings.allowed_bots,
+        )
+        chosen["Slack"] = partial(_serve_slack, slack)
+    if settings.discord_token:
+        discord = DiscordSettings(
+            settings.discord_token,
+            settings.discord_api_base_url,
+            settings.discord_gateway_url,
+            ReplyMode.THREAD if settings.discord_replies is DiscordReplies.THREAD else ReplyMode.IN_PLACE,
+            settings.allowed_bots,
+        )
+        chosen["Discord"] = partial(_serve_discord, discord)
+    if not chosen:
+        raise SettingsError("There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN.")
+    return chosen
+
+
+async def _serve_slack(slack: SlackSettings, host: Host) -> None:
+    from bot.platforms.slack.run import serve  # noqa: PLC0415 -- a bot without Slack does not load its libraries
+
+    await serve(host, slack, CLOCK)
+
+
+async def _serve_discord(discord: DiscordSettings, host: Host) -> None:
+    from bot.platforms.discord.run import serve  # noqa: PLC0415 -- a bot without Discord does not load its libraries
+
+    await serve(host, discord, CLOCK)
+
+
+@asynccontextmanager
+async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
+    """The store that the settings name, with the turns of a dead process free to be claimed. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:
-        async with open_models(settings) as models:
-            surfaces = TerminalSurfaces()
-            turns = Turns(
-                store.ledger,
-                store.conversations,
-                store.memories,
-                mind(settings, models, tools(settings, store.memories)),
-                surfaces,
-                CLOCK,
-                owner=new_id(),
-                # A screen has one end: replies follow one another.
-                limits=TurnsLimits(max_running=1, history_messages=settings.history_messages),
-            )
-            await store.ledger.release_all()
-            async with TerminalBot(
-                person=person,
-                turns=turns,
-                surfaces=surfaces,
-                conversations=store.conversations,
-                memories=store.memories,
-                forgetting=store.forgetting,
-                models=models,
-                clock=CLOCK,
-                new_id=new_id,
-                where=str(store.database.path or "nowhere; it ends with this process"),
-            ) as bot:
-                yield bot
+        await store.ledger.release_all()
+        yield store
     finally:
         await store.close()
+
+
+def open_turns(
+    settings: Settings,
+    store: Store,
+    models: ModelSwitch,
+    surface_for: Callable[[Incoming], Surface],
+    limits: TurnsLimits,
+) -> Turns:
+    registry = tools(settings, store.memories)
+    thinking = Thinking(mind(settings, models, registry), store.ledger, store.conversations, store.memories, CLOCK)
+    return Turns(store.ledger, thinking, surface_for, CLOCK, owner=new_id(), limits=limits)
 
 
 @asynccontextmanager
@@ -128,4 +200,5 @@ def mind(settings: Settings, models: ModelSwitch, registry: Registry) -> Mind:
         tools=registry,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         budget=ContextBudget(history=settings.history_tokens, memory=settings.memory_tokens),
+        history_messages=settings.history_messages,
     )

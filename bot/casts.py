@@ -22,8 +22,30 @@ class LogLevel(StrEnum):
     ERROR = "ERROR"
 
 
+class DiscordReplies(StrEnum):
+    """Where a mention in a Discord channel is answered."""
+
+    THREAD = "thread"
+    PLACE = "place"
+
+
 def text(value: str) -> str:
     return value
+
+
+def ids(value: str) -> frozenset[str]:
+    """Ids with commas between them."""
+    parts = [piece.strip() for piece in value.split(",")]
+    if not all(part.isascii() and part.isalnum() for part in parts):
+        raise ValueError("must be ids with commas between them, as in B0123,B0456")
+    return frozenset(parts)
+
+
+def discord_replies(value: str) -> DiscordReplies:
+    try:
+        return DiscordReplies(value.lower())
+    except ValueError:
+        raise ValueError(f"must be one of {', '.join(DiscordReplies)}") from None
 
 
 def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:

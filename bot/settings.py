@@ -21,7 +21,7 @@ from platformdirs import user_data_path
 
 from agent.errors import SettingsError
 from bot import casts
-from bot.casts import LogLevel
+from bot.casts import DiscordReplies, LogLevel
 from bot.secret import Secret
 
 T = TypeVar("T")
@@ -54,7 +54,13 @@ class Settings:
         field(default_factory=dict[str, str])
     )
     """By the platform's channel id."""
-    log_level: Annotated[LogLevel, From("COGENCY_LOG_LEVEL", casts.log_level)] = LogLevel.WARNING
+    log_level: Annotated[LogLevel | None, From("COGENCY_LOG_LEVEL", casts.log_level)] = None
+    """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
+    allowed_bots: Annotated[frozenset[str], From("COGENCY_ALLOWED_BOTS", casts.ids)] = frozenset()
+    """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
+    discord_replies: Annotated[DiscordReplies, From("COGENCY_DISCORD_REPLIES", casts.discord_replies)] = (
+        DiscordReplies.THREAD
+    )
 
     max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", casts.whole(1, 100))] = 10
     """Model calls in one turn. A task that needs more is better asked again with what was found."""
@@ -66,8 +72,6 @@ class Settings:
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
     memory_tokens: Annotated[int, From("COGENCY_MEMORY_TOKENS", casts.whole(100, 100_000))] = 3_000
     """What is remembered about a person, apart from history: more would crowd out the question."""
-    profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", casts.whole(50, 100_000))] = 800
-    """The part of the memory that describes the person: a page."""
     first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", casts.seconds(3600))] = 180.0
     """A local model may load for minutes before its first word."""
     next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", casts.seconds(600))] = 60.0

@@ -79,7 +79,7 @@ def test_the_environment_goes_before_the_file_and_an_empty_value_counts_as_not_s
     settings = load_settings({"COGENCY_MODEL": "ollama:llama3.2", "COGENCY_MAX_ITERATIONS": ""}, dotenv)
     assert settings.model == "ollama:llama3.2"
     assert settings.max_iterations == 4
-    assert settings.log_level is LogLevel.WARNING
+    assert settings.log_level is None
 
 
 def test_the_file_may_have_comments_quotes_a_byte_order_mark_and_names_of_others(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.surface import Surface
-from bot.turns import BROKEN, Mind, Turns, TurnsLimits
+from bot.thinking import BROKEN, Mind, Thinking
+from bot.turns import Turns, TurnsLimits
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, dm, said
 from tests.fakes.store import FakeStore
@@ -56,7 +57,8 @@ class World:
             budget=ContextBudget(),
         )
         store = self.store
-        return Turns(store, store, store, mind, self.surface, self.clock, owner, self.limits)
+        thinking = Thinking(mind, store, store, store, self.clock)
+        return Turns(store, thinking, self.surface, self.clock, owner, self.limits)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Turns, None]:

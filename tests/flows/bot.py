@@ -17,7 +17,8 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.surface import Surface
-from bot.turns import Mind, Turns, TurnsLimits
+from bot.thinking import Mind, Thinking
+from bot.turns import Turns, TurnsLimits
 from store.engine import Store, open_store
 
 
@@ -42,9 +43,8 @@ async def live_bot(
             budget=ContextBudget(),
         )
         limits = TurnsLimits(sweep_s=0.05)
-        turns = Turns(
-            store.ledger, store.conversations, store.memories, mind, surface_for, clock, owner="flow", limits=limits
-        )
+        thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
+        turns = Turns(store.ledger, thinking, surface_for, clock, owner="flow", limits=limits)
         await store.ledger.release_all()
         async with turns.serving():
             yield LiveBot(turns, store)

@@ -24,7 +24,8 @@ from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.surface import Limits, PageKey, PageRef
-from bot.turns import Mind, Turns, TurnsLimits
+from bot.thinking import Mind, Thinking
+from bot.turns import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
 
@@ -178,11 +179,10 @@ async def live(folder: Path, die_at: int | None) -> int:
         budget=ContextBudget(),
     )
     surface = DyingSurface(folder / "shown", steps)
+    ledger = DyingLedger(store.ledger, steps)
     turns = Turns(
-        DyingLedger(store.ledger, steps),
-        store.conversations,
-        store.memories,
-        mind,
+        ledger,
+        Thinking(mind, ledger, store.conversations, store.memories, CLOCK),
         lambda _: surface,
         CLOCK,
         owner=f"process {os.getpid()}",

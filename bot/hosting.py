@@ -1,0 +1,108 @@
+"""The bot as platforms see it, and all platforms as one service.
+
+Above: `bot.app`. Below: `bot.turns`, the ports of `agent.ports`; platforms come in as plain functions.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from agent.errors import CogencyError
+from agent.memory.audience import Place, may_flow_from
+from agent.memory.forgetting import forget_everything, forget_thread
+from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories
+from agent.records import Incoming, Note, Receipt
+from bot.surface import PageUnsent, Surface
+from bot.turns import Turns
+
+log = logging.getLogger(__name__)
+
+START_PATIENCE_S = 60.0
+"""How long open turns of an earlier process wait for every platform to connect, so that they can be shown there."""
+
+
+@dataclass(slots=True)
+class BotHost:
+    """Implements `bot.host.Host`. `turns` is set once it exists: turns and host need each other."""
+
+    ledger: Ledger
+    conversations: Conversations
+    memories: Memories
+    forgetting: Forgetting
+    clock: Clock
+    turns: Turns = field(init=False)
+    surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
+    registered: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by each `show_on`; whoever waits for one clears it."""
+
+    def surface_for(self, incoming: Incoming) -> Surface:
+        """Raises PageUnsent for a platform that is not connected; the turn is then put off."""
+        if incoming.source not in self.surfaces:
+            raise PageUnsent(f"{incoming.source} is not connected")
+        return self.surfaces[incoming.source](incoming)
+
+    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
+        self.surfaces[source] = surface_for
+        self.registered.set()
+
+    async def take(self, incoming: Incoming) -> bool:
+        return not (await self.turns.submit(incoming)).duplicate
+
+    async def overhear(self, incoming: Incoming) -> None:
+        await self.ledger.overhear(incoming)
+
+    async def participants(self, conversation: str) -> frozenset[str] | None:
+        return await self.conversations.participants(conversation)
+
+    async def memory(self, person: str, place: Place) -> list[Note]:
+        return await self.memories.notes(person, may_flow_from(place))
+
+    async def forget(self, person: str, conversation: str | None) -> Receipt:
+        plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
+        return await self.forgetting.forget(plan, self.clock.now())
+
+
+async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host: BotHost, grace_s: float) -> None:
+    """Serve every platform until cancelled; one that fails leaves the others alone.
+
+    Open replies get `grace_s` seconds at the end. Raises the first failure (CogencyError) once no platform is left.
+    """
+    failures: list[CogencyError] = []
+
+    async def serve(name: str) -> None:
+        try:
+            await platforms[name]()
+        except CogencyError as error:
+            log.error("%s: %s", name, error)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
+            failures.append(error)
+
+    serving = [asyncio.create_task(serve(name)) for name in platforms]
+    try:
+        await _until_shown(serving, host)
+        if not all(task.done() for task in serving):
+            async with host.turns.serving(grace_s=grace_s):
+                await asyncio.wait(serving)
+    finally:
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
+    if failures:
+        raise failures[0]
+
+
+async def _until_shown(serving: list[asyncio.Task[None]], host: BotHost) -> None:
+    """Until every platform has said where its answers are shown, or failed, or took too long."""
+    deadline = host.clock.monotonic() + START_PATIENCE_S
+    while len(host.surfaces) + sum(task.done() for task in serving) < len(serving):
+        host.registered.clear()
+        registered = asyncio.create_task(host.registered.wait())
+        left = deadline - host.clock.monotonic()
+        done, _ = await asyncio.wait(
+            [registered, *(task for task in serving if not task.done())],
+            timeout=max(0.0, left),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        registered.cancel()
+        if not done:
+            return

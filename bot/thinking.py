@@ -1,0 +1,142 @@
+"""One turn's answer: from a claimed question to everything that the turn leaves behind.
+
+Above: `bot.turns`. Below: `agent.context`, `agent.turn`, `agent.loop`, the ports of `agent.ports`, `bot.reply.live`.
+
+One of the three broad excepts of this program is here: a turn. Whatever goes wrong ends in one sentence to the person
+and one log line with the turn's id.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
+from agent.errors import StoreError
+from agent.events import IterationStarted, Outcome, TextArrived
+from agent.loop import Loop
+from agent.memory.audience import may_flow_from
+from agent.ports import Clock, Conversations, Ledger, Memories, Provider, ToolContext
+from agent.progress import Progress, action_records, decode, encode
+from agent.records import Claim, Closing, Incoming
+from agent.reply_text import joined
+from agent.state import Execution, SituationSummary
+from agent.tools.registry import Registry
+from agent.turn import Turn, TurnLimits
+from bot.reply.live import LiveReply
+from bot.surface import SurfaceError
+
+log = logging.getLogger(__name__)
+
+BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """What answers: chosen anew for each turn, so that a person's choice of model counts from the next question."""
+
+    provider: Callable[[Incoming], Provider]
+    persona: Callable[[Incoming], Persona]
+    tools: Registry
+    turn_limits: TurnLimits
+    budget: ContextBudget
+    history_messages: int = 200
+    """Messages read from the store for one turn; the budget's tokens cut further."""
+
+
+class Thinking:
+    """Stateless but for its dependencies."""
+
+    def __init__(
+        self, mind: Mind, ledger: Ledger, conversations: Conversations, memories: Memories, clock: Clock
+    ) -> None:
+        self._mind = mind
+        self._ledger = ledger
+        self._conversations = conversations
+        self._memories = memories
+        self._clock = clock
+
+    async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
+        """Everything up to the complete reply, shown on `live` as it grows.
+
+        A cancellation while `stopped()` ends the turn with what was said; any other one is raised, as are StoreError
+        and SurfaceError.
+        """
+        tools = self._mind.tools
+        turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
+        closing = Closing(Outcome.STOPPED, "")
+        try:
+            if stopped():
+                return closing
+            context, summary = await self._context(claim)
+            closing = replace(closing, context_messages=context.message_ids, context_notes=context.note_ids)
+            loop = self._loop(claim, turn, context, live)
+            await _show_again(turn.progress, live)
+            ended = await loop.run()
+            closing = replace(closing, outcome=ended.outcome, reply=ended.text, usage=ended.usage)
+            if turn.progress.summary:
+                closing = replace(closing, summary=summary.merged(turn.progress.summary))
+        except asyncio.CancelledError:
+            if not stopped():
+                raise
+            _forget_cancellation()
+            closing = replace(closing, outcome=Outcome.STOPPED, reply=turn.text)
+        except (StoreError, SurfaceError):
+            raise
+        except Exception:
+            log.exception("turn %d: failed", claim.turn)
+            reply = joined([turn.text, BROKEN.format(turn=claim.turn)])
+            closing = replace(closing, outcome=Outcome.REFUSED, reply=reply)
+        return replace(closing, actions=action_records(turn.progress))
+
+    async def _context(self, claim: Claim) -> tuple[Context, SituationSummary]:
+        incoming = claim.incoming
+        audiences = may_flow_from(incoming.place)
+        limit = self._mind.history_messages
+        said = await self._conversations.history(incoming.conversation, before_turn=claim.turn, limit=limit)
+        # A place that has become more public keeps for itself what was said before.
+        history = [message for message in said if message.audience in audiences]
+        summary = await self._conversations.summary(incoming.conversation)
+        notes = await self._memories.notes(incoming.person.id, audiences)
+        parts = ContextParts(
+            persona=self._mind.persona(incoming),
+            tool_schemas=self._mind.tools.schemas(),
+            tool_summary=self._mind.tools.summary(),
+            person=incoming.person,
+            now=incoming.time,
+            question=incoming.text,
+            history=history,
+            quoted=incoming.quoted,
+            notes=notes,
+            summary=summary,
+            execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),
+        )
+        return build_context(parts, self._mind.budget), summary
+
+    def _loop(self, claim: Claim, turn: Turn, context: Context, live: LiveReply) -> Loop:
+        async def save(progress: Progress) -> None:
+            await self._ledger.save(claim, progress=encode(progress))
+
+        incoming = claim.incoming
+        tool_context = ToolContext(
+            incoming.person, incoming.place, incoming.conversation, claim.message, self._clock.now()
+        )
+        provider = self._mind.provider(incoming)
+        return Loop(
+            turn, context.messages, provider, self._mind.tools, tool_context, self._clock, emit=live.see, save=save
+        )
+
+
+async def _show_again(progress: Progress, live: LiveReply) -> None:
+    """What an earlier process had said before its tools ran stands at the beginning of the reply."""
+    for number, step in enumerate(progress.steps, 1):
+        await live.see(IterationStarted(number))
+        if step.text:
+            await live.see(TextArrived(step.text))
+
+
+def _forget_cancellation() -> None:
+    """The cancellation meant the turn; the task goes on, to show and store what was said."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
