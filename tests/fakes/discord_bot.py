@@ -1,0 +1,69 @@
+"""The Discord adapter, served against the fake with a host.
+
+Above: tests of the Discord adapter. Below: `bot.platforms.discord.run`, `tests.fakes.discord_gateway`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from bot.host import Host
+from bot.platforms.discord.run import serve
+from bot.platforms.discord.settings import DiscordSettings
+from bot.secret import Secret
+from tests.fakes.discord_gateway import FakeDiscord
+from tests.fakes.discord_requests import TOKEN
+from tests.fakes.discord_world import BOT, Payload
+
+WINDOW_S = 1.0
+EDIT_INTERVAL_S = 0.24
+"""Discord's five edits in five seconds and our pace below it, both five times as fast."""
+
+
+def settings(fake: FakeDiscord, **more: Any) -> DiscordSettings:
+    given: Payload = {"edit_interval_s": EDIT_INTERVAL_S, **more}
+    return DiscordSettings(Secret(TOKEN), fake.api_base_url, fake.gateway_url, **given)
+
+
+@asynccontextmanager
+async def serving(fake: FakeDiscord, host: Host, **more: Any) -> AsyncGenerator[None, None]:
+    """The adapter, connected; whatever ends it early fails the test."""
+    before = fake.identified
+    task = asyncio.create_task(serve(host, settings(fake, **more), fake.world.clock))
+    waiting = asyncio.create_task(fake.until(lambda: fake.identified > before and fake.rest.commands))
+    try:
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            await task
+        await waiting
+        yield
+    finally:
+        waiting.cancel()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def edits_of(fake: FakeDiscord, channel: str) -> list[float]:
+    """When the messages of a channel were edited, as the server saw it."""
+    return [
+        call.time
+        for call in fake.calls
+        if call.method == "PATCH" and call.path.startswith(f"/channels/{channel}/messages/") and call.status == 200
+    ]
+
+
+def most_in(times: list[float], window_s: float) -> int:
+    """The most of these moments within any stretch of that length."""
+    return max((sum(start <= time < start + window_s for time in times) for start in times), default=0)
+
+
+def pings(fake: FakeDiscord) -> list[Payload]:
+    """Every body in which the bot would let Discord notify somebody."""
+    contents = [call.body for call in fake.calls if "content" in call.body]
+    return [body for body in contents if body.get("allowed_mentions", {}).get("parse") != []]
+
+
+def by_the_bot(fake: FakeDiscord) -> list[Payload]:
+    return [message for message in fake.world.messages.values() if message["author"]["id"] == BOT]

@@ -1,0 +1,253 @@
+"""Discord on loopback: the gateway over real WebSockets, and the REST API of `tests.fakes.discord_rest` beside it.
+
+Above: tests of the Discord adapter. Below: `tests.fakes.discord_rest`, `tests.fakes.discord_world`, aiohttp.
+
+The gateway says HELLO, takes IDENTIFY and RESUME, replays what a resumed session missed, and answers a session that it
+does not know with INVALID SESSION. A wrong token closes with 4004, an intent that was not granted with 4014. `drop`
+loses the socket; what happens meanwhile waits for the resume.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from agent.ports import Clock
+from tests.fakes.discord_requests import API, TOKEN, Call
+from tests.fakes.discord_rest import FakeRest, Interaction
+from tests.fakes.discord_world import (
+    ALL_PERMISSIONS,
+    BOT,
+    DM_OF,
+    GENERAL,
+    GUILD,
+    Payload,
+    World,
+    member,
+    user,
+    without_content,
+)
+
+PATIENCE_S = 20.0
+"""How long a test waits for anything here."""
+
+MESSAGE_CONTENT = 1 << 15
+DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
+
+
+class FakeDiscord:
+    """Use `running_discord`. `world` is what is there, `rest.calls` what was asked for."""
+
+    def __init__(self, clock: Clock, *, allowance: int = 5, window_s: float = 5.0) -> None:
+        self.world = World(clock)
+        self.rest = FakeRest(self.world, allowance, window_s)
+        self.rest.announce = self.dispatch
+        self.rest.changed = self._notice
+        self.grant_message_content = True
+        self.identified = 0
+        self.resumed = 0
+        self.address = ""
+        self._sessions: dict[str, list[Payload]] = {}
+        self._current: list[Payload] = []
+        self._socket: web.WebSocketResponse | None = None
+        self._transport: asyncio.Transport | None = None
+        self._changed = asyncio.Event()
+
+    @property
+    def api_base_url(self) -> str:
+        return f"http://{self.address}{API}"
+
+    @property
+    def gateway_url(self) -> str:
+        return f"ws://{self.address}/gateway"
+
+    @property
+    def calls(self) -> list[Call]:
+        return self.rest.calls
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Wait until it is so; looked at after each request and each event of the gateway."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not happened():
+                self._changed.clear()
+                await self._changed.wait()
+
+    # What people do
+
+    async def say(self, person: str, content: str, channel: str = GENERAL, **more: Any) -> Payload:
+        """A person writes a message."""
+        said = self.world.message(channel, person, content, **more)
+        await self.dispatch("MESSAGE_CREATE", self.world.of_guild(said))
+        return said
+
+    async def write(self, person: str, content: str, **more: Any) -> Payload:
+        """A person writes to the bot directly."""
+        return await self.say(person, content, DM_OF[person], **more)
+
+    async def again(self, message: Payload) -> None:
+        """The same event is delivered once more."""
+        await self.dispatch("MESSAGE_CREATE", self.world.of_guild(message))
+
+    async def repeat_interaction(self) -> None:
+        """The last command or button is delivered once more."""
+        last = next(event for event in reversed(self._current) if event["t"] == "INTERACTION_CREATE")
+        await self.dispatch(last["t"], last["d"])
+
+    async def command(self, person: str, name: str, channel: str = GENERAL, **options: object) -> Interaction:
+        """A person uses a slash command."""
+        known = next(command for command in self.rest.commands if command["name"] == name)
+        given = [
+            {"name": key, "type": 5 if isinstance(value, bool) else 3, "value": value} for key, value in options.items()
+        ]
+        data = {"id": known["id"], "name": name, "type": 1, "options": given}
+        return await self._interact(person, channel, 2, data)
+
+    async def press(self, person: str, message: Payload, label: str) -> Interaction:
+        """A person presses a button of a message."""
+        buttons = [button for row in message["components"] for button in row["components"]]
+        custom_id = next(button["custom_id"] for button in buttons if button["label"] == label)
+        data = {"custom_id": custom_id, "component_type": 2}
+        return await self._interact(person, message["channel_id"], 3, data, message=message)
+
+    async def _interact(self, person: str, channel: str, kind: int, data: Payload, **more: Any) -> Interaction:
+        token = f"interaction-{self.world.new_id()}"
+        interaction = Interaction(self.world.new_id(), token, person, channel, self.world.clock.monotonic())
+        if "message" in more:
+            interaction.original = more["message"]["id"]
+        self.rest.interactions[token] = interaction
+        direct = channel in DM_OF.values()
+        event: Payload = {
+            "id": interaction.id,
+            "application_id": BOT,
+            "type": kind,
+            "token": token,
+            "version": 1,
+            "channel_id": channel,
+            "locale": "en-GB",
+            "app_permissions": ALL_PERMISSIONS,
+            "entitlements": [],
+            "attachment_size_limit": 10_485_760,
+            "authorizing_integration_owners": {"0": "0" if direct else GUILD},
+            "context": 1 if direct else 0,
+            "data": data,
+            **more,
+        }
+        if direct:
+            event |= {"user": user(person), "channel": {"id": channel, "type": 1, "recipients": [user(person)]}}
+        else:
+            event |= {
+                "guild_id": GUILD,
+                "guild": {"id": GUILD, "features": [], "locale": "en-GB"},
+                "channel": {**self.world.channels[channel], "permissions": ALL_PERMISSIONS},
+                "member": member(person, permissions=ALL_PERMISSIONS),
+            }
+        await self.dispatch("INTERACTION_CREATE", event)
+        return interaction
+
+    # The gateway
+
+    async def dispatch(self, event: str, data: Payload) -> None:
+        """Send an event on the current session; without a socket it waits there."""
+        if event == "MESSAGE_CREATE" and not self.rest.message_content:
+            data = without_content(data)
+        envelope = {"op": DISPATCH, "t": event, "d": data, "s": len(self._current) + 1}
+        self._current.append(envelope)
+        if self._socket is not None:
+            with suppress(ConnectionError):
+                await self._socket.send_json(envelope)
+        self._notice()
+
+    def drop(self) -> None:
+        """Lose the socket without a word."""
+        self._socket = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def forget_sessions(self) -> None:
+        """No session can be resumed any more."""
+        self._sessions.clear()
+
+    async def serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self._transport = request.transport
+        await socket.send_json({"op": HELLO, "d": {"heartbeat_interval": 41_250}, "s": None, "t": None})
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                await self._hear(socket, message.json())
+            self._notice()
+        return socket
+
+    async def _hear(self, socket: web.WebSocketResponse, sent: Payload) -> None:
+        match sent["op"]:
+            case 1:
+                await socket.send_json({"op": ACK, "d": None, "s": None, "t": None})
+            case 2:
+                await self._identify(socket, sent["d"])
+            case 6:
+                await self._resume(socket, sent["d"])
+            case _:
+                pass
+
+    async def _identify(self, socket: web.WebSocketResponse, data: Payload) -> None:
+        wants_content = bool(data["intents"] & MESSAGE_CONTENT)
+        if data["token"] != TOKEN:
+            await socket.close(code=4004)
+            return
+        if wants_content and not self.grant_message_content:
+            await socket.close(code=4014)
+            return
+        self.rest.message_content = wants_content
+        self.identified += 1
+        session = f"session-{self.identified}"
+        self._current = self._sessions[session] = []
+        self._socket = socket
+        ready = {
+            "v": 10,
+            "user": user(BOT),
+            "session_id": session,
+            "resume_gateway_url": self.gateway_url,
+            "guilds": [{"id": GUILD, "unavailable": True}],
+            "application": {"id": BOT, "flags": 0},
+            "shard": data.get("shard", [0, 1]),
+        }
+        await self.dispatch("READY", ready)
+        await self.dispatch("GUILD_CREATE", self.world.guild())
+
+    async def _resume(self, socket: web.WebSocketResponse, data: Payload) -> None:
+        session = self._sessions.get(data["session_id"])
+        if session is None:
+            await socket.send_json({"op": INVALID_SESSION, "d": False, "s": None, "t": None})
+            return
+        self.resumed += 1
+        self._current, self._socket = session, socket
+        for envelope in [envelope for envelope in session if envelope["s"] > data["seq"]]:
+            await socket.send_json(envelope)
+        await self.dispatch("RESUMED", {})
+
+    def _notice(self) -> None:
+        self._changed.set()
+
+
+@asynccontextmanager
+async def running_discord(
+    clock: Clock, *, allowance: int = 5, window_s: float = 5.0
+) -> AsyncGenerator[FakeDiscord, None]:
+    """A fake Discord on a free port, until the block ends."""
+    fake = FakeDiscord(clock, allowance=allowance, window_s=window_s)
+    app = web.Application()
+    fake.rest.add_to(app)
+    app.router.add_get("/gateway", fake.serve_gateway)
+    app.router.add_get("/gateway/", fake.serve_gateway)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        fake.address = f"{host}:{port}"
+        yield fake
+    finally:
+        await runner.cleanup()

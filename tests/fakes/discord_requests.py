@@ -1,0 +1,154 @@
+"""How the fake Discord answers any request: it records it, counts it against its limits, and fails it when asked to.
+
+Above: `tests.fakes.discord_rest`. Below: aiohttp.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from aiohttp import web
+
+from agent.ports import Clock
+from tests.fakes.discord_world import Payload
+
+API = "/api/v10"
+TOKEN = "token-of-the-bot"
+
+Handler: TypeAlias = Callable[[web.Request, Any], Awaitable[object]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, as it arrived and as it was answered."""
+
+    time: float
+    method: str
+    path: str
+    body: Payload
+    status: int
+
+
+@dataclass
+class Fault:
+    """The next `times` requests that match answer `status`; `lost`: they take effect nevertheless."""
+
+    method: str
+    path: str
+    status: int
+    code: int = 0
+    times: int = 1
+    lost: bool = False
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    body: Payload = field(default_factory=dict[str, Any])
+
+
+class Refused(Exception):
+    """The request is answered with this status and Discord's error code."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+class Requests:
+    """`calls` is the record. A bucket belongs to a route and a channel: `allowance` requests in `window_s` seconds."""
+
+    def __init__(self, clock: Clock, allowance: int, window_s: float) -> None:
+        self.calls: list[Call] = []
+        self.faults: list[Fault] = []
+        self.changed: Callable[[], None] = lambda: None
+        self._clock = clock
+        self._allowance, self._window_s = allowance, window_s
+        self._buckets: dict[str, tuple[float, int]] = defaultdict(lambda: (float("-inf"), 0))
+
+    def fail(self, method: str, path: str, status: int, code: int = 0, **more: Any) -> None:
+        """The next request of this method whose path matches the expression fails."""
+        self.faults.append(Fault(method, path, status, code, **more))
+
+    def handler(self, handle: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """The whole of answering a request, around what this one does."""
+
+        async def answer(request: web.Request) -> web.Response:
+            body: Payload = json.loads(await request.text() or "{}")
+            headers: dict[str, str] = {}
+            try:
+                response = await self._answer(request, body, handle, headers)
+            except Refused as refused:
+                error = {"code": refused.code, "message": refused.message}
+                response = _json(error, refused.status, headers)
+            path = request.path.removeprefix(API)
+            self.calls.append(Call(self._clock.monotonic(), request.method, path, body, response.status))
+            self.changed()
+            return response
+
+        return answer
+
+    async def _answer(
+        self,
+        request: web.Request,
+        body: Payload,
+        handle: Handler,
+        headers: dict[str, str],
+    ) -> web.Response:
+        needs_token = not request.path.removeprefix(API).startswith(("/webhooks/", "/interactions/"))
+        if needs_token and request.headers.get("Authorization") != f"Bot {TOKEN}":
+            raise Refused(401, 0, "401: Unauthorized")
+        fault = self._fault(request)
+        if fault is not None and not fault.lost:
+            return _failed(fault)
+        if (limited := self._count(request, headers)) is not None:
+            return limited
+        made = await handle(request, body)
+        if fault is not None:
+            return _failed(fault)
+        return web.Response(status=204, headers=headers) if made is None else _json(made, 200, headers)
+
+    def _fault(self, request: web.Request) -> Fault | None:
+        for fault in self.faults:
+            if fault.method == request.method and re.search(fault.path, request.path):
+                fault.times -= 1
+                if fault.times == 0:
+                    self.faults.remove(fault)
+                return fault
+        return None
+
+    def _count(self, request: web.Request, headers: dict[str, str]) -> web.Response | None:
+        """Take one from the bucket of this route and channel; the answer if it was empty."""
+        resource = request.match_info.route.resource
+        channel = request.match_info.get("channel")
+        if channel is None or resource is None:
+            return None
+        key = f"{request.method} {resource.canonical} {channel}"
+        now = self._clock.monotonic()
+        began, used = self._buckets[key]
+        if now - began >= self._window_s:
+            began, used = now, 0
+        after = f"{began + self._window_s - now:.3f}"
+        over = used >= self._allowance
+        self._buckets[key] = (began, used if over else used + 1)
+        headers |= {
+            "X-RateLimit-Limit": str(self._allowance),
+            "X-RateLimit-Remaining": str(max(0, self._allowance - used - 1)),
+            "X-RateLimit-Reset-After": after,
+            "X-RateLimit-Bucket": f"{request.method} {resource.canonical}".encode().hex()[:32],
+            "Via": "1.1 google",
+        }
+        if not over:
+            return None
+        headers |= {"Retry-After": after, "X-RateLimit-Scope": "user"}
+        return _json(
+            {"message": "You are being rate limited.", "retry_after": float(after), "global": False}, 429, headers
+        )
+
+
+def _failed(fault: Fault) -> web.Response:
+    return _json(fault.body or {"code": fault.code, "message": "It was made to fail"}, fault.status, fault.headers)
+
+
+def _json(data: object, status: int, headers: dict[str, str]) -> web.Response:
+    # Exactly this content type: with a charset, clients take the body for text.
+    return web.Response(body=json.dumps(data).encode(), content_type="application/json", status=status, headers=headers)

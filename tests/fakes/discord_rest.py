@@ -1,0 +1,235 @@
+"""Discord's REST API on loopback, as documented, for one application.
+
+Above: `tests.fakes.discord_gateway` serves it beside the gateway. Below: `tests.fakes.discord_requests`, which records
+and limits what is asked for, and `tests.fakes.discord_world`, which keeps what is said.
+
+Kept rules: 2,000 characters; nonces; one's own messages only; one thread a message; interactions that are acknowledged
+within three seconds and can be answered for fifteen minutes.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from tests.fakes.discord_requests import API, Handler, Refused, Requests
+from tests.fakes.discord_world import ANN, BOT, DM_OF, EPHEMERAL, GUILD, LOADING, Payload, World, member, user
+
+ACKNOWLEDGE_S = 3.0
+TOKEN_LIFE_S = 900.0
+
+
+@dataclass
+class Interaction:
+    id: str
+    token: str
+    asker: str
+    channel: str
+    began: float
+    original: str = ""
+    acknowledged: bool = False
+
+
+class FakeRest(Requests):
+    def __init__(self, world: World, allowance: int, window_s: float) -> None:
+        super().__init__(world.clock, allowance, window_s)
+        self.world = world
+        self.commands: list[Payload] = []
+        self.interactions: dict[str, Interaction] = {}
+        self.files: dict[str, bytes] = {}
+        self.message_content = True
+        self.announce: Callable[[str, Payload], Awaitable[None]] | None = None
+        self._nonces: dict[str, str] = {}
+
+    def add_to(self, app: web.Application) -> None:
+        routes: list[tuple[str, str, Handler]] = [
+            ("GET", "/users/@me", self._me),
+            ("GET", "/applications/@me", self._application),
+            ("GET", "/oauth2/applications/@me", self._application),
+            ("PUT", "/applications/{application}/commands", self._put_commands),
+            ("POST", "/users/@me/channels", self._open_dm),
+            ("GET", "/guilds/{guild}/members/{member}", self._get_member),
+            ("GET", "/channels/{channel}", self._get_channel),
+            ("POST", "/channels/{channel}/typing", self._type),
+            ("GET", "/channels/{channel}/messages", self._history),
+            ("POST", "/channels/{channel}/messages", self._send),
+            ("GET", "/channels/{channel}/messages/{message}", self._get_message),
+            ("PATCH", "/channels/{channel}/messages/{message}", self._edit),
+            ("DELETE", "/channels/{channel}/messages/{message}", self._delete),
+            ("POST", "/channels/{channel}/messages/{message}/threads", self._start_thread),
+            ("POST", "/interactions/{interaction}/{token}/callback", self._call_back),
+            ("POST", "/webhooks/{application}/{token}", self._follow_up),
+            ("PATCH", "/webhooks/{application}/{token}/messages/{message}", self._edit_answer),
+            ("DELETE", "/webhooks/{application}/{token}/messages/{message}", self._delete_answer),
+        ]
+        for method, path, handle in routes:
+            app.router.add_route(method, API + path, self.handler(handle))
+        app.router.add_get("/cdn/{name}", self._file)
+
+    # What the application may do
+
+    async def _me(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers are alike
+        return user(BOT)
+
+    async def _application(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        about: Payload = {"id": BOT, "name": "cogency", "description": "", "icon": None, "summary": "", "team": None}
+        about |= {"bot_public": True, "bot_require_code_grant": False, "verify_key": "00", "flags": 0}
+        return {**about, "owner": user(ANN)}
+
+    async def _put_commands(self, request: web.Request, body: Any) -> list[Payload]:  # noqa: ARG002 -- as above
+        common: Payload = {"version": "1", "type": 1, "default_member_permissions": None, "nsfw": False, "options": []}
+        self.commands = [{**common, **command, "id": self.world.new_id(), "application_id": BOT} for command in body]
+        return self.commands
+
+    async def _open_dm(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        person = body["recipient_id"]
+        return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
+
+    async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        return member(request.match_info["member"])
+
+    async def _get_channel(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        return self._channel(request)
+
+    async def _type(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+        return None
+
+    async def _history(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+        said = self.world.said_in(request.match_info["channel"], newest_first=True)
+        before = int(request.query.get("before", 1 << 63))
+        return [message for message in said if int(message["id"]) < before][: int(request.query.get("limit", 50))]
+
+    async def _get_message(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        return self._message(request)
+
+    async def _send(self, request: web.Request, body: Payload) -> Payload:
+        channel = request.match_info["channel"]
+        if channel not in self.world.channels and channel not in DM_OF.values():
+            raise Refused(404, 10003, "Unknown Channel")
+        _check_content(body)
+        nonce = str(body.get("nonce") or "")
+        if len(nonce) > 25:
+            raise Refused(400, 50035, "Invalid Form Body")
+        if body.get("enforce_nonce") and nonce in self._nonces:
+            return self.world.messages[self._nonces[nonce]]
+        said = self.world.message(channel, BOT, body["content"], flags=body.get("flags", 0), nonce=nonce)
+        if "message_reference" in body:
+            said["message_reference"] = body["message_reference"]
+        if nonce:
+            self._nonces[nonce] = said["id"]
+        await self._tell("MESSAGE_CREATE", self.world.of_guild(said))
+        return said
+
+    async def _edit(self, request: web.Request, body: Payload) -> Payload:
+        message = self._message(request)
+        if message["author"]["id"] != BOT:
+            raise Refused(403, 50005, "Cannot edit a message authored by another user")
+        _check_content(body)
+        self.world.edit(message, body["content"])
+        return message
+
+    async def _delete(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+        del self.world.messages[self._message(request)["id"]]
+
+    async def _start_thread(self, request: web.Request, body: Payload) -> Payload:
+        message = self._message(request)
+        if message["id"] in self.world.channels:
+            raise Refused(400, 160004, "A thread has already been created for this message")
+        if self._channel(request)["type"] not in {0, 5}:
+            raise Refused(400, 50024, "Cannot execute action on this channel type")
+        if not 1 <= len(body["name"]) <= 100:
+            raise Refused(400, 50035, "Invalid Form Body")
+        thread = self.world.start_thread(message["channel_id"], message["id"], body["name"])
+        await self._tell("THREAD_CREATE", {**thread, "newly_created": True})
+        starter = self.world.message(thread["id"], message["author"]["id"], "", type=21)
+        await self._tell("MESSAGE_CREATE", self.world.of_guild(starter))
+        return thread
+
+    # Interactions
+
+    async def _call_back(self, request: web.Request, body: Payload) -> Payload:
+        interaction = self.interactions.get(request.match_info["token"])
+        if interaction is None or self.world.clock.monotonic() - interaction.began > ACKNOWLEDGE_S:
+            raise Refused(404, 10062, "Unknown interaction")
+        if interaction.acknowledged:
+            raise Refused(400, 40060, "Interaction has already been acknowledged.")
+        interaction.acknowledged = True
+        data: Payload = body.get("data") or {}
+        kind = body["type"]
+        if kind in {4, 5}:
+            flags = data.get("flags", 0) | (LOADING if kind == 5 else 0)
+            said = self._add_answer(interaction, data.get("content", ""), flags)
+            said["components"] = data.get("components", [])
+            interaction.original = said["id"]
+        elif kind == 7:
+            message = self.world.messages[interaction.original]
+            message["components"] = data.get("components", message["components"])
+            self.world.edit(message, data["content"])
+        about = {"id": interaction.id, "type": 2, "response_message_id": interaction.original}
+        return {"interaction": about}
+
+    async def _follow_up(self, request: web.Request, body: Payload) -> Payload:
+        interaction = self._interaction(request)
+        _check_content(body)
+        return self._add_answer(interaction, body["content"], body.get("flags", 0))
+
+    async def _edit_answer(self, request: web.Request, body: Payload) -> Payload:
+        message = self._answer_of(request)
+        _check_content(body)
+        message["flags"] &= ~LOADING
+        message["components"] = body.get("components", message["components"])
+        self.world.edit(message, body["content"])
+        return message
+
+    async def _delete_answer(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+        del self.world.messages[self._answer_of(request)["id"]]
+
+    def _add_answer(self, interaction: Interaction, content: str, flags: int) -> Payload:
+        return self.world.message(
+            interaction.channel, BOT, content, flags=flags, webhook_id=BOT, token=interaction.token
+        )
+
+    def _interaction(self, request: web.Request) -> Interaction:
+        interaction = self.interactions.get(request.match_info["token"])
+        if interaction is None or not interaction.acknowledged:
+            raise Refused(404, 10015, "Unknown Webhook")
+        if self.world.clock.monotonic() - interaction.began > TOKEN_LIFE_S:
+            raise Refused(401, 50027, "Invalid Webhook Token")
+        return interaction
+
+    def _answer_of(self, request: web.Request) -> Payload:
+        interaction = self._interaction(request)
+        wanted = request.match_info["message"]
+        found = self.world.messages.get(interaction.original if wanted == "@original" else wanted)
+        if found is None or (found.get("token") != interaction.token and found["id"] != interaction.original):
+            raise Refused(404, 10008, "Unknown Message")
+        return found
+
+    def _message(self, request: web.Request) -> Payload:
+        found = self.world.messages.get(request.match_info["message"])
+        wrong = found is None or found["channel_id"] != request.match_info["channel"] or found["flags"] & EPHEMERAL
+        if found is None or wrong:
+            raise Refused(404, 10008, "Unknown Message")
+        return found
+
+    def _channel(self, request: web.Request) -> Payload:
+        channel = self.world.channels.get(request.match_info["channel"])
+        if channel is None:
+            raise Refused(404, 10003, "Unknown Channel")
+        return {**channel, "guild_id": GUILD}
+
+    async def _tell(self, event: str, data: Payload) -> None:
+        if self.announce is not None:
+            await self.announce(event, data)
+
+    async def _file(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.files[request.match_info["name"]], content_type="text/plain")
+
+
+def _check_content(body: Payload) -> None:
+    content = body.get("content") or ""
+    if not content.strip():
+        raise Refused(400, 50006, "Cannot send an empty message")
+    if len(content) > 2000:
+        raise Refused(400, 50035, "Invalid Form Body")

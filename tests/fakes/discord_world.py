@@ -1,0 +1,225 @@
+"""A small Discord: one server with its people and channels, and what is said there, as Discord's own payloads.
+
+Above: `tests.fakes.discord_rest`, `tests.fakes.discord_gateway`. Below: nothing.
+
+Ids are snowflakes of the clock's time, as clients read the time of a message off its id.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from agent.ports import Clock
+
+Payload = dict[str, Any]
+
+GUILD = "10"
+GENERAL = "20"
+STAFF = "21"
+"""A channel that @everyone cannot see."""
+VOICE = "22"
+DM_OF = {"41": "71", "42": "72", "43": "73"}
+BOT, ANN, BO, OTHER_BOT = "900", "41", "42", "901"
+NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
+
+ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))
+"""Everything but administrator, which no overwrite of a channel can take back."""
+VIEW = 1 << 10
+EPHEMERAL = 1 << 6
+LOADING = 1 << 7
+
+_EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
+
+
+def user(number: str) -> Payload:
+    automatic = number in {BOT, OTHER_BOT}
+    return {
+        "id": number,
+        "username": NAMES[number],
+        "global_name": NAMES[number].title(),
+        "discriminator": "0",
+        "avatar": None,
+        "bot": automatic,
+    }
+
+
+def member(number: str, **more: Any) -> Payload:
+    return {
+        "user": user(number),
+        "roles": [],
+        "joined_at": "2026-01-01T00:00:00+00:00",
+        "deaf": False,
+        "mute": False,
+        "flags": 0,
+        "nick": None,
+        "avatar": None,
+        "premium_since": None,
+        **more,
+    }
+
+
+@dataclass
+class World:
+    clock: Clock
+    messages: dict[str, Payload] = field(default_factory=dict[str, Payload])
+    channels: dict[str, Payload] = field(default_factory=dict[str, Payload])
+    edits: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By message id: every content that it ever showed, in order."""
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        hidden = [{"id": GUILD, "type": 0, "allow": "0", "deny": str(VIEW)}]
+        self.channels[GENERAL] = self._channel(GENERAL, "general", 0)
+        self.channels[STAFF] = self._channel(STAFF, "staff", 0, permission_overwrites=hidden)
+        self.channels[VOICE] = self._channel(VOICE, "hall", 2, bitrate=64_000, user_limit=0)
+
+    def new_id(self) -> str:
+        milliseconds = int((self.clock.now() - _EPOCH).total_seconds() * 1000)
+        return str((milliseconds << 22) + next(self._numbers))
+
+    def guild(self) -> Payload:
+        return {
+            "id": GUILD,
+            "name": "harbour",
+            "owner_id": ANN,
+            "unavailable": False,
+            "member_count": 4,
+            "large": False,
+            "roles": [_role(GUILD, "@everyone", ALL_PERMISSIONS), _role("31", "cogency", "0", bot_id=BOT)],
+            "channels": [channel for channel in self.channels.values() if channel["type"] != 11],
+            "threads": [channel for channel in self.channels.values() if channel["type"] == 11],
+            "members": [member(BOT, roles=["31"])],
+            "emojis": [],
+            "stickers": [],
+            "voice_states": [],
+            "presences": [],
+            "stage_instances": [],
+            "guild_scheduled_events": [],
+            "soundboard_sounds": [],
+            "features": [],
+            "joined_at": "2026-01-01T00:00:00+00:00",
+        }
+
+    def message(self, channel: str, author: str, content: str, **more: Any) -> Payload:
+        """Say something; it stays to be read, edited and deleted."""
+        said: Payload = {
+            "id": self.new_id(),
+            "channel_id": channel,
+            "author": user(author),
+            "content": content,
+            "timestamp": self.clock.now().isoformat(),
+            "edited_timestamp": None,
+            "tts": False,
+            "mention_everyone": False,
+            "mentions": [user(number) for number in NAMES if f"<@{number}>" in content],
+            "mention_roles": [],
+            "attachments": [],
+            "embeds": [],
+            "pinned": False,
+            "type": 0,
+            "flags": 0,
+            "components": [],
+            **more,
+        }
+        self.messages[said["id"]] = said
+        self.edits[said["id"]] = [content] if content else []
+        return said
+
+    def edit(self, message: Payload, content: str) -> None:
+        message |= {"content": content, "edited_timestamp": self.clock.now().isoformat()}
+        self.edits[message["id"]].append(content)
+
+    def said_in(self, channel: str, *, newest_first: bool = False) -> list[Payload]:
+        said = [message for message in self.messages.values() if message["channel_id"] == channel]
+        return said[::-1] if newest_first else said
+
+    def start_thread(self, parent: str, number: str, name: str, kind: int = 11) -> Payload:
+        """A thread; started from a message it has the message's id."""
+        thread = {
+            "id": number,
+            "guild_id": GUILD,
+            "parent_id": parent,
+            "owner_id": BOT,
+            "name": name,
+            "type": kind,
+            "message_count": 0,
+            "member_count": 1,
+            "rate_limit_per_user": 0,
+            "last_message_id": None,
+            "flags": 0,
+            "thread_metadata": {
+                "archived": False,
+                "auto_archive_duration": 1440,
+                "archive_timestamp": self.clock.now().isoformat(),
+                "locked": False,
+            },
+        }
+        self.channels[number] = thread
+        return thread
+
+    def shown(self, channel: str, author: str = BOT) -> list[str]:
+        """What this author's messages show in a channel now; what only one person sees does not count."""
+        return [m["content"] for m in self.said_in(channel) if m["author"]["id"] == author and not _hidden(m)]
+
+    def of_guild(self, message: Payload) -> Payload:
+        """The message as the gateway sends it: in a server with the server's id and the author's membership."""
+        if message["channel_id"] not in self.channels:
+            return message
+        asker = {key: value for key, value in member(message["author"]["id"]).items() if key != "user"}
+        return {**message, "guild_id": GUILD, "member": asker}
+
+    def _channel(self, number: str, name: str, kind: int, **more: Any) -> Payload:
+        return {
+            "id": number,
+            "guild_id": GUILD,
+            "type": kind,
+            "name": name,
+            "position": 0,
+            "permission_overwrites": [],
+            "nsfw": False,
+            "parent_id": None,
+            "topic": None,
+            "rate_limit_per_user": 0,
+            "last_message_id": None,
+            **more,
+        }
+
+
+def text_file(name: str, address: str, size: int, content_type: str = "text/plain; charset=utf-8") -> Payload:
+    return {
+        "id": "5000",
+        "filename": name,
+        "size": size,
+        "url": address,
+        "proxy_url": address,
+        "content_type": content_type,
+    }
+
+
+def without_content(message: Payload) -> Payload:
+    """The message as an application without the message content intent sees it."""
+    ours = message["author"]["id"] == BOT or any(mention["id"] == BOT for mention in message["mentions"])
+    empty: dict[str, Sequence[object] | str] = {"content": "", "embeds": [], "attachments": [], "components": []}
+    return message if ours or "guild_id" not in message else {**message, **empty}
+
+
+def _hidden(message: Payload) -> bool:
+    return bool(message["flags"] & (EPHEMERAL | LOADING))
+
+
+def _role(number: str, name: str, permissions: str, bot_id: str = "") -> Payload:
+    return {
+        "id": number,
+        "name": name,
+        "permissions": permissions,
+        "position": 0 if number == GUILD else 1,
+        "color": 0,
+        "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
+        "hoist": False,
+        "managed": bool(bot_id),
+        "mentionable": False,
+        "flags": 0,
+        **({"tags": {"bot_id": bot_id}} if bot_id else {}),
+    }
