@@ -1,0 +1,146 @@
+"""All platforms as one service: who fails, who goes on, what becomes of open replies at the end."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from agent.context import ContextBudget, Persona
+from agent.errors import CogencyError, SettingsError
+from agent.memory.audience import GroupAudience, Place
+from agent.providers.scripted import ScriptedProvider, Until
+from agent.records import Incoming
+from agent.tools.registry import Registry
+from agent.turn import TurnLimits
+from bot.host import Host
+from bot.hosting import BotHost, serve_all
+from bot.surface import PageUnsent, Surface
+from bot.thinking import Mind, Thinking
+from bot.turns import Turns, TurnsLimits
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import dm, said
+from tests.fakes.store import FakeStore
+from tests.fakes.surface import FakeSurface
+
+
+@dataclass
+class Service:
+    """A host over a store in memory, and a scripted model."""
+
+    model: ScriptedProvider = field(default_factory=lambda: ScriptedProvider(["Hello."]))
+    store: FakeStore = field(default_factory=FakeStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        self.surface = FakeSurface(self.clock)
+        mind = Mind(lambda _: self.model, lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
+        self.host = BotHost(self.store, self.store, self.store, self.store, self.clock)
+        self.host.turns = Turns(
+            self.store,
+            Thinking(mind, self.store, self.store, self.store, self.clock),
+            self.host.surface_for,
+            self.clock,
+            "worker",
+            TurnsLimits(sweep_s=0.01),
+        )
+
+
+@dataclass
+class Platform:
+    """Connects, hands its messages over, and serves until it is cancelled, or fails first."""
+
+    service: Service
+    messages: tuple[Incoming, ...] = ()
+    failure: CogencyError | None = None
+    served: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self) -> None:
+        try:
+            if self.failure is not None:
+                raise self.failure
+            host: Host = self.service.host
+            host.show_on("test", self._surface)
+            for message in self.messages:
+                assert await host.take(message)
+            self.served.set()
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+    def _surface(self, _: Incoming) -> Surface:
+        return self.service.surface
+
+
+async def until_stored(service: Service, texts: int) -> None:
+    async with asyncio.timeout(5):
+        while len(service.store.messages) < texts:  # noqa: ASYNC110 -- the store in memory rings no bell
+            await asyncio.sleep(0.001)
+
+
+async def test_one_platform_that_fails_leaves_the_other_alone() -> None:
+    service = Service()
+    good = Platform(service, (said("Hello?"),))
+    bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
+    serving = asyncio.create_task(serve_all({"Slack": good, "Discord": bad}, service.host, grace_s=0.0))
+    await until_stored(service, 2)
+    assert service.surface.shown == ["Hello."]
+    assert not serving.done()
+    serving.cancel()
+    await asyncio.wait({serving}, timeout=5)
+    assert serving.cancelled()
+    assert good.ended.is_set()
+
+
+async def test_when_no_platform_is_left_the_first_failure_is_raised() -> None:
+    service = Service()
+    bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
+    async with asyncio.timeout(5):
+        with pytest.raises(SettingsError, match="DISCORD_TOKEN"):
+            await serve_all({"Discord": bad}, service.host, grace_s=0.0)
+
+
+@pytest.mark.parametrize(("grace_s", "shown"), [(5.0, "Hello."), (0.0, "Hel")])
+async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: float, shown: str) -> None:
+    reached, going_on = asyncio.Event(), asyncio.Event()
+
+    async def halfway() -> None:
+        reached.set()
+        await going_on.wait()
+
+    service = Service(ScriptedProvider([["Hel", Until(halfway), "lo."]]))
+    platform = Platform(service, (said("Hello?"),))
+    serving = asyncio.create_task(serve_all({"Slack": platform}, service.host, grace_s))
+    async with asyncio.timeout(5):
+        await reached.wait()
+        while not service.surface.shown:  # noqa: ASYNC110 -- the fake surface rings no bell
+            await asyncio.sleep(0.001)
+        serving.cancel()
+        asyncio.get_running_loop().call_later(0.01, going_on.set)
+        await asyncio.wait({serving})
+    assert service.surface.shown == [shown]
+    assert service.store.turns[0].state == ("done" if grace_s else "running")
+
+
+async def test_an_answer_for_a_platform_that_is_not_connected_is_put_off() -> None:
+    service = Service()
+    with pytest.raises(PageUnsent, match="elsewhere is not connected"):
+        service.host.surface_for(replace(said("Hello?"), source="elsewhere"))
+
+
+async def test_what_is_taken_twice_is_said_so() -> None:
+    service = Service()
+    assert await service.host.take(said("Hello?", number=1))
+    assert not await service.host.take(said("Hello?", number=1))
+
+
+async def test_the_host_knows_participants_notes_and_forgetting() -> None:
+    service = Service()
+    host: Host = service.host
+    await host.overhear(said("Hello", person="ann"))
+    await service.store.remember("ann", "Private.", "person:ann", service.clock.now())
+    assert await host.participants("thread") == {"ann"}
+    assert [note.text for note in await host.memory("ann", dm("ann"))] == ["Private."]
+    assert await host.memory("ann", Place(GroupAudience("club"))) == []
+    receipt = await host.forget("ann", None)
+    assert (receipt.erased["messages"], receipt.erased["notes"]) == (1, 1)
