@@ -79,6 +79,7 @@ class FakeSlack:
         self.state = Workspace(self.clock)
         self._numbers = count(1)
         self._waiting: list[Object] = []
+        self._last: Object = {}
         self._urls: dict[str, ResponseUrl] = {}
         self._changed = asyncio.Event()
 
@@ -186,6 +187,7 @@ class FakeSlack:
             self._waiting.append(envelope)
             return envelope["envelope_id"]
         self.delivered.add(envelope["envelope_id"])
+        self._last = envelope
         retry = {"retry_attempt": attempt, "retry_reason": "timeout"} if attempt else {}
         await self.sockets[socket].send_json({**envelope, **retry})
         return envelope["envelope_id"]
@@ -194,6 +196,10 @@ class FakeSlack:
         """What was answered to the envelope."""
         await self.until(lambda: envelope_id in self.acks)
         return self.acks[envelope_id]
+
+    async def repeat(self) -> None:
+        """Send what was delivered last once more."""
+        await self.deliver(self._last)
 
     async def settled(self) -> None:
         """Everything that was delivered has been acknowledged."""
@@ -280,9 +286,9 @@ class FakeSlack:
         self._changed.set()
         return web.Response(text="ok")
 
-    def expire(self, url: str) -> None:
-        """The `response_url` is older than half an hour."""
-        del self._urls[url.rpartition("/")[2]]
+    def expire_all(self) -> None:
+        """Every `response_url` is now older than half an hour."""
+        self._urls.clear()
 
     def upload(self, name: str, content: bytes, mimetype: str = "text/plain") -> Object:
         """A file as a message carries it."""

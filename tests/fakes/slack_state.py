@@ -74,6 +74,7 @@ class Workspace:
         self.refused: list[Call] = []
         self._numbers = count(1)
         self._recent: dict[str, deque[float]] = defaultdict(deque)
+        self._tokens: dict[str, tuple[float, float]] = {}
         self._methods: Mapping[str, Callable[[Object], Object]] = {
             "chat.postMessage": self._post,
             "chat.update": self._update,
@@ -148,17 +149,19 @@ class Workspace:
 
     def _limit(self, method: str, args: Object) -> None:
         now = self.clock.monotonic()
-        window, most, key = 60.0, PER_MINUTE.get(method), method
         if method == "chat.postMessage":
-            window, most, key = float(POSTS_AT_ONCE), POSTS_AT_ONCE, f"{method} {args.get('channel')}"
-        if most is None:
-            return
-        recent = self._recent[key]
-        while recent and recent[0] <= now - window:
-            recent.popleft()
-        if len(recent) >= most:
-            raise RateLimited(max(1, round(recent[0] + window - now + 0.5)))
-        recent.append(now)
+            tokens, as_of = self._tokens.get(args["channel"], (float(POSTS_AT_ONCE), now))
+            tokens = min(float(POSTS_AT_ONCE), tokens + now - as_of)
+            if tokens < 1:
+                raise RateLimited(1)
+            self._tokens[args["channel"]] = (tokens - 1, now)
+        elif method in PER_MINUTE:
+            recent = self._recent[method]
+            while recent and recent[0] <= now - 60:
+                recent.popleft()
+            if len(recent) >= PER_MINUTE[method]:
+                raise RateLimited(max(1, round(recent[0] + 60 - now + 0.5)))
+            recent.append(now)
 
     def _post(self, args: Object) -> Object:
         channel = self._direct_channel(args["channel"]) if args["channel"] in self.users else args["channel"]

@@ -2,42 +2,42 @@
 
 Above: `surface`. Below: nothing. Times are `Clock.monotonic` seconds.
 
-The rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies edits at most
-every n-th time; a bucket of a few tokens keeps the sum within the limit, however unlucky the moments. Nothing is kept
-for whoever is told to wait: they come back with newer text.
+The rules. Slack counts edits per workspace and app, not per message. So each of n open replies edits at most every
+n-th time, at a pace whose sum stays below the limit; and no window of time ever holds more calls than allowed. Nothing
+is kept for whoever is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 
 ACTIVE_S = 30.0
 """A reply that has not asked for so long takes no share: longer than the slowest pace of a live one."""
 
+HEADROOM = 1.1
+"""How much slower than the limit the shares are together, so that its edge is met by chance only."""
+
 
 @dataclass(slots=True)
 class Budget:
-    """`per_minute` calls on the average, `burst` of them at once."""
+    """At most `calls` in any `window_s` seconds."""
 
-    per_minute: float
-    burst: int = 1
-    _spent: float = 0.0
-    """Tokens that are not there, as of `_as_of`."""
-    _as_of: float = 0.0
+    calls: int
+    window_s: float
+    _made: deque[float] = field(default_factory=deque[float])
     _blocked_until: float = float("-inf")
     _asked: dict[str, float] = field(default_factory=dict[str, float])
-    _called: dict[str, float] = field(default_factory=dict[str, float])
+    _last: dict[str, float] = field(default_factory=dict[str, float])
 
     def wait(self, who: str, now: float) -> float:
         """0.0: call now, it is counted. Else ask again after so many seconds."""
-        self._refill(now)
-        self._asked[who] = now
-        interval = 60 / self.per_minute
-        own_turn = self._called.get(who, float("-inf")) + len(self._asked) * interval
-        token = now + max(0.0, self._spent + 1 - self.burst) * interval
-        wait = max(own_turn, token, self._blocked_until) - now
+        self._look_around(who, now)
+        share = self._last.get(who, float("-inf")) + len(self._asked) * HEADROOM * self.window_s / self.calls
+        room = self._made[0] + self.window_s if len(self._made) == self.calls else now
+        wait = max(share, room, self._blocked_until) - now
         if wait > 0:
             return wait
-        self._called[who] = now
-        self._spent += 1
+        self._made.append(now)
+        self._last[who] = now
         return 0.0
 
     def limited(self, now: float, retry_after_s: float) -> None:
@@ -47,10 +47,34 @@ class Budget:
     def left(self, who: str) -> None:
         """This one will not call again."""
         self._asked.pop(who, None)
-        self._called.pop(who, None)
+        self._last.pop(who, None)
 
-    def _refill(self, now: float) -> None:
-        self._spent = max(0.0, self._spent - (now - self._as_of) * self.per_minute / 60)
-        self._as_of = now
-        for who in [who for who, asked in self._asked.items() if now - asked > ACTIVE_S]:
-            self.left(who)
+    def _look_around(self, who: str, now: float) -> None:
+        """Who shares, and what still counts."""
+        self._asked[who] = now
+        for other in [other for other, asked in self._asked.items() if now - asked > ACTIVE_S]:
+            self.left(other)
+        while self._made and self._made[0] <= now - self.window_s:
+            self._made.popleft()
+
+
+@dataclass(slots=True)
+class Queue:
+    """One call every `interval_s` seconds, first come, first served."""
+
+    interval_s: float
+    _next: float = float("-inf")
+
+    def wait(self, now: float) -> float:
+        """The seconds until the place in the queue comes up that a `join` at this moment would get."""
+        return max(0.0, self._next - now)
+
+    def join(self, now: float) -> float:
+        """Take that place; call after so many seconds."""
+        wait = self.wait(now)
+        self._next = now + wait + self.interval_s
+        return wait
+
+    def limited(self, now: float, retry_after_s: float) -> None:
+        """Slack refused a call: nobody calls before this time."""
+        self._next = max(self._next, now + retry_after_s)

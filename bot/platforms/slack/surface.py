@@ -19,7 +19,7 @@ from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot.platforms.slack import payload
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.budget import Budget
+from bot.platforms.slack.budget import Budget, Queue
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.reply_to import ReplyTo
@@ -28,17 +28,20 @@ from bot.surface import Limits, PageGone, PageKey, PageLimited, PageLocked, Page
 
 LIMITS = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
-    edit_interval_s=1.4,  # one reply alone stays below the workspace's share of edits
+    edit_interval_s=1.4,  # one reply alone stays within the workspace's budget of edits
     announce_final=False,
 )
 PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0)
 """A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000."""
 
-UPDATES_PER_MINUTE, UPDATES_AT_ONCE = 44, 5
-"""Tier 3 allows 50 a minute; the sum of both stays below, at every moment."""
+UPDATES_PER_MINUTE = 48
+"""Tier 3 allows 50, for the whole workspace."""
 
-POSTS_PER_MINUTE, POSTS_AT_ONCE = 60, 2
-"""One a second and channel, with short bursts."""
+POST_INTERVAL_S = 1.0
+"""For each channel; short bursts pass, but nobody says how short."""
+
+MAX_QUEUE_S = 5.0
+"""How long a first page may queue with its text fixed: afterwards it comes back with more of it."""
 
 EVENT_TYPE = "cogency_page"
 LOOK_BACK = 100
@@ -56,11 +59,11 @@ _LOCKED = frozenset(
 class Budgets:
     """One workspace's share of each method, for all open replies."""
 
-    updates: Budget = field(default_factory=lambda: Budget(UPDATES_PER_MINUTE, UPDATES_AT_ONCE))
-    _posts: dict[str, Budget] = field(default_factory=dict[str, Budget])
+    updates: Budget = field(default_factory=lambda: Budget(UPDATES_PER_MINUTE, window_s=60.0))
+    _posts: dict[str, Queue] = field(default_factory=dict[str, Queue])
 
-    def posts(self, channel: str) -> Budget:
-        return self._posts.setdefault(channel, Budget(POSTS_PER_MINUTE, POSTS_AT_ONCE))
+    def posts(self, channel: str) -> Queue:
+        return self._posts.setdefault(channel, Queue(POST_INTERVAL_S))
 
 
 class SlackSurface:
@@ -92,9 +95,12 @@ class SlackSurface:
             "unfurl_links": False,
             "unfurl_media": False,
         }
-        budget = self._budgets.posts(self._to.channel)
+        queue = self._budgets.posts(self._to.channel)
+        if (wait := queue.wait(self._clock.monotonic())) > MAX_QUEUE_S:
+            raise PageLimited(wait)
+        await self._clock.sleep(queue.join(self._clock.monotonic()))
         try:
-            posted = await self._write(budget, Method.POST, text, args)
+            posted = await self._write(queue, Method.POST, text, args)
         except PageUnsent:
             self._uncertain = True
             raise
@@ -102,9 +108,12 @@ class SlackSurface:
         return PageRef(payload.text(posted, "ts"))
 
     async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
-        await self._write(self._budgets.updates, Method.UPDATE, text, {"channel": self._to.channel, "ts": page.id})
+        budget = self._budgets.updates
+        if (wait := budget.wait(self._name, self._clock.monotonic())) > 0:
+            raise PageLimited(wait)
+        await self._write(budget, Method.UPDATE, text, {"channel": self._to.channel, "ts": page.id})
         if final:
-            self._budgets.updates.left(self._name)
+            budget.left(self._name)
 
     async def delete(self, page: PageRef) -> None:
         with _page_errors():
@@ -119,15 +128,13 @@ class SlackSurface:
         with _page_errors():
             await self._api.call(Method.SET_STATUS, channel_id=self._to.channel, thread_ts=thread, status=shown)
 
-    async def _write(self, budget: Budget, method: Method, text: str, args: dict[str, Json]) -> JsonObject:
-        if (wait := budget.wait(self._name, self._clock.monotonic())) > 0:
-            raise PageLimited(wait)
+    async def _write(self, limit: Budget | Queue, method: Method, text: str, args: dict[str, Json]) -> JsonObject:
         shown = neutral(text)
         with _page_errors():
             try:
                 return await self._api.call(method, **args, markdown_text=shown)
             except SlackLimited as limited:
-                budget.limited(self._clock.monotonic(), limited.retry_after_s)
+                limit.limited(self._clock.monotonic(), limited.retry_after_s)
                 raise
             except SlackRefused as refused:
                 if refused.code != "no_text":

@@ -1,0 +1,237 @@
+"""Commands, shortcuts and buttons: what they ask of the host, and who sees the answer."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agent.errors import StoreError
+from agent.memory.audience import PersonAudience, TeamAudience
+from agent.records import Note
+from bot.platforms.slack import forms
+from bot.surface import PageKey
+from bot.wording import forget_declined, receipt_text
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack, Fault
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_USER
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ME = f"<@{BOT_USER}>"
+TEAM = "slack:T0TEAM"
+NOTE = Note(1, f"{TEAM}:{ANN}", "The boat is blue.", f"person:{TEAM}:{ANN}", datetime(2026, 1, 2, tzinfo=UTC))
+
+
+async def test_a_question_of_a_command_becomes_a_message_that_everybody_sees(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "why is the sky blue?"))
+    (root,) = slack.state.answers(GENERAL)
+    (taken,) = host.taken
+    assert taken.text == "why is the sky blue?"
+    assert taken.conversation == f"{TEAM}:{GENERAL}:{root.ts}"
+    assert taken.place.audience == TeamAudience(TEAM)
+    assert not slack.state.whispers
+
+
+async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to_the_person(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately what do I earn?"))
+        (taken,) = host.taken
+        surface = host.surface(taken)
+        page = await surface.post(PageKey(1, 0), "You", final=False)
+        assert not slack.state.whispers
+        await surface.edit(page, "You earn enough.", final=True)
+    assert taken.text == "what do I earn?"
+    assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
+    assert taken.conversation == f"{TEAM}:{GENERAL}:private:{ANN}"
+    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "You earn enough.")]
+    assert not slack.state.answers(GENERAL)
+
+
+async def test_a_private_answer_that_comes_too_late_goes_to_the_direct_messages(slack: FakeSlack) -> None:
+    host = FakeHost()
+    elsewhere = slack.state.channel("elsewhere", bot=False)
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, elsewhere, "/ask", "privately when?"))
+        slack.expire_all()
+        await host.surface(host.taken[0]).post(PageKey(1, 0), "At noon.", final=True)
+    assert not slack.state.whispers
+    assert [answer.text for answer in slack.state.answers(DM)] == ["At noon."]
+
+
+async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack) -> None:
+    host = FakeHost()
+    elsewhere = slack.state.channel("elsewhere", bot=False)
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, elsewhere, "/ask", "where am I?"))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), "Elsewhere.", final=True)
+    assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
+    assert [whisper.text for whisper in slack.state.whispers] == ["Elsewhere."]
+
+
+async def test_a_command_without_a_question_says_how_it_is_used(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask"))
+    assert not host.taken
+    assert "/ask privately" in slack.state.whispers[0].text
+
+
+async def test_a_question_that_could_not_be_stored_is_said_to_the_person(slack: FakeSlack) -> None:
+    host = FakeHost(fail_next=StoreError("The disk is full."))
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
+    assert slack.state.whispers[0].text == "The disk is full."
+
+
+async def test_a_command_that_comes_again_is_taken_once(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
+        await slack.repeat()
+        await slack.repeat()
+        await slack.settled()
+    assert len(host.taken) == 1
+    assert len(slack.state.answers(GENERAL)) == 1
+
+
+@pytest.mark.parametrize("way", ["command", "mention", "direct message", "shortcut"])
+async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, way: str) -> None:
+    host = FakeHost(notes=[NOTE])
+    async with serving(slack, host):
+        if way == "command":
+            await slack.command(ANN, GENERAL, "/memory")
+        elif way == "mention":
+            await slack.say(ANN, GENERAL, f"{ME} memory")
+        elif way == "direct message":
+            await slack.say(ANN, DM, "Memory!")
+        else:
+            await slack.shortcut(ANN, forms.MEMORY_SHORTCUT, slack.state.write(BOB, GENERAL, "hello"))
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+    (whisper,) = slack.state.whispers
+    assert whisper.user == ANN
+    assert whisper.text == "This is what I remember:\n\n- The boat is blue. (2026-01-02)"
+    assert host.asked_for_memory == [(f"{TEAM}:{ANN}", f"person:{TEAM}:{ANN}")]
+    assert not host.taken
+
+
+async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        root = slack.state.write(BOB, GENERAL, "an old question")
+        await slack.say(ANN, GENERAL, f"{ME} forget this thread", root.ts)
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+        (whisper,) = slack.state.whispers
+        assert (whisper.user, whisper.thread_ts, whisper.text) == (ANN, root.ts, forms.FORGET_QUESTION)
+        assert not host.forgotten
+        await slack.click(ANN, whisper, "Forget this thread")
+        await slack.until(lambda: whisper.text != forms.FORGET_QUESTION)
+    assert host.forgotten == [(f"{TEAM}:{ANN}", f"{TEAM}:{GENERAL}:{root.ts}")]
+    assert whisper.text == receipt_text(host.receipt)
+
+
+@pytest.mark.parametrize(
+    ("label", "forgotten"), [("Forget everything", [(f"{TEAM}:{ANN}", None)]), ("Keep everything", [])]
+)
+async def test_forgetting_everything_can_be_thought_over(
+    slack: FakeSlack, label: str, forgotten: list[tuple[str, None]]
+) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/forget")
+        await slack.until(lambda: slack.state.whispers)
+        (whisper,) = slack.state.whispers
+        assert "forget this thread” in it" in whisper.text
+        await slack.click(ANN, whisper, label)
+        await slack.until(lambda: not whisper.blocks[1:])
+    assert host.forgotten == forgotten
+    assert whisper.text in (forget_declined(), receipt_text(host.receipt))
+
+
+async def test_in_a_direct_conversation_the_command_offers_that_conversation(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, DM, "/forget", "thread")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.click(ANN, slack.state.whispers[0], "Forget this thread")
+        await slack.until(lambda: host.forgotten)
+    assert host.forgotten == [(f"{TEAM}:{ANN}", f"{TEAM}:{DM}")]
+
+
+async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        message = slack.state.write(BOB, GENERAL, "hello")
+        await slack.shortcut(ANN, forms.FORGET_SHORTCUT, message)
+        await slack.until(lambda: slack.state.whispers)
+        await slack.click(ANN, slack.state.whispers[0], "Forget this thread")
+        await slack.until(lambda: host.forgotten)
+    assert host.forgotten == [(f"{TEAM}:{ANN}", f"{TEAM}:{GENERAL}:{message.ts}")]
+
+
+async def test_a_button_works_for_nobody_else(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/forget", "everything")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.acked(await slack.click(BOB, slack.state.whispers[0], "Forget everything"))
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert not host.forgotten
+
+
+async def test_what_went_wrong_while_forgetting_is_said_to_the_person(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/forget", "everything")
+        await slack.until(lambda: slack.state.whispers)
+        host.fail_next = StoreError("The disk is full.")
+        await slack.click(ANN, slack.state.whispers[0], "Forget everything")
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert slack.state.whispers[1].text == "The disk is full."
+
+
+async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        message = slack.state.write(BOB, GENERAL, f"meet <@{ANN}> at 9")
+        await slack.shortcut(ANN, forms.ASK_SHORTCUT, message)
+        await slack.until(lambda: slack.state.views)
+        await slack.acked(await slack.submit(ANN, slack.state.views[0], "when is that in Tokyo?"))
+        await host.surface(host.taken[0]).post(PageKey(1, 0), "At 17:00.", final=True)
+    (taken,) = host.taken
+    assert taken.text == "when is that in Tokyo?"
+    assert [(quoted.author, quoted.text) for quoted in taken.quoted] == [("bob", "meet @ann at 9")]
+    assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
+    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "At 17:00.")]
+
+
+async def test_a_very_long_message_can_be_asked_about_by_its_beginning(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.shortcut(ANN, forms.ASK_SHORTCUT, slack.state.write(BOB, GENERAL, '"\n' * 5_000))
+        await slack.until(lambda: slack.state.views)
+    assert len(slack.state.views[0]["private_metadata"]) <= 3_000
+
+
+async def test_a_mention_that_only_speaks_of_forgetting_is_a_question(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} forget this thread, what about memory?")
+        await slack.settled()
+    assert len(host.taken) == 1
+    assert not slack.state.whispers
+
+
+async def test_words_that_could_not_be_answered_are_answered_when_slack_delivers_them_again(slack: FakeSlack) -> None:
+    host = FakeHost(notes=[NOTE])
+    slack.faults["chat.postEphemeral"].append(Fault(503))
+    async with serving(slack, host):
+        message = slack.state.write(ANN, DM, "memory")
+        envelope = slack.envelope(slack.events_of(message)[0])
+        await slack.deliver(envelope)
+        await slack.until(lambda: not slack.faults["chat.postEphemeral"])
+        await slack.acked(await slack.deliver(envelope, attempt=1))
+    assert len(slack.state.whispers) == 1

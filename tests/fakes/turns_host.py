@@ -1,0 +1,36 @@
+"""A host that answers: the real one, with real turns, on a store and a model in memory.
+
+Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`, `agent.providers.scripted`.
+"""
+
+from itertools import count
+
+from agent.context import ContextBudget, Persona
+from agent.ports import Clock
+from agent.providers.scripted import ScriptedProvider
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
+from agent.turn import TurnLimits
+from bot.hosting import BotHost
+from bot.thinking import Mind, Thinking
+from bot.turns import Turns, TurnsLimits
+from tests.fakes.store import FakeStore
+
+_owners = count(1)
+
+
+def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHost:
+    """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
+    host = BotHost(store, store, store, store, clock)
+    mind = Mind(
+        provider=lambda _: model,
+        persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
+        tools=Registry([RecallTool(store), RememberTool(store)]),
+        turn_limits=TurnLimits(),
+        budget=ContextBudget(),
+    )
+    thinking = Thinking(mind, store, store, store, clock)
+    limits = TurnsLimits(sweep_s=0.01)
+    host.turns = Turns(store, thinking, host.surface_for, clock, f"process {next(_owners)}", limits)
+    return host
