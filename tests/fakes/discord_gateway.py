@@ -46,6 +46,7 @@ class FakeDiscord:
         self.rest.announce = self.dispatch
         self.rest.changed = self._notice
         self.grant_message_content = True
+        self.gateway_token = TOKEN
         self.identified = 0
         self.resumed = 0
         self.address = ""
@@ -193,7 +194,7 @@ class FakeDiscord:
 
     async def _identify(self, socket: web.WebSocketResponse, data: Payload) -> None:
         wants_content = bool(data["intents"] & MESSAGE_CONTENT)
-        if data["token"] != TOKEN:
+        if data["token"] != self.gateway_token:
             await socket.close(code=4004)
             return
         if wants_content and not self.grant_message_content:

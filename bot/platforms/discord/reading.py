@@ -3,6 +3,7 @@
 Above: `client`, `commands`, `surroundings`. Below: `inbound`, `markup`, `place`.
 """
 
+import re
 from typing import TypeAlias
 
 import discord
@@ -10,6 +11,8 @@ import discord
 from bot.platforms.discord.inbound import Author, Post, Where
 from bot.platforms.discord.markup import Names
 from bot.platforms.discord.place import ChannelFacts, Place, known_as, place_of, private_place
+
+CHANNEL_MENTION = re.compile(r"<#(\d+)>", re.ASCII)
 
 Speaker: TypeAlias = discord.User | discord.Member
 
@@ -58,7 +61,8 @@ def is_automatic(message: discord.Message) -> bool:
 def names_of(message: discord.Message) -> Names:
     """The names of whoever and whatever the message mentions, as far as Discord told them."""
     guild = message.guild
-    channels = {number: guild.get_channel_or_thread(number) for number in message.raw_channel_mentions} if guild else {}
+    mentioned = [int(number) for number in CHANNEL_MENTION.findall(message.content)]
+    channels = {number: guild.get_channel_or_thread(number) for number in mentioned} if guild else {}
     return Names(
         users={user.id: user.display_name for user in message.mentions},
         roles={role.id: role.name for role in message.role_mentions},

@@ -1,0 +1,310 @@
+"""What the Discord adapter hands to its host: real discord.py over real sockets, nothing answers."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from agent.errors import SettingsError, StoreError
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.records import Incoming, Quoted
+from bot.platforms.discord import surroundings
+from bot.platforms.discord.inbound import NO_TEXT
+from bot.platforms.discord.run import DiscordUnreachable, serve
+from bot.secret import Secret
+from tests.fakes.discord_bot import by_the_bot, serving, settings
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import (
+    ANN,
+    BO,
+    BOT,
+    DM_OF,
+    GENERAL,
+    GUILD,
+    OTHER_BOT,
+    STAFF,
+    VOICE,
+    text_file,
+)
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+
+SERVER = TeamAudience(f"discord:{GUILD}")
+ASK = f"<@{BOT}> "
+
+
+@asynccontextmanager
+async def listening(**given: object) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host, **given):
+        yield fake, host
+
+
+async def taken(host: FakeHost, count: int = 1) -> Incoming:
+    """The last of so many messages that the bot will answer."""
+    async with asyncio.timeout(PATIENCE_S):
+        while len(host.taken) < count:
+            host.arrived.clear()
+            await host.arrived.wait()
+    return host.taken[-1]
+
+
+async def everything_before(fake: FakeDiscord, host: FakeHost) -> None:
+    """Until all that was said before has been handled: what comes after it in the same channel was, too."""
+    for channel in [GENERAL, *(number for number, each in fake.world.channels.items() if each["type"] == 11)]:
+        before = len(host.taken)
+        await fake.say(BO, f"{ASK}are you there?", channel)
+        await taken(host, before + 1)
+        del host.taken[-1]
+
+
+async def thread_of(fake: FakeDiscord, host: FakeHost) -> str:
+    """A thread in which Ann talks with the bot."""
+    asked = await fake.say(ANN, f"{ASK}which colour has the boat?")
+    await taken(host, 1)
+    fake.world.start_thread(GENERAL, asked["id"], "the boat")
+    await fake.dispatch("THREAD_CREATE", {**fake.world.channels[asked["id"]], "newly_created": True})
+    return asked["id"]
+
+
+async def test_a_mention_says_who_asked_what_and_where() -> None:
+    async with listening() as (fake, host):
+        asked = await fake.say(ANN, f"{ASK}which colour has the boat?")
+        incoming = await taken(host)
+        assert (incoming.source, incoming.event_id, incoming.message_id) == ("discord", asked["id"], asked["id"])
+        assert (incoming.channel, incoming.conversation) == (GENERAL, f"discord:{asked['id']}")
+        assert (incoming.person.id, incoming.person.name) == (f"discord:{ANN}", "Ann")
+        assert incoming.text == "which colour has the boat?"
+        assert incoming.place == Place(SERVER, within_team=f"discord:{GUILD}")
+        assert incoming.permalink == f"https://discord.com/channels/{GUILD}/{GENERAL}/{asked['id']}"
+
+
+@pytest.mark.parametrize(
+    ("channel", "place"),
+    [
+        (DM_OF[ANN], Place(PersonAudience(f"discord:{ANN}"))),
+        (STAFF, Place(GroupAudience(f"discord:{STAFF}"), within_team=f"discord:{GUILD}")),
+        (VOICE, Place(GroupAudience(f"discord:{VOICE}"))),
+    ],
+)
+async def test_who_can_read_a_channel_is_its_audience(channel: str, place: Place) -> None:
+    async with listening() as (fake, host):
+        await fake.say(ANN, f"{ASK}hello", channel)
+        assert (await taken(host)).place == place
+
+
+async def test_a_private_thread_is_a_group_of_its_own() -> None:
+    async with listening() as (fake, host):
+        thread = fake.world.start_thread(GENERAL, "7001", "secret", kind=12)
+        await fake.dispatch("THREAD_CREATE", thread)
+        await fake.say(ANN, f"{ASK}hello", "7001")
+        assert (await taken(host)).place.audience == GroupAudience("discord:7001")
+
+
+async def test_a_thread_that_the_library_has_not_heard_of_is_looked_up() -> None:
+    async with listening() as (fake, host):
+        fake.world.start_thread(GENERAL, "7002", "archived")
+        await fake.say(ANN, f"{ASK}hello", "7002")
+        incoming = await taken(host)
+        assert (incoming.conversation, incoming.channel) == ("discord:7002", GENERAL)
+        assert incoming.place.audience == SERVER
+
+
+async def test_messages_that_are_not_for_the_bot_are_not_even_stored() -> None:
+    async with listening() as (fake, host):
+        await fake.say(ANN, "good morning")
+        await fake.say(ANN, f"<@{BO}> lunch?")
+        await fake.say(OTHER_BOT, f"{ASK}hello")
+        await fake.say(BOT, f"{ASK}hello")
+        await fake.say(ANN, f"{ASK}joined", type=7)
+        await fake.say(ANN, f"{ASK}hello", webhook_id="5")
+        await everything_before(fake, host)
+        assert (host.taken, host.overheard) == ([], [])
+
+
+async def test_another_bot_is_heard_if_it_is_allowed() -> None:
+    async with listening(allowed_bots=frozenset({OTHER_BOT})) as (fake, host):
+        await fake.say(OTHER_BOT, f"{ASK}hello")
+        assert (await taken(host)).person.name == "Herald"
+
+
+async def test_in_a_thread_everything_counts_until_somebody_else_joins() -> None:
+    async with listening() as (fake, host):
+        thread = await thread_of(fake, host)
+        await fake.say(ANN, "and its sails?", thread)
+        assert (await taken(host, 2)).text == "and its sails?"
+        await fake.say(BO, "they are white", thread)
+        await fake.say(ANN, "thank you", thread)
+        await fake.say(BO, f"{ASK}is that so?", thread)
+        assert (await taken(host, 3)).text == "is that so?"
+        assert [(each.person.name, each.text) for each in host.overheard] == [
+            ("Bo", "they are white"),
+            ("Ann", "thank you"),
+        ]
+        assert {each.conversation for each in host.taken + host.overheard} == {f"discord:{thread}"}
+
+
+async def test_the_bots_role_and_a_reply_to_it_are_mentions_too() -> None:
+    async with listening() as (fake, host):
+        await fake.say(ANN, "<@&31> hello", mention_roles=["31"])
+        assert (await taken(host)).text == "hello"
+        theirs = fake.world.message(GENERAL, BOT, "The boat is blue.")
+        reference = {"message_id": theirs["id"], "channel_id": GENERAL, "guild_id": GUILD}
+        await fake.say(
+            ANN,
+            "really?",
+            type=19,
+            message_reference=reference,
+            referenced_message=theirs,
+            mentions=[theirs["author"]],
+        )
+        incoming = await taken(host, 2)
+        assert incoming.quoted == (Quoted("the message that this one replies to", "Cogency", "The boat is blue."),)
+
+
+async def test_names_reach_the_model_instead_of_ids() -> None:
+    async with listening() as (fake, host):
+        await fake.say(ANN, f"{ASK}ask <@{BO}> in <#{GENERAL}> about <:boat:123>, <@77>")
+        assert (await taken(host)).text == "ask @Bo in #general about :boat:, @someone"
+
+
+async def test_a_first_mention_in_a_running_thread_brings_the_thread_along() -> None:
+    async with listening() as (fake, host):
+        root = fake.world.message(GENERAL, BO, "Which boat shall we take?")
+        fake.world.start_thread(GENERAL, root["id"], "the boat")
+        await fake.dispatch("THREAD_CREATE", fake.world.channels[root["id"]])
+        for person, text in [(ANN, "The blue one."), (BO, "It leaks.")]:
+            await fake.say(person, text, root["id"])
+        await fake.say(ANN, f"{ASK}summarise this thread", root["id"])
+        assert (await taken(host)).quoted == (
+            Quoted("what this thread began with", "Bo", "Which boat shall we take?"),
+            Quoted("earlier in this thread", "Ann", "The blue one."),
+            Quoted("earlier in this thread", "Bo", "It leaks."),
+        )
+        await fake.say(ANN, f"{ASK}and now?", root["id"])
+        assert (await taken(host, 2)).quoted == ()
+        assert host.overheard == []
+
+
+async def test_of_a_long_thread_the_end_is_brought_along() -> None:
+    async with listening() as (fake, host):
+        fake.world.start_thread(GENERAL, "7003", "long")
+        await fake.dispatch("THREAD_CREATE", fake.world.channels["7003"])
+        for number in range(30):
+            fake.world.message("7003", ANN, f"{number} " + "x" * 1_000)
+        await fake.say(ANN, f"{ASK}summarise", "7003")
+        quoted = (await taken(host)).quoted
+        assert sum(len(each.text) for each in quoted) <= surroundings.MAX_THREAD_CHARS
+        assert quoted[-1].text.startswith("29 ")
+        assert len(quoted) > 10
+
+
+async def test_a_linked_message_is_brought_along_where_its_readers_allow_it() -> None:
+    async with listening() as (fake, host):
+        open_, hidden = (fake.world.message(each, BO, f"In {each}.") for each in (GENERAL, STAFF))
+        links = [f"https://discord.com/channels/{GUILD}/{each['channel_id']}/{each['id']}" for each in (open_, hidden)]
+        await fake.say(ANN, ASK + " ".join(links))
+        assert [each.text for each in (await taken(host)).quoted] == [f"In {GENERAL}."]
+        await fake.write(ANN, " ".join(links))  # she owns the server, so she can read both
+        assert [each.text for each in (await taken(host, 2)).quoted] == [f"In {GENERAL}.", f"In {STAFF}."]
+        await fake.write(BO, " ".join(links))
+        assert [each.text for each in (await taken(host, 3)).quoted] == [f"In {GENERAL}."]
+
+
+async def test_text_files_are_read_and_others_named() -> None:
+    async with listening() as (fake, host):
+        fake.rest.files["notes.md"] = b"The boat is blue."
+        address = f"http://{fake.address}/cdn/notes.md"
+        files = [text_file("notes.md", address, 17), text_file("boat.png", address, 999, "image/png")]
+        await fake.write(ANN, "", attachments=files)
+        incoming = await taken(host)
+        assert incoming.text == NO_TEXT
+        assert incoming.quoted == (
+            Quoted("attached file notes.md", "Ann", "The boat is blue."),
+            Quoted("attached file boat.png", "Ann", "(image/png, 999 bytes; its content cannot be read here)"),
+        )
+
+
+async def test_what_cannot_be_read_is_left_out() -> None:
+    async with listening() as (fake, host):
+        fake.world.start_thread(GENERAL, "7004", "closed")
+        await fake.dispatch("THREAD_CREATE", fake.world.channels["7004"])
+        fake.rest.fail("GET", "/messages", 403, 50001, times=2)
+        await fake.say(ANN, f"{ASK}summarise", "7004")
+        assert (await taken(host)).quoted == ()
+
+
+async def test_a_message_that_could_not_be_stored_is_answered_with_the_reason() -> None:
+    async with listening() as (fake, host):
+        host.fail_next = StoreError("The disk is full: free some space.")
+        asked = await fake.say(ANN, f"{ASK}hello")
+        await fake.until(lambda: by_the_bot(fake))
+        (shown,) = by_the_bot(fake)
+        assert shown["content"] == "The disk is full: free some space."
+        assert str(shown["message_reference"]["message_id"]) == asked["id"]
+
+
+async def test_a_question_that_could_not_be_stored_is_answered_with_the_reason() -> None:
+    async with listening() as (fake, host):
+        host.fail_next = StoreError("The disk is full: free some space.")
+        await fake.command(ANN, "ask", question="hello?")
+        await fake.until(lambda: fake.world.shown(GENERAL))
+        assert fake.world.shown(GENERAL) == ["The disk is full: free some space."]
+
+
+async def test_the_commands_are_offered_everywhere() -> None:
+    async with listening() as (fake, _):
+        offered = {each["name"]: (each["integration_types"], each["contexts"]) for each in fake.rest.commands}
+        assert offered == dict.fromkeys(["ask", "forget", "memory"], ([0, 1], [0, 1, 2]))
+
+
+async def test_without_the_message_content_intent_mentions_and_dms_still_work(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake:
+        fake.grant_message_content = False
+        with caplog.at_level(logging.WARNING, "bot"):
+            async with serving(fake, host):
+                await fake.say(ANN, f"{ASK}hello")
+                thread = await thread_of(fake, host)
+                await fake.say(ANN, "unseen", thread)
+                await fake.write(ANN, "seen")
+                assert [(await taken(host, 3)).text, len(host.overheard)] == ["seen", 0]
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "message content intent is missing" in line
+
+
+async def test_a_wrong_token_is_one_sentence_that_names_the_setting() -> None:
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock) as fake:
+        wrong = replace(settings(fake), token=Secret("wrong"))
+        with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted by Discord: copy the token again"):
+            await serve(FakeHost(), wrong, clock)
+
+
+async def test_a_token_that_only_the_gateway_refuses_is_told_in_the_same_words() -> None:
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock) as fake:
+        fake.gateway_token = "another"
+        with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted"):
+            await serve(FakeHost(), settings(fake), clock)
+
+
+@pytest.mark.parametrize(
+    ("moved", "names"),
+    [
+        ({"api_base_url": "http://127.0.0.1:9/api/v10"}, "DISCORD_API_BASE_URL"),
+        ({"gateway_url": "ws://127.0.0.1:9"}, "DISCORD_GATEWAY_URL"),
+    ],
+)
+async def test_an_address_that_cannot_be_reached_is_one_sentence_that_names_it(
+    moved: dict[str, str], names: str
+) -> None:
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock) as fake:
+        with pytest.raises(DiscordUnreachable, match=names):
+            await serve(FakeHost(), replace(settings(fake), **moved), clock)
