@@ -48,7 +48,6 @@ class Method(StrEnum):
     OPEN_VIEW = "views.open"
 
 
-_READ = ("channels:read", "groups:read", "im:read", "mpim:read")
 _HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
 
 METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
@@ -60,9 +59,9 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.DELETE: ("chat:write",),
     Method.SET_STATUS: ("chat:write",),
     Method.USER: ("users:read",),
-    Method.CHANNEL: _READ,
+    Method.CHANNEL: ("channels:read", "groups:read", "mpim:read"),  # never asked about a DM
     Method.REPLIES: _HISTORY,
-    Method.HISTORY: _HISTORY,
+    Method.HISTORY: ("im:history",),  # only of a DM: elsewhere answers are in threads
     Method.OPEN_VIEW: (),
 }
 EVENT_SCOPES: Mapping[str, str] = {

@@ -45,7 +45,9 @@ class Places:
         self._known = Fresh(self._load, clock)
 
     async def of(self, channel: str) -> Place:
-        """Never raises: a failure is a group of its own."""
+        """Never raises: a failure is a group of its own, and so is a DM, which is nobody's to look into."""
+        if channel.startswith("D"):
+            return group_place(self._me, channel)
         try:
             return await self._known.get(channel)
         except SlackError:
