@@ -1,0 +1,143 @@
+"""What comes along with a question: the thread before it, linked messages, attached files."""
+
+import pytest
+
+from bot.platforms.slack import files, threads
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack, Fault
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, FakeMessage
+
+ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
+ME = f"<@{BOT_USER}>"
+
+
+def link(message: FakeMessage) -> str:
+    thread = f"?thread_ts={message.thread_ts}&amp;cid={message.channel}" if message.thread_ts else ""
+    return f"<https://fake.slack.com/archives/{message.channel}/p{message.ts.replace('.', '')}{thread}>"
+
+
+async def quoted(slack: FakeSlack, text: str, channel: str = GENERAL, **more: object) -> list[tuple[str, str, str]]:
+    """What came along with this question of ann, as (source, author, text)."""
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, channel, text, **more)  # type: ignore[arg-type]
+        await slack.settled()
+    return [(quoted.source, quoted.author, quoted.text) for quoted in host.taken[0].quoted]
+
+
+async def test_a_first_mention_in_a_running_thread_brings_the_thread(slack: FakeSlack) -> None:
+    root = slack.state.write(BOB, GENERAL, "Shall we paint the boat?")
+    slack.state.write(ANN, GENERAL, f"<@{BOB}> &amp; me, blue", root.ts)
+    slack.state.write(BOB, GENERAL, "said elsewhere")
+    assert await quoted(slack, f"{ME} sum this up", thread_ts=root.ts) == [
+        ("earlier in this thread", "bob", "Shall we paint the boat?"),
+        ("earlier in this thread", "ann", "@bob & me, blue"),
+    ]
+
+
+async def test_a_later_mention_in_the_same_thread_does_not_bring_it_again(slack: FakeSlack) -> None:
+    host = FakeHost()
+    root = slack.state.write(BOB, GENERAL, "Shall we paint the boat?")
+    async with serving(slack, host):
+        for text in ("sum this up", "shorter"):
+            await slack.say(ANN, GENERAL, f"{ME} {text}", root.ts)
+            await slack.settled()
+    assert [len(taken.quoted) for taken in host.taken] == [1, 0]
+
+
+async def test_a_long_thread_is_told_by_its_beginning_and_its_end(slack: FakeSlack) -> None:
+    root = slack.state.write(BOB, GENERAL, "the beginning")
+    for number in range(350):
+        slack.state.write(ANN, GENERAL, f"message {number}", root.ts)
+    told = [text for _, _, text in await quoted(slack, f"{ME} sum this up", thread_ts=root.ts)]
+    assert len(told) == threads.MAX_MESSAGES + 1
+    assert (told[0], told[1], told[-1]) == ("the beginning", f"message {350 - threads.MAX_MESSAGES}", "message 349")
+
+
+async def test_a_thread_of_long_messages_is_bounded_too(slack: FakeSlack) -> None:
+    root = slack.state.write(BOB, GENERAL, "the beginning")
+    for number in range(40):
+        slack.state.write(ANN, GENERAL, f"{number} {'x' * 2_000}", root.ts)
+    told = [text for _, _, text in await quoted(slack, f"{ME} sum this up", thread_ts=root.ts)]
+    assert sum(map(len, told)) <= threads.MAX_CHARS
+    assert told[0] == "the beginning"
+    assert told[-1].startswith("39 ")
+
+
+async def test_a_thread_that_cannot_be_read_is_left_out(slack: FakeSlack) -> None:
+    root = slack.state.write(BOB, GENERAL, "Shall we paint the boat?")
+    slack.faults["conversations.replies"] += [Fault(error="missing_scope")] * 2
+    assert await quoted(slack, f"{ME} sum this up", thread_ts=root.ts) == []
+
+
+async def test_a_linked_message_of_a_public_channel_comes_along(slack: FakeSlack) -> None:
+    other = slack.state.channel("other")
+    root = slack.state.write(BOB, other, "Where is the boat?")
+    reply = slack.state.write(ANN, other, "In the harbour.", root.ts)
+    assert await quoted(slack, f"{ME} look: {link(root)} {link(reply)}") == [
+        ("linked message", "bob", "Where is the boat?"),
+        ("linked message", "ann", "In the harbour."),
+    ]
+
+
+@pytest.mark.parametrize("asked_in", [GENERAL, DM])
+async def test_a_linked_message_of_a_private_channel_stays_there(slack: FakeSlack, asked_in: str) -> None:
+    secret = slack.state.write(BOB, SECRET, "the plan")
+    assert await quoted(slack, f"{ME} look: {link(secret)}", asked_in) == []
+
+
+async def test_a_linked_message_of_the_same_private_channel_comes_along(slack: FakeSlack) -> None:
+    secret = slack.state.write(BOB, SECRET, "the plan")
+    assert await quoted(slack, f"{ME} look: {link(secret)}", SECRET) == [("linked message", "bob", "the plan")]
+
+
+async def test_links_that_lead_nowhere_are_left_out(slack: FakeSlack) -> None:
+    nowhere = "<https://fake.slack.com/archives/C0NONE/p1700000000000100>"
+    gone = f"<https://fake.slack.com/archives/{GENERAL}/p1700000000000200>"
+    assert await quoted(slack, f"{ME} look: {nowhere} {gone}") == []
+
+
+async def test_an_attached_text_is_read_with_the_bots_token(slack: FakeSlack) -> None:
+    notes = slack.upload("notes.md", "# Lübeck\n".encode())
+    assert await quoted(slack, f"{ME} see", files=[notes]) == [("attached file notes.md", "ann", "# Lübeck\n")]
+    assert set(slack.file_tokens) == {BOT_TOKEN}
+
+
+async def test_a_file_that_is_no_text_is_named(slack: FakeSlack) -> None:
+    picture = slack.upload("boat.png", b"\x89PNG", "image/png")
+    assert await quoted(slack, f"{ME} see", files=[picture]) == [
+        ("attached file boat.png", "ann", "(image/png, 4 bytes; it was not read)")
+    ]
+    assert not slack.file_tokens
+
+
+async def test_a_long_file_is_cut_at_its_limit(slack: FakeSlack) -> None:
+    log = slack.upload("all.log", b"x" * 3_000_000)
+    log["size"] = 10
+    ((_, _, text),) = await quoted(slack, f"{ME} see", files=[log])
+    assert len(text) < files.MAX_BYTES + 100
+    assert text.endswith("(cut here: the file is longer)")
+
+
+async def test_the_bots_token_goes_to_slack_only(slack: FakeSlack) -> None:
+    notes = slack.upload("notes.md", b"text")
+    notes["url_private_download"] = "http://localhost:9/files/notes.md"
+    ((_, _, text),) = await quoted(slack, f"{ME} see", files=[notes])
+    assert text.endswith("it was not read)")
+    assert not slack.file_tokens
+
+
+async def test_a_file_that_cannot_be_had_is_named(slack: FakeSlack) -> None:
+    notes = slack.upload("notes.md", b"text")
+    slack.files.clear()
+    assert await quoted(slack, f"{ME} see", files=[notes]) == [
+        ("attached file notes.md", "ann", "(it could not be read)")
+    ]
+
+
+async def test_only_the_first_files_are_read(slack: FakeSlack) -> None:
+    many = [slack.upload(f"{number}.txt", b"text") for number in range(files.MAX_FILES + 2)]
+    told = [text for _, _, text in await quoted(slack, f"{ME} see", files=many)]
+    assert told.count("text") == files.MAX_FILES
+    assert len(told) == files.MAX_FILES + 2

@@ -1,0 +1,137 @@
+"""What events and words mean, without any network."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.platforms.slack.inbound import (
+    Me,
+    TextCommand,
+    ask_words,
+    conversation,
+    forget_scopes,
+    permalink,
+    read_event,
+    text_command,
+    time_of,
+)
+from bot.wording import Scope
+
+ME = Me("T1", "UBOT", "BBOT", "https://acme.slack.com/")
+
+
+def envelope(**event: Any) -> dict[str, Any]:
+    given = {"type": "message", "user": "U1", "text": "hello", "channel": "C1", "ts": "1700000000.000100", **event}
+    return {"type": "event_callback", "event_id": "Ev1", "team_id": "T1", "event": given}
+
+
+def test_a_message_is_read_with_all_that_it_says() -> None:
+    heard = read_event(envelope(thread_ts="1700000000.000050", channel_type="channel", text="<@UBOT> hello"), ME)
+    assert heard is not None
+    assert (heard.event_id, heard.user, heard.direct, heard.mentioned, heard.outside) == (
+        "Ev1",
+        "U1",
+        False,
+        True,
+        False,
+    )
+    assert heard.in_thread
+    assert conversation(ME, heard) == "slack:T1:C1:1700000000.000050"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "reaction_added"},
+        {"subtype": "message_changed"},
+        {"subtype": "message_deleted"},
+        {"subtype": "channel_join"},
+        {"subtype": "assistant_app_thread"},
+        {"user": "UBOT"},
+        {"bot_id": "BBOT"},
+        {"bot_id": "B2"},
+        {"user": None},
+        {"channel": ""},
+        {"ts": "nonsense"},
+        {"hidden": True},
+    ],
+)
+def test_what_nobody_wrote_to_the_bot_is_not_read(event: dict[str, Any]) -> None:
+    assert read_event(envelope(**event), ME) is None
+
+
+@pytest.mark.parametrize("event", [{"user_team": "T2"}, {"source_team": "T2"}, {"team": "T2"}])
+def test_who_comes_from_elsewhere_is_an_outsider(event: dict[str, Any]) -> None:
+    heard = read_event(envelope(**event), ME)
+    assert heard is not None
+    assert heard.outside
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["user", "text", "ts", "files"]), inner)
+    ),
+    max_leaves=6,
+)
+_fields = st.sampled_from(
+    ["type", "user", "bot_id", "text", "ts", "thread_ts", "channel", "channel_type", "files", "subtype", "bot_profile"]
+)
+
+
+@given(st.dictionaries(_fields, _json))
+def test_no_event_is_too_strange_to_be_read(event: dict[str, Any]) -> None:
+    heard = read_event({"event": {"type": "message", **event}}, ME)
+    if heard is not None:
+        assert heard.channel
+        assert time_of(heard.ts)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("<@UBOT> forget this thread", TextCommand.FORGET_THREAD),
+        ("<@UBOT>: Forget   this thread!", TextCommand.FORGET_THREAD),
+        ("<@UBOT> /forget", TextCommand.FORGET),
+        ("forget everything.", TextCommand.FORGET_EVERYTHING),
+        ("<@UBOT> memory", TextCommand.MEMORY),
+        ("<@UBOT> what is memory", None),
+        ("<@UBOT> forget it", None),
+        ("<@UBOT>", None),
+    ],
+)
+def test_a_command_in_words_is_the_whole_message(text: str, command: TextCommand | None) -> None:
+    heard = read_event(envelope(text=text), ME)
+    assert heard is not None
+    assert text_command(heard, ME) is command
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ("why?", ("why?", False)),
+        ("privately why?", ("why?", True)),
+        ("Private: why?", ("why?", True)),
+        ("privately", ("", True)),
+        ("privateer ships", ("privateer ships", False)),
+        ("  ", ("", False)),
+    ],
+)
+def test_a_question_may_ask_for_a_private_answer(words: str, asked: tuple[str, bool]) -> None:
+    assert ask_words(words) == asked
+
+
+def test_forgetting_offers_what_was_named_or_both() -> None:
+    assert forget_scopes("Everything") == (Scope.EVERYTHING,)
+    assert forget_scopes("this  thread") == (Scope.THREAD,)
+    assert forget_scopes("") == forget_scopes("the past") == (Scope.THREAD, Scope.EVERYTHING)
+
+
+def test_links_have_the_form_that_slack_gives_them() -> None:
+    assert permalink(ME, "C1", "1700000000.000100") == "https://acme.slack.com/archives/C1/p1700000000000100"
+    assert permalink(ME, "C1", "1700000000.000100", "1700000000.000050") == (
+        "https://acme.slack.com/archives/C1/p1700000000000100?thread_ts=1700000000.000050&cid=C1"
+    )
+    assert permalink(Me("T1", "U", "B"), "C1", "1.1") is None
