@@ -103,17 +103,19 @@ class Block:
     def _is_call_in_line(self) -> bool:
         return self.kind is Kind.EXECUTE and self._where is Where.IN_LINE
 
-    def absorb(self, piece: str) -> bool:
-        """Take a piece of ASCII that certainly neither ends nor breaks the block; False if it is to be fed instead."""
+    def pass_on(self, piece: str) -> list[ProtocolEvent] | None:
+        """`feed`, for a printable piece that certainly neither ends nor breaks the block; None for any other."""
         if self._size + len(piece) > self._limits.block:
-            return False
-        if self._phase is _Phase.LITERAL:
-            taken = self._where is Where.IN_PLACE and self.kind is Kind.THINK and "<" not in piece
+            return None
+        if self._phase is _Phase.JSON:
+            passes = self._scanner.passes(piece)
         else:
-            taken = self._phase is _Phase.JSON and self._scanner.passes(piece)
-        if taken:
-            self._keep(piece)
-        return taken
+            passes = self._phase is _Phase.LITERAL and self.kind is Kind.THINK and "<" not in piece
+        if not passes:
+            return None
+        self._size += len(piece)
+        self._body.append(piece)
+        return []
 
     def feed(self, text: str, start: int) -> int:
         """Read on from `text[start]`. What is left behind the returned position is to be fed again, with more."""

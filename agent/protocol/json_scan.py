@@ -66,8 +66,8 @@ class JsonScanner:
         return self.status is Status.DONE or (self.status is Status.MORE and self._expect is _Expect.NEXT)
 
     def passes(self, piece: str) -> bool:
-        """Is this piece of ASCII just more of an open string?"""
-        return self._in_string and not self._escape and '"' not in piece and "\\" not in piece and piece.isprintable()
+        """Is this printable piece just more of an open string?"""
+        return self._in_string and not self._escape and '"' not in piece and "\\" not in piece
 
     def feed(self, text: str, start: int = 0) -> int:
         """Read on from `text[start]`; the position after what was read. That is `len(text)` while MORE."""

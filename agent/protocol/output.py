@@ -47,12 +47,16 @@ class Output:
         self._text.append(text)
         self.visible = self.visible or not text.isspace()
 
-    def pass_on(self, text: str) -> list[ProtocolEvent]:
-        """`say` and `take` in one, for text in the middle of a line when nothing waits: most of every stream."""
-        if not text:
+    def pass_on(self, text: str) -> list[ProtocolEvent] | None:
+        """`say` and `take` in one, for printable text when nothing waits; None if there may be a tag in it."""
+        if "<" in text:
+            return None
+        if not text or self._muted:
+            self.last = text or self.last
             return []
         self.last = text
-        return [] if self._muted else [TextArrived(text)]
+        self.visible = self.visible or not text.isspace()
+        return [TextArrived(text)]
 
     def say_line_start(self, blanks: str, text: str) -> None:
         """The first text of a line, or behind a block, and the blanks before it."""

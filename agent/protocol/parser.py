@@ -27,6 +27,7 @@ Rules that are ours to choose, where the protocol leaves them open.
 """
 
 import re
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import assert_never
 
@@ -41,6 +42,8 @@ from agent.protocol.tags import BLANKS, Maybe, is_cut_tag, skip_blanks
 from agent.protocol.thoughts import read_forgotten_calls
 from agent.protocol.trial import Trial, Verdict
 
+_BEGINNERS = frozenset(BLANKS + "\n<`~[{")
+"""With any other character, a line is just text."""
 _TEXT = re.compile("[^\n<]+(\n)?|(\n)")
 
 
@@ -69,8 +72,8 @@ class Parser:
         self._output = Output()
         self._mode = _Mode.LINE_START
         self._held = ""
-        self._calm = False
-        """Only a tag or a line break can change anything: other text may pass at once."""
+        self._shortcut: Callable[[str], list[ProtocolEvent] | None] | None = None
+        """Where most pieces of most streams can go at once. It answers None if this one cannot."""
         self._fence = OpenFence("```", limits)
         self._block = Block(Opening(Kind.THINK, 0), limits)
         self._trial: Trial | None = None
@@ -85,9 +88,11 @@ class Parser:
 
     def feed(self, chunk: str) -> list[ProtocolEvent]:
         """What is certain now. Adjacent text is one event."""
-        if self._calm and chunk.isascii() and "<" not in chunk and "\n" not in chunk and "\0" not in chunk:
-            return self._output.pass_on(chunk)
-        if self._halted or (self._mode is _Mode.BLOCK and self._absorbs(chunk)):
+        if self._shortcut and chunk.isprintable():
+            events = self._shortcut(chunk)
+            if events is not None:
+                return events
+        if self._halted:
             return []
         self._run(self._held + self._sane.feed(chunk))
         return self._output.take()
@@ -99,7 +104,7 @@ class Parser:
         self._run(self._held + self._sane.flush())
         if not self._halted:
             self._end_of_stream()
-        self._halted, self._calm = True, False
+        self._halted, self._shortcut = True, None
         return self._output.take()
 
     def _run(self, text: str) -> None:
@@ -113,14 +118,12 @@ class Parser:
                 trial.raw.append(text[position:used])
             position = used
         self._held = text[position:]
-        in_text = self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None)
-        self._calm = in_text and not self._held and not self._sane.half
-
-    def _absorbs(self, chunk: str) -> bool:
-        """Is it certainly just one more piece of the open block?"""
-        if self._held or self._trial or self._sane.half:
-            return False
-        return chunk.isascii() and "\0" not in chunk and self._block.absorb(chunk)
+        if self._held or self._trial or self._halted or self._sane.half:
+            self._shortcut = None
+        elif self._mode is _Mode.TEXT or (self._mode is _Mode.FENCE and self._fence.line is None):
+            self._shortcut = self._output.pass_on
+        else:
+            self._shortcut = self._block.pass_on if self._mode is _Mode.BLOCK else None
 
     def _step(self, text: str, position: int) -> int | None:
         """Use some of the text from `position` on: the new position. None if that takes more text than there is."""
@@ -139,7 +142,7 @@ class Parser:
                 assert_never(self._mode)
 
     def _at_line_start(self, text: str, position: int) -> int | None:
-        if text[position].isalnum():
+        if text[position] not in _BEGINNERS:
             self._mode = _Mode.TEXT
             return self._in_text(text, position)
         start = skip_blanks(text, position)
