@@ -28,14 +28,20 @@ class Address:
     interaction: str = ""
     application: str = ""
     token: str = ""
+    token_until: str = ""
     private: bool = False
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value}, ensure_ascii=False)
 
-    def token_lives(self, asked: datetime, now: datetime) -> bool:
-        """Whether an interaction of time `asked` can still be answered in place."""
-        return bool(self.token) and now < asked + TOKEN_LIFE - TOKEN_MARGIN
+    def token_lives(self, now: datetime) -> bool:
+        """Whether the interaction can still be answered in place."""
+        return bool(self.token) and now < datetime.fromisoformat(self.token_until)
+
+
+def token_until(received: datetime) -> str:
+    """How long the token of an interaction is good for, as an `Address` keeps it."""
+    return (received + TOKEN_LIFE - TOKEN_MARGIN).isoformat()
 
 
 def decode(text: str) -> Address:

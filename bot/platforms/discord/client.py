@@ -70,14 +70,14 @@ class DiscordClient(discord.Client):
         self._room = connection
         self._surroundings = Surroundings(self, files)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        self._tree = app_commands.CommandTree(self)
-        Commands(host, connection, self._surroundings, settings.reply_mode).add_to(self._tree)
+        self.tree = app_commands.CommandTree(self)
+        Commands(host, connection, self._surroundings, settings.reply_mode).add_to(self.tree)
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""
         self._room.log_in(Rest(self.http))
         try:
-            await self._tree.sync()
+            await self.tree.sync()
         except discord.HTTPException as error:
             log.warning("Discord did not take the slash commands (%s); everything else works", error)
 
@@ -110,7 +110,7 @@ class DiscordClient(discord.Client):
         me = self._me(message.guild)
         if message.guild is not None and isinstance(message.channel, discord.PartialMessageable):
             await self._find_channel(message)
-        post = reading.post_of(message)
+        post = reading.post_of(message, self._room.clock.now())
         incoming = inbound.read(post, me, self._settings.reply_mode)
         if incoming is None:
             return

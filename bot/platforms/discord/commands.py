@@ -11,6 +11,7 @@ acknowledgement no longer waits for it.
 import asyncio
 import logging
 from dataclasses import replace
+from datetime import datetime
 
 import discord
 from discord import app_commands
@@ -90,7 +91,7 @@ class Commands:
 
     async def ask(self, interaction: Interaction, text: str, *, private: bool) -> None:
         """Take the question in, and acknowledge it within three seconds."""
-        question = _question(interaction, text, private=private)
+        question = _question(interaction, text, self._connection.clock.now(), private=private)
         if not self._connection.acknowledging(str(interaction.id)):
             return
         storing = asyncio.ensure_future(self._store(interaction, question))
@@ -150,7 +151,7 @@ async def _acknowledge(interaction: Interaction, *, private: bool) -> None:
         log.info("an interaction could not be acknowledged any more (Discord's error %d)", error.code)
 
 
-def _question(interaction: Interaction, text: str, *, private: bool) -> Question:
+def _question(interaction: Interaction, text: str, now: datetime, *, private: bool) -> Question:
     user = interaction.user
     author = Author(user.id, user.display_name, user.bot)
     direct = interaction.context.dm_channel is True
@@ -162,7 +163,7 @@ def _question(interaction: Interaction, text: str, *, private: bool) -> Question
         author=author,
         text=readable(text, _names(interaction)),
         private=private,
-        time=interaction.created_at,
+        time=now,
         private_place=_private_place(interaction),
     )
 

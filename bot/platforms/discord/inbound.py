@@ -13,11 +13,11 @@ The conversations.
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from agent.memory.audience import Place
 from agent.records import Incoming, Person, Quoted
-from bot.platforms.discord.address import Address
+from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import Names, readable, without_mention
 from bot.platforms.discord.place import SOURCE, known_as
 from bot.platforms.discord.settings import ReplyMode
@@ -25,6 +25,9 @@ from bot.wording import shortened
 
 NO_TEXT = "(no text)"
 """Stands for the words of a message that holds none: a bare mention, a picture."""
+
+PLAUSIBLE = timedelta(days=1)
+"""Longer than any event is delivered late."""
 
 THREAD_NAME_CHARS = 80
 """Of the 100 that Discord allows: as much as a channel list shows."""
@@ -81,6 +84,7 @@ class Question:
     text: str
     private: bool
     time: datetime
+    """When it arrived: its token's life begins then, by our own clock."""
     private_place: Place
     """Where the answer will be read if it is private."""
 
@@ -96,6 +100,11 @@ class Me:
     @property
     def ids(self) -> frozenset[int]:
         return self.roles | {self.user}
+
+
+def plausible(said: datetime, now: datetime) -> datetime:
+    """The time of a message, which is read off its id; now, if that is not a time at all on this server."""
+    return said if abs(now - said) < PLAUSIBLE else now
 
 
 def mentioned(post: Post, me: Me) -> bool:
@@ -146,6 +155,7 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         interaction=str(question.id),
         application=str(question.application),
         token=question.token,
+        token_until=token_until(question.time),
         private=private,
     )
     if private:

@@ -4,15 +4,17 @@ Above: `client`, `commands`, `surroundings`. Below: `inbound`, `markup`, `place`
 """
 
 import re
+from datetime import datetime
 from typing import TypeAlias
 
 import discord
 
-from bot.platforms.discord.inbound import Author, Post, Where
+from bot.platforms.discord.inbound import Author, Post, Where, plausible
 from bot.platforms.discord.markup import Names
 from bot.platforms.discord.place import ChannelFacts, Place, known_as, place_of, private_place
 
 CHANNEL_MENTION = re.compile(r"<#(\d+)>", re.ASCII)
+USER_MENTION = re.compile(r"<@!?(\d+)>", re.ASCII)
 
 Speaker: TypeAlias = discord.User | discord.Member
 
@@ -20,7 +22,7 @@ SAID = frozenset({discord.MessageType.default, discord.MessageType.reply})
 """The messages that a person writes; all others are Discord's own."""
 
 
-def post_of(message: discord.Message) -> Post:
+def post_of(message: discord.Message, now: datetime) -> Post:
     """The message, in the place where it stands now."""
     roles = {role.id: role.name for role in message.role_mentions}
     users = {user.id: user.display_name for user in message.mentions}
@@ -29,10 +31,10 @@ def post_of(message: discord.Message) -> Post:
         where=where(message.channel, author_of(message.author), direct=isinstance(message.channel, discord.DMChannel)),
         author=Author(message.author.id, message.author.display_name, automatic=is_automatic(message)),
         content=message.content,
-        time=message.created_at,
+        time=plausible(message.created_at, now),
         link=message.jump_url,
         names=names_of(message),
-        mentions=frozenset({*users, *roles, *message.raw_mentions}),
+        mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
         carries=bool(message.attachments or message.message_snapshots),
         said=message.type in SAID,
     )

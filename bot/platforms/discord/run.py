@@ -73,6 +73,8 @@ def point_at(settings: DiscordSettings) -> None:
     """Move discord.py's addresses. They are class attributes, so one process talks to one Discord."""
     Route.BASE = settings.api_base_url
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(settings.gateway_url)
+    # It would warn at every start that it cannot speak; nobody asked it to.
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
 
 
 async def _serve(client: DiscordClient, settings: DiscordSettings) -> None:

@@ -123,7 +123,7 @@ class DiscordSurface:
         return self._address.channel, message
 
     def _token_lives(self) -> bool:
-        return self._address.token_lives(self._asked.time, self._connection.clock.now())
+        return self._address.token_lives(self._connection.clock.now())
 
     def _gate(self, channel: str) -> Gate:
         """The pace that counts there; an interaction has one of its own."""
