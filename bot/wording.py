@@ -17,7 +17,7 @@ from agent.records import Note, Receipt, Thread
 TITLE_CHARS = 60
 """A thread's title in a list: it stays on one or two lines of a phone."""
 
-_MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<!\w)_|_(?!\w)|^[#+-]|^(?:\d+)[.)]|^=+$")
+_MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<![^\W_])_|_(?![^\W_])|^[#+-]|^(?:\d+)[.)]|^=+$")
 
 _KINDS = {
     "messages": ("message", "messages"),

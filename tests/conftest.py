@@ -1,8 +1,14 @@
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
 
 from tests.fakes.aimock import AiMock, running_aimock
+
+# A busy machine is no defect: tests are bounded by their own waits. CI has a profile of its own, which does the same.
+settings.register_profile("here", deadline=None)
+if settings.get_current_profile_name() == "default":
+    settings.load_profile("here")
 
 
 @pytest.fixture(scope="session")
