@@ -29,6 +29,8 @@ from bot.secret import Secret
 TIMEOUT_S = 10
 """Slack answers within a second or is in trouble; a write in flight holds up a shutdown for no longer."""
 
+CHUNK_BYTES = 16_384
+
 DEFAULT_RETRY_AFTER_S = 30.0
 """When a limit comes without its header: Slack's own default."""
 
@@ -130,7 +132,8 @@ class SlackApi:
 
     def __init__(self, client: AsyncWebClient, session: ClientSession) -> None:
         self._client = cast("_Client", client)  # slack-sdk's own types are incomplete
-        self.session = session
+        self._session = session
+        self._proxy = client.proxy
         self.granted: frozenset[str] = frozenset()
         """The scopes of the bot token, as far as Slack said."""
 
@@ -152,6 +155,22 @@ class SlackApi:
         headers = {"Authorization": f"Bearer {app_token.reveal()}"}
         return payload.text(_body(await self._send(Method.OPEN_CONNECTION, headers=headers)), "url")
 
+    async def download(self, url: str, token: Secret, most: int) -> bytes:
+        """The first `most` bytes of a file of Slack. The token does not follow a redirect. Raises SlackError."""
+        headers = {"Authorization": f"Bearer {token.reveal()}"}
+        content = bytearray()
+        try:
+            async with self._session.get(url, headers=headers, allow_redirects=False, proxy=self._proxy) as response:
+                if response.status != 200:
+                    raise SlackRefused("a file", f"status {response.status}")
+                async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+                    content += chunk
+                    if len(content) >= most:
+                        break
+        except (ClientError, TimeoutError) as error:
+            raise SlackDown(f"Slack cannot be reached (a file: {type(error).__name__}).") from error
+        return bytes(content[:most])
+
     async def _send(
         self,
         method: Method,
@@ -171,7 +190,7 @@ class SlackApi:
     async def respond(self, url: str, **message: Json) -> None:
         """Answer through a `response_url`: valid for 30 minutes and five answers. Raises SlackError."""
         try:
-            async with self.session.post(url, json=message) as response:
+            async with self._session.post(url, json=message, proxy=self._proxy) as response:
                 status, said = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
             raise SlackDown(f"Slack cannot be reached (response_url: {type(error).__name__}).") from error

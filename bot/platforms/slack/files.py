@@ -1,6 +1,6 @@
 """Attached files: what is text is read, whatever else is named.
 
-Above: `intake`. Below: `api`, whose session carries the download.
+Above: `intake`. Below: `api`, which downloads.
 
 Rules: a file is read as a stream and cut at its limit, whatever its announced size. The bot's token goes to Slack's
 own hosts only, and never along with a redirect.
@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from aiohttp import ClientError, ClientSession
-
 from agent.records import Quoted
+from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.inbound import File
 from bot.secret import Secret
 
@@ -34,8 +33,8 @@ def is_text(file: File) -> bool:
 
 
 class Files:
-    def __init__(self, session: ClientSession, token: Secret, api_base_url: str) -> None:
-        self._session = session
+    def __init__(self, api: SlackApi, token: Secret, api_base_url: str) -> None:
+        self._api = api
         self._token = token
         self._api_host = urlsplit(api_base_url).netloc
 
@@ -47,27 +46,12 @@ class Files:
         source = f"attached file {file.name}"
         if not (read and is_text(file) and self._is_slacks(file.url)):
             return Quoted(source, author, f"({file.mime or 'unknown kind'}, {file.size:,} bytes; it was not read)")
-        content = await self._read(file.url)
-        if content is None:
+        try:
+            content = await self._api.download(file.url, self._token, MAX_BYTES + 1)
+        except SlackError:
             return Quoted(source, author, "(it could not be read)")
         cut = "\n(cut here: the file is longer)" if len(content) > MAX_BYTES else ""
         return Quoted(source, author, content[:MAX_BYTES].decode(errors="replace") + cut)
-
-    async def _read(self, url: str) -> bytes | None:
-        """At most a byte more than the limit; None if there is none to be had."""
-        headers = {"Authorization": f"Bearer {self._token.reveal()}"}
-        content = bytearray()
-        try:
-            async with self._session.get(url, headers=headers, allow_redirects=False) as response:
-                if response.status != 200:
-                    return None
-                async for chunk in response.content.iter_chunked(16_384):
-                    content += chunk
-                    if len(content) > MAX_BYTES:
-                        break
-        except (ClientError, TimeoutError):
-            return None
-        return bytes(content[: MAX_BYTES + 1])
 
     def _is_slacks(self, url: str) -> bool:
         parts = urlsplit(url)

@@ -63,9 +63,10 @@ class Intake:
             await self.host.overhear(await self._incoming(heard, conversation, new=False))
 
     async def _incoming(self, heard: Heard, conversation: str, *, new: bool) -> Incoming:
-        member = await self._author(heard)
-        place = await self._place(heard, member)
-        names = await self.people.names(mentioned_users(heard.text))
+        member, channel, names = await asyncio.gather(
+            self._author(heard), self._channel(heard), self.people.names(mentioned_users(heard.text))
+        )
+        place = person_place(self.me, member) if heard.direct else channel
         quoted: list[Quoted] = []
         try:
             async with asyncio.timeout(CONTEXT_S):
@@ -102,9 +103,7 @@ class Intake:
             return member_of(self.me, heard.user, {"name": heard.bot_name})
         return await self.people.member(heard.user)
 
-    async def _place(self, heard: Heard, member: Member) -> Place:
-        if heard.direct:
-            return person_place(self.me, member)
-        if heard.outside:
+    async def _channel(self, heard: Heard) -> Place:
+        if heard.direct or heard.outside:
             return group_place(self.me, heard.channel)
         return await self.places.of(heard.channel)

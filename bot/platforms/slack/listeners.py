@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias, cast
 
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
@@ -21,7 +22,9 @@ from agent.errors import CogencyError
 from bot.platforms.slack import forms
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
+from bot.secret import Secret
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +44,17 @@ class _Registry(Protocol):
     def action(self, constraints: re.Pattern[str]) -> Register: ...
 
 
-def bolt_app(web: AsyncWebClient, intake: Intake, desk: Desk) -> AsyncApp:
-    """The Bolt app with everything that it listens to."""
-    app = AsyncApp(client=web, request_verification_enabled=False)  # a socket needs no signatures
+def bolt_app(web: AsyncWebClient, token: Secret, me: Me, intake: Intake, desk: Desk) -> AsyncApp:
+    """The Bolt app, with all that it listens to. `web` has no token of its own: Bolt would then ask whose it is."""
+
+    async def authorize() -> AuthorizeResult:
+        return AuthorizeResult(
+            enterprise_id=None, team_id=me.team, bot_user_id=me.user, bot_id=me.bot, bot_token=token.reveal()
+        )
+
+    quiet = logging.getLogger("slack_bolt")
+    quiet.setLevel(logging.ERROR)  # it warns of a token in the environment that it does not use, at every start
+    app = AsyncApp(logger=quiet, client=web, authorize=authorize, request_verification_enabled=False)
     on = cast("_Registry", app)
 
     async def take_in(body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:

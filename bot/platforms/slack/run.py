@@ -8,6 +8,8 @@ Rules: one workspace, one pair of tokens. What is wrong at the start ends in one
 import logging
 from datetime import datetime
 from typing import NoReturn
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 from aiohttp import ClientSession, ClientTimeout
 from slack_sdk.web.async_client import AsyncWebClient
@@ -35,6 +37,8 @@ from bot.surface import Surface
 
 log = logging.getLogger(__name__)
 
+LOCAL = ("localhost", "127.0.0.1", "::1")
+
 
 class SlackUnreachable(CogencyError):
     """Slack could not be reached at the start."""
@@ -47,21 +51,17 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
     only when Slack takes the app's tokens away.
     """
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
-        web = AsyncWebClient(
-            token=settings.bot_token.reveal(),
-            base_url=settings.api_base_url,
-            session=session,
-            retry_handlers=[],  # a repeated post would be a second message; replies repeat what may be repeated
-        )
-        api = SlackApi(web, session)
+        api = SlackApi(_client(settings, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
         host.show_on(me.source, _Surfaces(api, me, clock, started=clock.now()))
         people, places = People(api, me, clock), Places(api, me, clock)
         desk = Desk(host, api, me, people, places, clock)
-        files = Files(session, settings.bot_token, settings.api_base_url)
+        files = Files(api, settings.bot_token, settings.api_base_url)
         threads = Threads(api, me, people, places)
         intake = Intake(host, me, settings.allowed_bots, people, places, threads, files, desk)
-        sockets = Sockets(bolt_app(web, intake, desk), api, web, settings.app_token, clock)
+        web = _client(settings, session)
+        app = bolt_app(web, settings.bot_token, me, intake, desk)
+        sockets = Sockets(app, api, web, settings.app_token, clock)
         try:
             await sockets.open()
             log.info("connected to Slack as %s", me.name)
@@ -70,6 +70,15 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
             _explain(error, settings, "SLACK_APP_TOKEN")
         finally:
             await sockets.close()
+
+
+def _client(settings: SlackSettings, session: ClientSession, token: str | None = None) -> AsyncWebClient:
+    """Without retries: a repeated post would be a second message, and replies repeat what may be repeated."""
+    client = AsyncWebClient(token=token, base_url=settings.api_base_url, session=session, retry_handlers=[])
+    host = urlsplit(settings.api_base_url).hostname or ""
+    if host in LOCAL or proxy_bypass(host):
+        client.proxy = None  # slack-sdk takes the environment's proxy for every host
+    return client
 
 
 async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:

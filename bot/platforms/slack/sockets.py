@@ -102,6 +102,7 @@ class _Client(SocketModeClient):
         self, app_token: Secret, web: AsyncWebClient, address: str, on_ending: Callable[["_Client"], None]
     ) -> None:
         super().__init__(app_token=app_token.reveal(), web_client=web)
+        self.proxy = web.proxy
         self.wss_uri = address
         self._on_ending = on_ending
         self._ending = False
