@@ -19,15 +19,9 @@ from tests.fakes.slack_state import PER_MINUTE
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import FakeStore
 from tests.fakes.turns_host import turns_host
+from tests.fakes.typist import typed
 
 ME = f"<@{BOT_USER}>"
-CHARS_PER_S = 300
-
-
-def typed(text: str, chars_per_s: float = CHARS_PER_S, chunk: int = 30) -> Answer:
-    """The text as a model says it: piece by piece."""
-    pieces = [text[at : at + chunk] for at in range(0, len(text), chunk)]
-    return [part for piece in pieces for part in (piece, Pause(chunk / chars_per_s))]
 
 
 def read(pages: Sequence[FakeMessage]) -> str:

@@ -1,0 +1,52 @@
+"""One process of the bot in Slack, on a database file, for tests that kill it.
+
+Above: `test_slack_crash`. Below: the adapter, the store, the real host; a model that types slowly.
+"""
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+from agent.context import ContextBudget, Persona
+from agent.providers.scripted import ScriptedProvider
+from agent.tools.registry import Registry
+from agent.turn import TurnLimits
+from bot.hosting import BotHost, serve_all
+from bot.platforms.slack.run import serve
+from bot.platforms.slack.settings import SlackSettings
+from bot.secret import Secret
+from bot.thinking import Mind, Thinking
+from bot.turns import Turns, TurnsLimits
+from store.engine import open_store
+from tests.fakes.answers import answer_of
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+from tests.fakes.typist import typed
+
+ANSWER = answer_of(5_000).strip()
+LONGEST_S = 60
+
+
+def main(folder: Path, url: str, started: str) -> None:
+    """Serve until killed. `started` is the time on the workspace's clock."""
+    asyncio.run(_main(folder, url, datetime.fromisoformat(started)))
+
+
+async def _main(folder: Path, url: str, started: datetime) -> None:
+    clock = FastClock(started)
+    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    model = ScriptedProvider(lambda _: typed(ANSWER), sleep=clock.sleep)
+    mind = Mind(
+        provider=lambda _: model,
+        persona=lambda _: Persona("You are a bot.", "Answer in English."),
+        tools=Registry([]),
+        turn_limits=TurnLimits(),
+        budget=ContextBudget(),
+    )
+    host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, clock)
+    thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
+    host.turns = Turns(store.ledger, thinking, host.surface_for, clock, started.isoformat(), TurnsLimits(sweep_s=0.05))
+    await store.ledger.release_all()
+    settings = SlackSettings(Secret(BOT_TOKEN), Secret(APP_TOKEN), url)
+    async with asyncio.timeout(LONGEST_S):
+        await serve_all({"Slack": lambda: serve(host, settings, clock)}, host, grace_s=0.0)

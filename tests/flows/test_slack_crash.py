@@ -1,0 +1,67 @@
+"""`kill -9` while an answer grows in Slack, then a restart on the same database: the same messages, finished, once."""
+
+import multiprocessing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.platforms.slack.surface import LIMITS
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.reader import read_back
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.flows.slack_process import ANSWER, main
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["tests.flows.slack_process"])
+
+Pages = list[FakeMessage]
+
+
+@asynccontextmanager
+async def process(slack: FakeSlack, folder: Path) -> AsyncGenerator[None, None]:
+    """The bot, until it is killed at the end of the block."""
+    bot = processes.Process(target=main, args=(folder, slack.url, slack.clock.now().isoformat()))
+    bot.start()
+    try:
+        await slack.connected()
+        yield
+    finally:
+        bot.kill()
+        bot.join(10)
+        await slack.connected(0)
+
+
+def read(pages: Pages) -> str:
+    return read_back([page.text.replace("‹@", "<@") for page in pages], LIMITS.page_chars)
+
+
+MOMENTS: dict[str, Callable[[Pages], object]] = {
+    "as soon as the message is posted": lambda pages: pages,
+    "after some edits": lambda pages: pages and pages[0].edits >= 2,
+    "as soon as the second page is posted": lambda pages: len(pages) == 2,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_a_killed_answer_is_finished_in_the_same_messages(tmp_path: Path, moment: str) -> None:
+    async with FakeSlack(FastClock()) as slack:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        async with process(slack, tmp_path):
+            await slack.say(ann, general, f"<@{BOT_USER}> tell me everything")
+            await slack.until(lambda: MOMENTS[moment](slack.state.answers(general)))
+        begun = [page.ts for page in slack.state.answers(general)]
+        async with process(slack, tmp_path):
+            await slack.until(lambda: len(slack.state.answers(general)) == 2 and finished(slack.state.answers(general)))
+        pages = slack.state.answers(general)
+    assert [page.ts for page in pages][: len(begun)] == begun
+    assert len(pages) == 2
+
+
+def finished(pages: Pages) -> bool:
+    try:
+        return read(pages) == ANSWER
+    except AssertionError:  # a page in the middle of its growth
+        return False
