@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from agent.providers.scripted import Answer, Answering, Part, Pause, ScriptedProvider
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, pings, serving
@@ -91,6 +91,21 @@ async def test_a_long_answer_grows_by_edits_and_ends_as_the_models_text(length: 
         assert most_in(edits_of(fake, DM_OF[ANN]), WINDOW_S) <= 5
         assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == text
         assert pings(fake) == []
+
+
+async def test_at_its_real_pace_an_answer_keeps_within_discords_own_limits() -> None:
+    clock = FastClock(speed=1.0)
+    text = answer_of(3_000)
+    host = AnsweringHost(ScriptedProvider([slowly(text, 9.0)]), clock)
+    pace = DiscordSettings.__dataclass_fields__["edit_interval_s"].default
+    async with running_discord(clock) as fake, serving(fake, host, edit_interval_s=pace), host.answering():
+        await fake.write(ANN, "tell me")
+        await answered(fake, host)
+        times = edits_of(fake, DM_OF[ANN])
+        assert len(times) >= 5
+        assert most_in(times, 5.0) <= 5
+        assert all(call.status != 429 for call in fake.calls)
+        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == text
 
 
 async def test_the_same_message_delivered_twice_gets_one_reply() -> None:

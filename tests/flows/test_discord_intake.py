@@ -131,6 +131,17 @@ async def test_another_bot_is_heard_if_it_is_allowed() -> None:
         assert (await taken(host)).person.name == "Herald"
 
 
+async def test_an_allowed_bot_is_answered_in_a_thread_only_when_it_asks() -> None:
+    async with listening(allowed_bots=frozenset({OTHER_BOT})) as (fake, host):
+        asked = await fake.say(OTHER_BOT, f"{ASK}hello")
+        await taken(host)
+        fake.world.start_thread(GENERAL, asked["id"], "hello")
+        await fake.say(OTHER_BOT, "hello again", asked["id"])
+        await fake.say(OTHER_BOT, f"{ASK}really?", asked["id"])
+        await taken(host, 2)
+        assert [each.text for each in host.overheard] == ["hello again"]
+
+
 async def test_in_a_thread_everything_counts_until_somebody_else_joins() -> None:
     async with listening() as (fake, host):
         thread = await thread_of(fake, host)

@@ -9,6 +9,7 @@ refers to. No message is kept here: the library's cache of messages is off.
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -94,7 +95,8 @@ class DiscordClient(discord.Client):
                 await self._take(message)
             except CogencyError as error:
                 log.warning("message %d could not be taken in: %s", message.id, error)
-                await message.reply(wording.literal(str(error)), mention_author=False)
+                with suppress(discord.HTTPException):  # nothing more can be done for them
+                    await message.reply(wording.literal(str(error)), mention_author=False)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Slash commands are the tree's; here the buttons come in."""
@@ -128,12 +130,11 @@ class DiscordClient(discord.Client):
 
     @staticmethod
     def _trigger(post: Post, me: Me, author: str, participants: frozenset[str] | None) -> Trigger:
-        return trigger(
-            author=author,
-            direct=post.where.direct,
-            mentioned=inbound.mentioned(post, me),
-            participants=participants,
-        )
+        mentioned, direct = inbound.mentioned(post, me), post.where.direct
+        decided = trigger(author=author, direct=direct, mentioned=mentioned, participants=participants)
+        if decided is Trigger.ANSWER and post.author.automatic and not (mentioned or direct):
+            return Trigger.OVERHEAR  # two bots that answer each other's every message never end
+        return decided
 
     async def _find_channel(self, message: discord.Message) -> None:
         """A thread that the library has not heard of yet, as one that was archived."""

@@ -112,6 +112,7 @@ async def _connected(client: DiscordClient, settings: DiscordSettings) -> None:
             )
         log.info("Discord: connected as %s", client.user)
         await connecting
+        raise DiscordUnreachable("Discord ended the connection without a reason: restart the bot.")
     finally:
         for task in [connecting, *first]:
             task.cancel()

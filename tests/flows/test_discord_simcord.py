@@ -1,0 +1,114 @@
+"""The Discord adapter against simcord, a simulation of Discord that others wrote: its server rules are not ours."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from agent.providers.scripted import ScriptedProvider
+from bot.platforms.discord.client import DiscordClient
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.surface import DiscordSurface
+from bot.secret import Secret
+from tests.fakes.answering_host import AnsweringHost
+
+simcord = pytest.importorskip("simcord")
+
+PATIENCE_S = 20.0
+
+
+@dataclass
+class SimulatedTime:
+    """The simulation's time of day; pauses last as long as outside."""
+
+    env: Any = None
+
+    def now(self) -> datetime:
+        return self.env.now()
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass
+class Town:
+    host: AnsweringHost
+    bot: Any
+    channel: Any
+    alice: Any
+
+    async def answered(self, messages: int = 1) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await self.host.turns.idle()
+        assert len(self.host.taken) == messages
+
+
+@asynccontextmanager
+async def town() -> AsyncGenerator[Town, None]:
+    clock = SimulatedTime()
+    host = AnsweringHost(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
+    connection = Connection(clock, edit_interval_s=0.05)
+    host.show_on("discord", lambda incoming: DiscordSurface(connection, incoming))
+    async with httpx.AsyncClient() as files:
+        bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, files)
+        async with simcord.run(bot) as env:
+            clock.env = env
+            guild = env.create_guild()
+            channel = guild.create_text_channel("general")
+            alice = guild.add_member(env.create_user("alice"))
+            async with host.answering():
+                yield Town(host, bot, channel, alice)
+            await connection.close()
+
+
+async def test_a_mention_is_answered_in_its_thread() -> None:
+    async with town() as there:
+        asked = await there.alice.send(there.channel, f"<@{there.bot.user.id}> hello")
+        await there.answered()
+        thread = there.bot.guilds[0].get_thread(asked.id)
+        assert thread is not None
+        assert [message.content async for message in thread.history()] == ["You said: hello"]
+
+
+async def test_ask_is_answered_in_place_and_in_private() -> None:
+    async with town() as there:
+        public = await there.alice.slash(there.channel, "ask", question="hello")
+        await there.answered()
+        private = await there.alice.slash(there.channel, "ask", question="hello", private=True)
+        await there.answered(2)
+        assert (public.response.content, public.ephemeral) == ("You said: hello", False)
+        assert (private.response.content, private.ephemeral) == ("You said: hello", True)
+
+
+async def test_a_direct_message_is_answered() -> None:
+    async with town() as there:
+        sent = await there.alice.send_dm("hello")
+        await there.answered()
+        assert "You said: hello" in [message.content async for message in sent.channel.history()]
+
+
+async def test_forgetting_asks_first() -> None:
+    async with town() as there:
+        await there.alice.send_dm("hello")
+        await there.answered()
+        question = await there.alice.slash(there.channel, "forget", what="everything")
+        assert question.ephemeral
+        await there.alice.click(question.response, label="Forget")
+        assert question.response.content.startswith("Forgotten:")
+        assert there.host.store.messages == []
+
+
+async def test_memory_is_shown_to_the_caller_alone() -> None:
+    async with town() as there:
+        shown = await there.alice.slash(there.channel, "memory")
+        assert shown.ephemeral
+        assert shown.response.content.startswith("I remember nothing about you yet.")
