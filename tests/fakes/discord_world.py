@@ -67,6 +67,7 @@ class World:
     channels: dict[str, Payload] = field(default_factory=dict[str, Payload])
     edits: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By message id: every content that it ever showed, in order."""
+    everyone_may: str = ALL_PERMISSIONS
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -87,7 +88,7 @@ class World:
             "unavailable": False,
             "member_count": 4,
             "large": False,
-            "roles": [_role(GUILD, "@everyone", ALL_PERMISSIONS), _role("31", "cogency", "0", bot_id=BOT)],
+            "roles": [_role(GUILD, "@everyone", self.everyone_may), _role("31", "cogency", "0", bot_id=BOT)],
             "channels": [channel for channel in self.channels.values() if channel["type"] != 11],
             "threads": [channel for channel in self.channels.values() if channel["type"] == 11],
             "members": [member(BOT, roles=["31"])],

@@ -26,6 +26,7 @@ from tests.fakes.discord_world import (
     GUILD,
     OTHER_BOT,
     STAFF,
+    VIEW,
     VOICE,
     text_file,
 )
@@ -287,6 +288,30 @@ async def test_without_the_message_content_intent_mentions_and_dms_still_work(
                 assert [(await taken(host, 3)).text, len(host.overheard)] == ["seen", 0]
     (line,) = [record.getMessage() for record in caplog.records]
     assert "message content intent is missing" in line
+
+
+class Ear(logging.Handler):
+    """Hears one line."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.heard: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.set_result(record.getMessage())
+
+
+async def test_missing_permissions_are_named_at_start_up() -> None:
+    ear = Ear()
+    logging.getLogger("bot").addHandler(ear)
+    try:
+        async with running_discord(FastClock(speed=1.0)) as fake:
+            fake.world.everyone_may = str(VIEW)
+            async with serving(fake, FakeHost()), asyncio.timeout(PATIENCE_S):
+                line = await ear.heard
+    finally:
+        logging.getLogger("bot").removeHandler(ear)
+    assert "harbour: Send Messages, Read Message History, Create Public Threads" in line
 
 
 async def test_a_wrong_token_is_one_sentence_that_names_the_setting() -> None:

@@ -31,6 +31,15 @@ from bot.triggers import Trigger, trigger
 
 log = logging.getLogger(__name__)
 
+PERMISSIONS = {
+    "view_channel": "View Channels",
+    "send_messages": "Send Messages",
+    "read_message_history": "Read Message History",
+    "create_public_threads": "Create Public Threads",
+    "send_messages_in_threads": "Send Messages in Threads",
+}
+"""What the bot needs in a server, by discord.py's and by Discord's own name; `manifests/discord.md` has the reasons."""
+
 MAX_RATE_LIMIT_WAIT_S = 30.0
 """The library waits that long for Discord's limits by itself; a longer wait is ours to plan."""
 
@@ -84,6 +93,12 @@ class DiscordClient(discord.Client):
 
     async def on_connect(self) -> None:
         self.first_connected.set()
+
+    async def on_ready(self) -> None:
+        lacking = {guild.name: missing for guild in self.guilds if (missing := _missing(guild))}
+        if lacking:
+            servers = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
+            log.warning("Discord: I lack permissions (%s): give them to my role in the server's settings.", servers)
 
     async def on_disconnect(self) -> None:
         if not self.first_connected.is_set():
@@ -149,3 +164,9 @@ class DiscordClient(discord.Client):
         assert self.user is not None  # noqa: S101 -- events come after the login
         role = guild.self_role if guild is not None else None
         return Me(self.user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)
+
+
+def _missing(guild: discord.Guild) -> list[str]:
+    """The permissions that the bot lacks in the whole server; single channels may still differ."""
+    granted = guild.me.guild_permissions
+    return [title for name, title in PERMISSIONS.items() if not getattr(granted, name)]
