@@ -16,13 +16,14 @@ class FastClock:
     def __init__(self, start: datetime = START, speed: float = SPEED) -> None:
         self._start = start
         self._speed = speed
-        self._began = asyncio.get_running_loop().time()
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
 
     def now(self) -> datetime:
         return self._start + timedelta(seconds=self.monotonic())
 
     def monotonic(self) -> float:
-        return (asyncio.get_running_loop().time() - self._began) * self._speed
+        return (self._loop.time() - self._began) * self._speed
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(0.0, seconds) / self._speed)

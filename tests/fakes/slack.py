@@ -19,43 +19,25 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 from agent.ports import Clock
+from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_state import RateLimited, Refusal, Workspace
-from tests.fakes.slack_things import APP, BOT_TOKEN, BOT_USER, TEAM, FakeMessage, FakeWhisper, Object
+from tests.fakes.slack_things import (
+    APP,
+    BOT_TOKEN,
+    BOT_USER,
+    RESPONSES,
+    TEAM,
+    FakeMessage,
+    FakeWhisper,
+    Object,
+    ResponseUrl,
+)
 
 BOUND_S = 20.0
 """No wait is longer."""
 
 LOOK_S = 0.05
 """How often to look at what the fake cannot see."""
-
-RESPONSES = 5
-"""The answers that one `response_url` takes."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What happens to the next call of a method. `lost`: it takes effect, and the answer says that it failed."""
-
-    status: int = 200
-    error: str = ""
-    retry_after: str = ""
-    lost: bool = False
-
-
-def limited(seconds: int) -> Fault:
-    return Fault(429, "ratelimited", str(seconds))
-
-
-DOWN = Fault(503)
-LOST = Fault(500, lost=True)
-
-
-@dataclass
-class ResponseUrl:
-    channel: str
-    user: str
-    whisper: FakeWhisper | None = None
-    used: int = 0
 
 
 @dataclass

@@ -11,6 +11,9 @@ Object: TypeAlias = dict[str, Any]
 TEAM, BOT_USER, BOT_ID, APP = "T0TEAM", "U0BOT", "B0BOT", "A0APP"
 BOT_TOKEN, APP_TOKEN = "xoxb-fake", "xapp-fake"
 
+RESPONSES = 5
+"""The answers that one `response_url` takes."""
+
 
 @dataclass
 class FakeUser:
@@ -97,3 +100,11 @@ class FakeWhisper:
     blocks: list[Object]
     thread_ts: str = ""
     url: str = ""
+
+
+@dataclass
+class ResponseUrl:
+    channel: str
+    user: str
+    whisper: FakeWhisper | None = None
+    used: int = 0

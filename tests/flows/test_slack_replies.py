@@ -13,8 +13,9 @@ from bot.platforms.slack.surface import LIMITS
 from tests.fakes.answers import answer_of
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
-from tests.fakes.slack import DOWN, LOST, FakeSlack, Fault, limited
+from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_state import PER_MINUTE
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 from tests.fakes.store import FakeStore

@@ -8,7 +8,7 @@ asked about messages that are not for the bot.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.memory.audience import Place
 from agent.messages import JsonObject
@@ -58,24 +58,16 @@ class Intake:
         if what is Trigger.ANSWER and (command := inbound.text_command(heard, self.me)) is not None:
             await self.desk.in_words(command, heard, conversation)
         elif what is Trigger.ANSWER:
-            await self.host.take(await self._incoming(heard, conversation, new=participants is None))
+            incoming = await self._incoming(heard, conversation)
+            quoted = await self._context(heard, incoming, new=participants is None)
+            await self.host.take(replace(incoming, quoted=quoted))
         else:
-            await self.host.overhear(await self._incoming(heard, conversation, new=False))
+            await self.host.overhear(await self._incoming(heard, conversation))
 
-    async def _incoming(self, heard: Heard, conversation: str, *, new: bool) -> Incoming:
+    async def _incoming(self, heard: Heard, conversation: str) -> Incoming:
         member, channel, names = await asyncio.gather(
             self._author(heard), self._channel(heard), self.people.names(mentioned_users(heard.text))
         )
-        place = person_place(self.me, member) if heard.direct else channel
-        quoted: list[Quoted] = []
-        try:
-            async with asyncio.timeout(CONTEXT_S):
-                quoted += await self.files.quoted(heard.files, member.person.name)
-                if new and heard.in_thread:
-                    quoted += await self.threads.before(heard)
-                quoted += await self.threads.linked(heard, place)
-        except TimeoutError:
-            quoted.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
         outside_threads = heard.direct and not heard.in_thread
         to = ReplyTo(
             channel=heard.channel,
@@ -90,13 +82,25 @@ class Intake:
             message_id=heard.ts,
             conversation=conversation,
             person=member.person,
-            place=place,
-            text=readable(without_mention(heard.text, self.me.user), names),
+            place=person_place(self.me, member) if heard.direct else channel,
+            text=readable(without_mention(heard.text, self.me.user), names) or f"@{self.me.name}",
             time=heard.time,
             permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
             reply_to=to.encode(),
-            quoted=tuple(quoted),
         )
+
+    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> tuple[Quoted, ...]:
+        """What belongs to the question: files, the thread in which a conversation begins, linked messages."""
+        found: list[Quoted] = []
+        try:
+            async with asyncio.timeout(CONTEXT_S):
+                found += await self.files.quoted(heard.files, incoming.person.name)
+                if new and heard.in_thread:
+                    found += await self.threads.before(heard)
+                found += await self.threads.linked(heard, incoming.place)
+        except TimeoutError:
+            found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
+        return tuple(found)
 
     async def _author(self, heard: Heard) -> Member:
         if heard.bot_name:

@@ -35,7 +35,14 @@ class Whisper:
         try:
             await self._ephemeral(markdown, blocks)
         except SlackRefused:  # the bot is no member, or the person has left
-            await self._api.call(Method.POST, channel=self._to.user, text=markdown, blocks=blocks)
+            await self._api.call(
+                Method.POST,
+                channel=self._to.user,
+                text=markdown,
+                blocks=blocks,
+                unfurl_links=False,
+                unfurl_media=False,
+            )
 
     async def _ephemeral(self, markdown: str, blocks: list[Json]) -> None:
         await self._api.call(

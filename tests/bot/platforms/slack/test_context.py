@@ -4,8 +4,9 @@ import pytest
 
 from bot.platforms.slack import files, threads
 from tests.fakes.host import FakeHost
-from tests.fakes.slack import FakeSlack, Fault
+from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, FakeMessage
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"

@@ -11,8 +11,9 @@ from bot.platforms.slack import forms
 from bot.surface import PageKey
 from bot.wording import forget_declined, receipt_text
 from tests.fakes.host import FakeHost
-from tests.fakes.slack import FakeSlack, Fault
+from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_USER
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"

@@ -11,8 +11,9 @@ from bot.platforms.slack.settings import SlackSettings
 from bot.secret import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
-from tests.fakes.slack import FakeSlack, Fault
+from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving, settings
+from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_ID, BOT_USER
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
@@ -181,6 +182,14 @@ async def test_a_file_and_a_reply_that_was_also_sent_to_the_channel_are_messages
             event |= {"ts": slack.state.new_ts(), "channel_type": "channel"}
             await slack.acked(await slack.deliver(slack.envelope(event)))
     assert [taken.text for taken in host.taken] == ["file_share", "thread_broadcast"]
+
+
+async def test_a_mention_without_words_is_a_question_too(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, ME)
+        await slack.settled()
+    assert host.taken[0].text == "@cogency"
 
 
 async def test_a_refreshed_socket_is_followed_by_another_before_it_closes(slack: FakeSlack) -> None:

@@ -1,0 +1,156 @@
+"""The surfaces of Slack: what each answer of the Web API means for a page."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.reply_to import ReplyTo, decode
+from bot.platforms.slack.surface import LIMITS, PRIVATE_LIMITS, Budgets, PrivateSurface, SlackSurface
+from bot.surface import PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
+from tests.fakes.slack_things import BOT_ID, BOT_TOKEN, BOT_USER, TEAM
+
+ANN, GENERAL, DM = "U0ANN", "C0GENERAL", "D0ANN"
+ME = Me(TEAM, BOT_USER, BOT_ID)
+KEY = PageKey(7, 0)
+
+
+@pytest.fixture
+async def api(slack: FakeSlack) -> AsyncGenerator[SlackApi, None]:
+    async with ClientSession() as session:
+        web = AsyncWebClient(token=BOT_TOKEN, base_url=slack.url, session=session, retry_handlers=[])
+        web.proxy = None
+        yield SlackApi(web, session)
+
+
+@pytest.fixture
+def to(slack: FakeSlack) -> ReplyTo:
+    question = slack.state.write(ANN, GENERAL, "hello?")
+    return ReplyTo(GENERAL, ANN, thread_ts=question.ts, after=question.ts)
+
+
+@pytest.fixture
+def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> SlackSurface:
+    return SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=False)
+
+
+async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, surface: SlackSurface) -> None:
+    page = await surface.post(KEY, "Hel", final=False)
+    await surface.edit(page, "Hello.", final=True)
+    (answer,) = slack.state.answers(GENERAL)
+    assert [text for _, text in answer.versions] == ["Hel", "Hello."]
+    assert answer.metadata["event_payload"] == {"key": "7-0"}
+    assert answer.thread_ts
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault(error="message_not_found"), PageGone),
+        (Fault(error="channel_not_found"), PageGone),
+        (Fault(error="is_archived"), PageGone),
+        (Fault(error="edit_window_closed"), PageLocked),
+        (Fault(error="cant_update_message"), PageLocked),
+        (Fault(error="msg_too_long"), PageLocked),
+        (Fault(error="invalid_auth"), PageUnsent),
+        (Fault(error="internal_error"), PageUnsent),
+        (Fault(502), PageUnsent),
+        (limited(3), PageLimited),
+        (Fault(error="ratelimited"), PageLimited),
+    ],
+)
+async def test_a_refused_edit_is_translated(
+    slack: FakeSlack, surface: SlackSurface, fault: Fault, error: type[Exception]
+) -> None:
+    page = await surface.post(KEY, "Hel", final=False)
+    slack.faults["chat.update"].append(fault)
+    with pytest.raises(error):
+        await surface.edit(page, "Hello.", final=True)
+
+
+async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface
+) -> None:
+    budgets = Budgets()
+    one, two = (
+        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), resumed=False) for after in ("1", "2")
+    )
+    page = await surface.post(KEY, "Hel", final=False)
+    slack.faults["chat.update"].append(limited(30))
+    with pytest.raises(PageLimited) as refused:
+        await one.edit(page, "Hello.", final=True)
+    assert refused.value.retry_after_s == 30
+    with pytest.raises(PageLimited) as refused:
+        await two.edit(page, "Hello.", final=True)
+    assert refused.value.retry_after_s > 20
+    assert not slack.state.called("chat.update")
+
+
+@pytest.mark.parametrize("failure", [DOWN, LOST])
+async def test_a_post_whose_answer_was_lost_is_found_instead_of_repeated(
+    slack: FakeSlack, surface: SlackSurface, failure: Fault
+) -> None:
+    slack.faults["chat.postMessage"].append(failure)
+    with pytest.raises(PageUnsent):
+        await surface.post(KEY, "Hel", final=False)
+    await surface.post(KEY, "Hello.", final=True)
+    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello."]
+
+
+async def test_a_resumed_reply_finds_its_own_pages_only(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
+    first = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=False)
+    page = await first.post(KEY, "Hel", final=False)
+    again = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=True)
+    assert await again.post(PageKey(8, 0), "Other.", final=True) != page
+    again = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=True)
+    assert await again.post(KEY, "Hello.", final=True) == page
+    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Other."]
+
+
+async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: FakeSlack, surface: SlackSurface) -> None:
+    slack.faults["chat.postMessage"].append(Fault(error="no_text"))
+    await surface.post(KEY, "Hello.", final=True)
+    assert slack.state.called("chat.postMessage")[-1].args["text"] == "Hello."
+
+
+async def test_the_status_is_taken_away_by_the_message_itself(slack: FakeSlack, surface: SlackSurface) -> None:
+    await surface.status("Searching past threads…")
+    await surface.post(KEY, "Hello.", final=True)
+    await surface.status("")
+    assert [status for _, _, status in slack.state.statuses] == ["is searching past threads…"]
+
+
+async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface) -> None:
+    page = await surface.post(KEY, "Hello.", final=True)
+    await surface.delete(page)
+    assert not slack.state.answers(GENERAL)
+    with pytest.raises(PageGone):
+        await surface.delete(page)
+
+
+async def test_a_private_answer_is_shown_once_complete(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
+    surface = PrivateSurface(api, replace(to, private=True))
+    page = await surface.post(KEY, "Hel", final=False)
+    await surface.edit(page, "Hello, al", final=False)
+    assert not slack.state.whispers
+    await surface.edit(PageRef(page.id), "Hello, @here.", final=True)
+    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "Hello, ＠here.")]
+    assert not slack.state.answers(GENERAL)
+
+
+def test_pages_fit_into_what_slack_takes() -> None:
+    assert LIMITS.page_chars < 4_000
+    assert PRIVATE_LIMITS.page_chars < 12_000
+
+
+def test_where_an_answer_goes_survives_storage() -> None:
+    to = ReplyTo("C1", "U1", "1.2", "1.3", private=True, response_url="https://hooks.slack.com/x")
+    assert decode(to.encode()) == to
+    with pytest.raises(ValueError, match="not a place"):
+        decode("{}")
