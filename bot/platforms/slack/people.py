@@ -59,7 +59,7 @@ class People:
 
     async def names(self, users: Iterable[str]) -> dict[str, str]:
         """Their names by id; the bot's own too."""
-        wanted = list(dict.fromkeys(users))[:MAX_NAMES]
+        wanted = [user for user in dict.fromkeys(users) if user != self._me.user][:MAX_NAMES]
         members = await asyncio.gather(*(self.member(user) for user in wanted))
         names = {user: member.person.name for user, member in zip(wanted, members, strict=True)}
         return names | {self._me.user: self._me.name}

@@ -47,12 +47,13 @@ EVENT_TYPE = "cogency_page"
 LOOK_BACK = 100
 """Messages read to find a page again: it was posted moments ago."""
 
-_GONE = frozenset(
-    {"message_not_found", "channel_not_found", "is_archived", "thread_not_found", "not_in_channel", "user_not_found"}
-)
 _LOCKED = frozenset(
     {"cant_update_message", "cant_delete_message", "edit_window_closed", "streaming_state_conflict", "msg_too_long"}
 )
+_CURABLE = frozenset(
+    {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope"}
+)
+"""What an operator can put right while the answer waits; any other refusal is for ever."""
 
 
 @dataclass(slots=True)
@@ -143,14 +144,15 @@ class SlackSurface:
                 return await self._api.call(method, **args, text=shown)
 
     async def _find(self, key: PageKey) -> PageRef | None:
-        """The page of this key, among what was said since the question."""
+        """The page of this key, among what was said since the question; None also where we may not look."""
         where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
+        method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
+        where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
         with _page_errors():
-            if self._to.thread_ts:
-                method, where = Method.REPLIES, where | {"ts": self._to.thread_ts}
-            else:
-                method = Method.HISTORY
-            said = await self._api.call(method, **where, include_all_metadata=True)
+            try:
+                said = await self._api.call(method, **where, include_all_metadata=True)
+            except SlackRefused:
+                return None
         for message in payload.items(said, "messages"):
             mine = payload.text(message, "user") == self._me.user or payload.text(message, "bot_id") == self._me.bot
             if mine and payload.text(message, "metadata", "event_payload", "key") == str(key):
@@ -193,10 +195,10 @@ def _page_errors() -> Generator[None, None, None]:
     except SlackLimited as limited:
         raise PageLimited(limited.retry_after_s) from limited
     except SlackRefused as refused:
-        if refused.code in _GONE:
-            raise PageGone(str(refused)) from refused
         if refused.code in _LOCKED:
             raise PageLocked(str(refused)) from refused
-        raise PageUnsent(str(refused)) from refused
+        if refused.code in _CURABLE:
+            raise PageUnsent(str(refused)) from refused
+        raise PageGone(str(refused)) from refused
     except SlackError as error:
         raise PageUnsent(str(error)) from error

@@ -55,6 +55,7 @@ async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, s
         (Fault(error="message_not_found"), PageGone),
         (Fault(error="channel_not_found"), PageGone),
         (Fault(error="is_archived"), PageGone),
+        (Fault(error="restricted_action_read_only_channel"), PageGone),
         (Fault(error="edit_window_closed"), PageLocked),
         (Fault(error="cant_update_message"), PageLocked),
         (Fault(error="msg_too_long"), PageLocked),
@@ -111,6 +112,13 @@ async def test_a_resumed_reply_finds_its_own_pages_only(slack: FakeSlack, api: S
     again = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=True)
     assert await again.post(KEY, "Hello.", final=True) == page
     assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Other."]
+
+
+async def test_where_the_bot_may_not_look_it_posts(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
+    surface = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=True)
+    slack.faults["conversations.replies"].append(Fault(error="missing_scope"))
+    await surface.post(KEY, "Hello.", final=True)
+    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello."]
 
 
 async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: FakeSlack, surface: SlackSurface) -> None:
