@@ -115,7 +115,13 @@ class FakeRest(Requests):
             return self.world.messages[self._nonces[nonce]]
         said = self.world.message(channel, BOT, body["content"], flags=body.get("flags", 0), nonce=nonce)
         if "message_reference" in body:
-            said["message_reference"] = body["message_reference"]
+            said["type"] = 19
+            said["message_reference"] = {
+                "type": 0,
+                "channel_id": channel,
+                "guild_id": GUILD,
+                **body["message_reference"],
+            }
         if nonce:
             self._nonces[nonce] = said["id"]
         await self._tell("MESSAGE_CREATE", self.world.of_guild(said))

@@ -21,9 +21,9 @@ PAGE = 2_000
 
 @asynccontextmanager
 async def talking(
-    script: Sequence[Answer | Answering] | Answering, **settings: object
+    script: Sequence[Answer | Answering] | Answering, *, speed: float = 1.0, **settings: object
 ) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost], None]:
-    clock = FastClock(speed=1.0)
+    clock = FastClock(speed=speed)
     host = AnsweringHost(ScriptedProvider(script), clock)
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host, **settings), host.answering():
         yield fake, host
@@ -140,6 +140,15 @@ async def test_a_session_that_cannot_be_resumed_is_begun_anew() -> None:
         await fake.write(ANN, "second")
         await answered(fake, host, 3)
         assert fake.world.shown(DM_OF[ANN]) == ["One.", "Two."]
+
+
+async def test_an_event_that_the_library_cannot_read_does_not_end_the_bot() -> None:
+    async with talking(["One."], speed=50.0) as (fake, host):
+        await fake.write(BO, "odd", message_reference={})
+        await fake.until(lambda: fake.identified == 2)
+        await fake.write(ANN, "first")
+        await answered(fake, host)
+        assert fake.world.shown(DM_OF[ANN]) == ["One."]
 
 
 async def test_an_answer_goes_on_growing_while_the_socket_is_lost() -> None:

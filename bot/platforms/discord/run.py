@@ -8,6 +8,7 @@ resuming where it was, for as long as Discord lets it.
 
 import asyncio
 import logging
+from typing import NoReturn
 
 import aiohttp
 import discord
@@ -35,6 +36,17 @@ CONNECT_PATIENCE_S = 30.0
 GRACE_S = 2.0
 """After a lost first connection: how long the library takes to say why, if it knows."""
 
+RECONNECT_S = 5.0
+"""Slow enough not to use up Discord's thousand logins a day at once."""
+
+UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""How the library fails on an event of an unexpected form. One such event should not end the bot."""
+
+WITHOUT_CONTENT = (
+    "Discord: the message content intent is missing, so in threads I only see messages that mention me; "
+    "switch it on in the developer portal (Bot, Message Content Intent) and restart."
+)
+
 _AUTHENTICATION_FAILED = 4004
 _UNREACHABLE = (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError)
 
@@ -43,7 +55,7 @@ class DiscordUnreachable(CogencyError):
     """Discord could not be reached when the bot started, or ended the connection for good."""
 
 
-async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> None:
+async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn:
     """Log in, and hand everything that comes in to the host. Returns only by being cancelled.
 
     Raises SettingsError or DiscordUnreachable when it cannot start.
@@ -55,16 +67,21 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> None:
         return DiscordSurface(connection, incoming)
 
     host.show_on(SOURCE, surface_for)
+    message_content = True
     try:
         async with httpx.AsyncClient() as files:
-            try:
-                await _serve(DiscordClient(host, settings, connection, files), settings)
-            except discord.PrivilegedIntentsRequired:
-                log.warning(
-                    "Discord: the message content intent is missing, so in threads I only see messages that mention "
-                    "me; switch it on in the developer portal (Bot, Message Content Intent) and restart."
-                )
-                await _serve(DiscordClient(host, settings, connection, files, message_content=False), settings)
+            while True:
+                client = DiscordClient(host, settings, connection, files, message_content=message_content)
+                try:
+                    await _serve(client, settings)
+                except discord.PrivilegedIntentsRequired:
+                    if not message_content:
+                        raise DiscordUnreachable("Discord refuses even the intents that need no permission.") from None
+                    message_content = False
+                    log.warning(WITHOUT_CONTENT)
+                except UNREADABLE:
+                    log.exception("Discord sent what its library cannot read; connecting again")
+                    await clock.sleep(RECONNECT_S)
     finally:
         await connection.close()
 
@@ -77,7 +94,7 @@ def point_at(settings: DiscordSettings) -> None:
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
 
 
-async def _serve(client: DiscordClient, settings: DiscordSettings) -> None:
+async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
     """Raises PrivilegedIntentsRequired when the client asks for more than the application was granted."""
     async with client:
         try:
@@ -97,7 +114,7 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> None:
             ) from None
 
 
-async def _connected(client: DiscordClient, settings: DiscordSettings) -> None:
+async def _connected(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
     """Hold the connection. A first one that fails is told at once; later ones are the library's."""
     connecting = asyncio.create_task(client.connect())
     first = [asyncio.create_task(client.first_connected.wait()), asyncio.create_task(client.lost_first.wait())]
