@@ -40,8 +40,13 @@ class RedactingFormatter(logging.Formatter):
 
 
 def log_to(stream: TextIO, level: str, secrets: Iterable[str]) -> logging.Handler:
-    """Send every log line of the process from `level` up to `stream`, masked; replaces handlers set before."""
+    """Send the log lines of our own rooms from `level` up to `stream`, masked; replaces handlers set before.
+
+    Libraries are heard from WARNING up: their daily doings would drown the one line a turn. At DEBUG they all speak.
+    """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(RedactingFormatter(secrets))
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.basicConfig(level=level if level == "DEBUG" else "WARNING", handlers=[handler], force=True)
+    for room in ("agent", "store", "bot"):
+        logging.getLogger(room).setLevel(level)
     return handler

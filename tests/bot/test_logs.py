@@ -16,17 +16,18 @@ SECRET = "xoxb-1234/5678+abcd"
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
     root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    root.handlers[:] = []
+    levels = {name: logging.getLogger(name).level for name in ("", "agent", "store", "bot")}
+    before, root.handlers[:] = root.handlers[:], []
     lines = io.StringIO()
     log_to(lines, "INFO", [SECRET, "another-secret", "ollama", ""])
     yield lines
     root.handlers[:] = before
-    root.setLevel(level)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
 
 
 def test_a_secret_in_a_message_its_arguments_or_an_address_is_masked(stream: io.StringIO) -> None:
-    log = logging.getLogger("some.library")
+    log = logging.getLogger("bot.somewhere")
     log.info("token %s", SECRET)
     log.warning(f"GET /?key={'xoxb-1234%2F5678%2Babcd'}")  # noqa: G004 -- as a library may do
     log.info({"key": "another-secret"})
@@ -45,9 +46,16 @@ def test_a_secret_in_a_traceback_is_masked(stream: io.StringIO) -> None:
 
 
 def test_a_line_names_its_level_and_its_logger_and_lower_levels_are_left_out(stream: io.StringIO) -> None:
-    logging.getLogger("a.b").info("hello from ollama")
-    logging.getLogger("a.b").debug("not this")
-    assert stream.getvalue().endswith("INFO a.b: hello from ollama\n")
+    logging.getLogger("bot.b").info("hello from ollama")
+    logging.getLogger("bot.b").debug("not this")
+    assert stream.getvalue().endswith("INFO bot.b: hello from ollama\n")
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_a_librarys_daily_doings_are_left_out_and_its_warnings_are_not(stream: io.StringIO) -> None:
+    logging.getLogger("some.library").info("connected")
+    logging.getLogger("some.library").warning("lost")
+    assert stream.getvalue().endswith("WARNING some.library: lost\n")
     assert stream.getvalue().count("\n") == 1
 
 

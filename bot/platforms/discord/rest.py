@@ -71,11 +71,19 @@ class Rest:
         self._http = http
 
     async def send(self, channel: str, text: str, nonce: str, reply_to: str = "") -> str:
-        """Post a message and return its id. Within some minutes, the same nonce makes no second message."""
+        """Post a message and return its id.
+
+        Within some minutes the same nonce makes no second message: Discord answers with the first one, as it was, and
+        that one is then edited. So a process that died between posting and storing the id goes on in its message.
+        """
         body = _body(text) | {"nonce": nonce, "enforce_nonce": True}
         if reply_to:
             body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
-        return await self._message("POST", "/channels/{channel_id}/messages", body, channel_id=channel)
+        made = await self._made("POST", "/channels/{channel_id}/messages", body, channel_id=channel)
+        message = str(made["id"])
+        if str(made.get("content", text)).strip() != text.strip():
+            await self.edit(channel, message, text)
+        return message
 
     async def edit(self, channel: str, message: str, text: str) -> None:
         path = "/channels/{channel_id}/messages/{message_id}"
@@ -126,10 +134,14 @@ class Rest:
         await self._call("DELETE", path, None, message_id=message, **_of(token))
 
     async def _message(self, method: str, path: str, body: Payload, **ids: str) -> str:
+        return str((await self._made(method, path, body, **ids))["id"])
+
+    async def _made(self, method: str, path: str, body: Payload, **ids: str) -> Payload:
+        """What a request made; it has at least an id."""
         made = await self._call(method, path, body, **ids)
         if not isinstance(made, dict) or "id" not in made:
             raise PageUnsent("Discord answered without the id of what it made")
-        return str(cast("Payload", made)["id"])
+        return cast("Payload", made)
 
     async def _call(self, method: str, path: str, body: Payload | None, **ids: str) -> object:
         try:

@@ -1,0 +1,171 @@
+"""`cogency run` as an operator starts it: a real process, both platforms on loopback, a model behind HTTP, kill -9."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.app import CLOCK
+from bot.exits import Exit
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_requests import TOKEN
+from tests.fakes.discord_world import ANN, BOT
+from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, head, text
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
+
+ROOT = Path(__file__).parents[2]
+BOUND_S = 40.0
+HALF = "The boat lies in the harbour. " * 10
+WHOLE = HALF + "That is all."
+
+
+def answer() -> Reply:
+    return [head(), text(WHOLE), DONE]
+
+
+def half_an_answer() -> Reply:
+    """Some words, and then silence for longer than any test."""
+    return [head(), text(HALF), Wait(asyncio.Event().wait)]
+
+
+@asynccontextmanager
+async def service(folder: Path, **settings: str) -> AsyncGenerator[Process, None]:
+    """The process; killed at the end if it still runs."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bot",
+        "run",
+        cwd=folder,
+        stderr=PIPE,
+        env={
+            "PATH": os.environ["PATH"],  # noqa: TID251 -- a process needs one
+            "HOME": str(folder),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            "COGENCY_DATABASE_URL": f"sqlite:///{folder / 'bot.db'}",
+            "COGENCY_MODEL": "openai:m-1",
+            **settings,
+        },
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def on_slack(slack: FakeSlack) -> dict[str, str]:
+    return {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_API_BASE_URL": slack.url}
+
+
+def on_discord(discord: FakeDiscord) -> dict[str, str]:
+    return {
+        "DISCORD_TOKEN": TOKEN,
+        "DISCORD_API_BASE_URL": discord.api_base_url,
+        "DISCORD_GATEWAY_URL": discord.gateway_url,
+    }
+
+
+def by_model(server: ModelServer) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": server.url}
+
+
+async def until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(BOUND_S):
+        while not happened():  # noqa: ASYNC110 -- it happens in another process
+            await asyncio.sleep(0.02)
+
+
+async def test_killed_in_the_middle_of_an_answer_on_slack_it_finishes_the_same_message(tmp_path: Path) -> None:
+    async with FakeSlack(CLOCK) as slack, ModelServer([half_an_answer(), answer()]) as model:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        async with service(tmp_path, **on_slack(slack), **by_model(model)) as process:
+            await slack.connected()
+            asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my boat?")
+            await until(lambda: slack.state.answers(general, asked.ts))
+            process.send_signal(signal.SIGKILL)
+            await process.wait()
+        (posted,) = slack.state.answers(general, asked.ts)
+        assert posted.text.startswith("The boat lies")
+        async with service(tmp_path, **on_slack(slack), **by_model(model)):
+            await until(lambda: posted.text.strip() == WHOLE)
+        assert slack.state.answers(general, asked.ts) == [posted]
+
+
+async def test_killed_in_the_middle_of_an_answer_on_discord_it_finishes_the_same_message(tmp_path: Path) -> None:
+    async with running_discord(CLOCK) as discord, ModelServer([half_an_answer(), answer()]) as model:
+        async with service(tmp_path, **on_discord(discord), **by_model(model)) as process:
+            await discord.until(lambda: discord.identified and discord.rest.commands)
+            asked = await discord.say(ANN, f"<@{BOT}> where is my boat?")
+            await until(lambda: discord.world.shown(asked["id"]))
+            process.send_signal(signal.SIGKILL)
+            await process.wait()
+        assert discord.world.shown(asked["id"])[0].startswith("The boat lies")
+        async with service(tmp_path, **on_discord(discord), **by_model(model)):
+            await until(lambda: discord.world.shown(asked["id"]) == [WHOLE])
+
+
+async def test_both_platforms_are_served_by_one_process_and_a_sigterm_ends_it_within_ten_seconds(
+    tmp_path: Path,
+) -> None:
+    async with (
+        FakeSlack(CLOCK) as slack,
+        running_discord(CLOCK) as discord,
+        ModelServer([answer(), answer(), half_an_answer()]) as model,
+    ):
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        settings = {**on_slack(slack), **on_discord(discord), **by_model(model)}
+        async with service(tmp_path, **settings) as process:
+            await slack.connected()
+            await discord.until(lambda: discord.identified and discord.rest.commands)
+            asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my boat?")
+            await until(lambda: [page.text.strip() for page in slack.state.answers(general, asked.ts)] == [WHOLE])
+            there = await discord.say(ANN, f"<@{BOT}> where is my boat?")
+            await until(lambda: discord.world.shown(there["id"]) == [WHOLE])
+            open_one = await slack.say(ann, general, f"<@{BOT_USER}> and now?")
+            await until(lambda: slack.state.answers(general, open_one.ts))
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(10):
+                _, log = await process.communicate()
+        assert process.returncode == Exit.OK
+        assert b"turn 1: answered" in log
+        assert b"turn 2: answered" in log
+        assert BOT_TOKEN.encode() not in log
+
+
+async def test_one_platform_that_cannot_start_does_not_stop_the_other(tmp_path: Path) -> None:
+    async with FakeSlack(CLOCK) as slack, ModelServer([answer()]) as model:
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        broken = {
+            "DISCORD_TOKEN": "token.for.tests",
+            "DISCORD_API_BASE_URL": "http://127.0.0.1:1/api/v10",
+            "DISCORD_GATEWAY_URL": "ws://127.0.0.1:1",
+        }
+        async with service(tmp_path, **on_slack(slack), **broken, **by_model(model)):
+            await slack.connected()
+            asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my boat?")
+            await until(lambda: [page.text.strip() for page in slack.state.answers(general, asked.ts)] == [WHOLE])
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({}, "There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN."),
+        ({"SLACK_BOT_TOKEN": "xoxb-1234567890"}, "SLACK_APP_TOKEN is missing"),
+    ],
+)
+async def test_missing_tokens_are_one_sentence(tmp_path: Path, settings: dict[str, str], named: str) -> None:
+    async with service(tmp_path, **settings) as process, asyncio.timeout(BOUND_S):
+        _, log = await process.communicate()
+    assert process.returncode == Exit.SETTINGS
+    assert named in log.decode()
+    assert log.count(b"\n") == 1
