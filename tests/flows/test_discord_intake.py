@@ -267,6 +267,46 @@ async def test_a_question_that_could_not_be_stored_is_answered_with_the_reason()
         assert fake.world.shown(GENERAL) == ["The disk is full: free some space."]
 
 
+class BusyHost(FakeHost):
+    """A host whose disk is busy until it is told otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = asyncio.Event()
+
+    async def take(self, incoming: Incoming) -> bool:
+        await self.free.wait()
+        return await super().take(incoming)
+
+
+async def test_a_question_is_acknowledged_in_time_even_if_storing_it_takes_longer() -> None:
+    host = BusyHost()
+    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
+        interaction = await fake.command(ANN, "ask", question="hello?")
+        await fake.until(lambda: interaction.acknowledged)
+        assert host.taken == []
+        host.free.set()
+        assert (await taken(host)).text == "hello?"
+
+
+async def test_a_question_is_stored_before_it_is_acknowledged() -> None:
+    async with listening() as (fake, host):
+        fake.rest.fail("POST", "/callback$", 404, 10062)
+        interaction = await fake.command(ANN, "ask", question="hello?")
+        assert (await taken(host)).event_id == interaction.id
+
+
+async def test_a_first_question_in_a_running_thread_brings_the_thread_along() -> None:
+    async with listening() as (fake, host):
+        fake.world.start_thread(GENERAL, "7005", "the boat")
+        await fake.dispatch("THREAD_CREATE", fake.world.channels["7005"])
+        fake.world.message("7005", BO, "It leaks.")
+        await fake.command(ANN, "ask", "7005", question="summarise this")
+        incoming = await taken(host)
+        assert incoming.conversation == "discord:7005"
+        assert incoming.quoted == (Quoted("earlier in this thread", "Bo", "It leaks."),)
+
+
 async def test_the_commands_are_offered_everywhere() -> None:
     async with listening() as (fake, _):
         offered = {each["name"]: (each["integration_types"], each["contexts"]) for each in fake.rest.commands}

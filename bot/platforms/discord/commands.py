@@ -108,7 +108,7 @@ class Commands:
 
     async def forget(self, interaction: Interaction, scope: Scope) -> None:
         """Ask back, where only the caller sees it."""
-        channel = interaction.channel_id or 0
+        channel = interaction.channel_id or interaction.id
         view = forgetting.buttons(scope, interaction.user.id, channel)
         await interaction.response.send_message(forgetting.QUESTIONS[scope], view=view, ephemeral=True)
 
@@ -159,7 +159,8 @@ def _question(interaction: Interaction, text: str, now: datetime, *, private: bo
         id=interaction.id,
         application=interaction.application_id,
         token=interaction.token,
-        where=reading.where(interaction.channel, author, direct=direct),
+        # A channel that Discord does not describe is nobody else's: each such question is its own place.
+        where=reading.where(interaction.channel or interaction, author, direct=direct),
         author=author,
         text=readable(text, _names(interaction)),
         private=private,

@@ -40,12 +40,12 @@ def post_of(message: discord.Message, now: datetime) -> Post:
     )
 
 
-def where(channel: object, author: Author, *, direct: bool) -> Where:
+def where(channel: discord.abc.Snowflake, author: Author, *, direct: bool) -> Where:
     """The channel as a conversation; `direct` if it is the author's DM with the bot."""
     if direct:
-        return Where(_id(channel), private_place(known_as(author.id)), direct=True)
+        return Where(channel.id, private_place(known_as(author.id)), direct=True)
     return Where(
-        channel=_id(channel),
+        channel=channel.id,
         place=channel_place(channel),
         parent=channel.parent_id if isinstance(channel, discord.Thread) else None,
         has_threads=isinstance(channel, discord.TextChannel),
@@ -72,12 +72,12 @@ def names_of(message: discord.Message) -> Names:
     )
 
 
-def channel_place(channel: object) -> Place:
+def channel_place(channel: discord.abc.Snowflake) -> Place:
     """Who can read this channel of a server; anything but a channel whose server we know is a group of its own."""
     return place_of(_facts(channel))
 
 
-def _facts(channel: object) -> ChannelFacts:
+def _facts(channel: discord.abc.Snowflake) -> ChannelFacts:
     if isinstance(channel, discord.Thread):
         parent = channel.parent
         if parent is None:
@@ -88,7 +88,7 @@ def _facts(channel: object) -> ChannelFacts:
     if not isinstance(
         channel, discord.TextChannel | discord.ForumChannel | discord.VoiceChannel | discord.StageChannel
     ):
-        return ChannelFacts(_id(channel))
+        return ChannelFacts(channel.id)
     everyone = channel.guild.get_role(channel.guild.id)
     if everyone is None:  # a server of which we know no more than its id
         return ChannelFacts(channel.id)
@@ -105,7 +105,3 @@ def _facts(channel: object) -> ChannelFacts:
             if target.id != everyone.id
         ),
     )
-
-
-def _id(channel: object) -> int:
-    return channel.id if isinstance(channel, discord.abc.Snowflake) else 0

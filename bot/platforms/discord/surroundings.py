@@ -111,7 +111,7 @@ class Surroundings:
         channel = guild.get_channel_or_thread(link.channel) if guild is not None else None
         if guild is None or not isinstance(channel, discord.TextChannel | discord.VoiceChannel | discord.Thread):
             return None
-        member = guild.get_member(asker) or await guild.fetch_member(asker)
+        member = await guild.fetch_member(asker)  # as they are now: roles in the cache may be old
         can = channel.permissions_for(member)
         if not (can.view_channel and can.read_message_history):
             return None
