@@ -47,20 +47,20 @@ class Desk:
     async def ask(self, body: JsonObject) -> None:
         """`/ask`. Raises CogencyError when the question could not be stored."""
         to = _command_place(body)
-        question, private = inbound.ask_words(text(body, "text"))
-        if not self.done.first(text(body, "trigger_id")):
+        event = text(body, "trigger_id") or self.clock.now().isoformat()
+        if not self.done.first(event):
             return
+        question, private = inbound.ask_words(text(body, "text"))
         if not question:
             await self._say(to, ASK_USAGE)
             return
-        names = await self.people.names(mentioned_users(question))
-        question = readable(question, names)
+        question = readable(question, await self.people.names(mentioned_users(question)))
         member = await self.people.member(to.user)
         root = None if private else await self._post_question(to, member, question)
         if root is None:
-            await self.host.take(self._private(text(body, "trigger_id"), member, question, to))
-        elif not await self.host.take(await self._public(text(body, "trigger_id"), member, question, to, root)):
-            await self.api.call(Method.DELETE, channel=to.channel, ts=root)
+            await self.host.take(self._private(event, member, question, to))
+        else:
+            await self._take_or_delete(await self._public(event, member, question, to, root))
 
     async def memory(self, body: JsonObject) -> None:
         """`/memory`."""
@@ -177,6 +177,15 @@ class Desk:
         except SlackRefused:
             return None
         return text(posted, "ts")
+
+    async def _take_or_delete(self, incoming: Incoming) -> None:
+        """A question that will not be answered below its message takes that message away."""
+        taken = False
+        try:
+            taken = await self.host.take(incoming)
+        finally:
+            if not taken:
+                await self.api.call(Method.DELETE, channel=incoming.channel, ts=incoming.message_id)
 
     async def _public(self, event: str, member: Member, question: str, to: ReplyTo, root: str) -> Incoming:
         direct = to.channel.startswith("D")

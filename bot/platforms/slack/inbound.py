@@ -65,8 +65,9 @@ class Heard:
     mentioned: bool
     outside: bool
     files: tuple[File, ...] = ()
+    by_bot: bool = False
     bot_name: str = ""
-    """Set for a message of another bot, which has no user."""
+    """Set for a message of another bot that has no user."""
 
     @property
     def in_thread(self) -> bool:
@@ -124,6 +125,7 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
         mentioned=kind == "app_mention" or me.user in mentioned_users(written),
         outside=_outside(body, event, me),
         files=tuple(_file(file) for file in items(event, "files")),
+        by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
     )
 

@@ -47,12 +47,7 @@ class Intake:
             return
         conversation = inbound.conversation(self.me, heard)
         participants = await self.host.participants(conversation)
-        what = trigger(
-            author=inbound.person_id(self.me, heard.user),
-            direct=heard.direct,
-            mentioned=heard.mentioned,
-            participants=participants,
-        )
+        what = self._what_to_do(heard, participants)
         if what is Trigger.IGNORE:
             return
         if what is Trigger.ANSWER and (command := inbound.text_command(heard, self.me)) is not None:
@@ -63,6 +58,17 @@ class Intake:
             await self.host.take(replace(incoming, quoted=quoted))
         else:
             await self.host.overhear(await self._incoming(heard, conversation))
+
+    def _what_to_do(self, heard: Heard, participants: frozenset[str] | None) -> Trigger:
+        what = trigger(
+            author=inbound.person_id(self.me, heard.user),
+            direct=heard.direct,
+            mentioned=heard.mentioned,
+            participants=participants,
+        )
+        if what is Trigger.ANSWER and heard.by_bot and not heard.mentioned:
+            return Trigger.OVERHEAR  # two bots that answer each other's every message never end
+        return what
 
     async def _incoming(self, heard: Heard, conversation: str) -> Incoming:
         member, channel, names = await asyncio.gather(

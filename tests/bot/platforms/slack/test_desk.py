@@ -84,6 +84,7 @@ async def test_a_question_that_could_not_be_stored_is_said_to_the_person(slack: 
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
     assert slack.state.whispers[0].text == "The disk is full."
+    assert not slack.state.answers(GENERAL)
 
 
 async def test_a_command_that_comes_again_is_taken_once(slack: FakeSlack) -> None:

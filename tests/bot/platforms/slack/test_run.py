@@ -151,6 +151,18 @@ async def test_bots_are_not_answered_unless_they_are_on_the_list(slack: FakeSlac
     assert host.taken[0].person.id == f"{TEAM}:B0FRIEND"
 
 
+async def test_a_bot_on_the_list_is_answered_only_when_it_mentions_this_one(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host, allowed_bots=frozenset({"B0FRIEND"})):
+        root = slack.state.new_ts()
+        for text, ts in ((f"{ME} hello", root), ("thank you", slack.state.new_ts())):
+            event = {"type": "message", "bot_id": "B0FRIEND", "username": "friend", "text": text, "channel": GENERAL}
+            event |= {"ts": ts, "thread_ts": root, "channel_type": "channel"}
+            await slack.acked(await slack.deliver(slack.envelope(event)))
+    assert [taken.text for taken in host.taken] == ["hello"]
+    assert [heard.text for heard in host.overheard] == ["thank you"]
+
+
 async def test_in_a_thread_with_the_bot_everything_is_answered_until_others_join_in(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
@@ -216,6 +228,14 @@ async def test_a_socket_that_breaks_is_followed_by_another(slack: FakeSlack) -> 
         await slack.say(ANN, DM, "still there?")
         await host.arrived.wait()
     assert host.taken[0].text == "still there?"
+
+
+async def test_tokens_that_are_taken_away_while_serving_end_it_with_a_sentence(slack: FakeSlack) -> None:
+    with pytest.raises(SettingsError, match="SLACK_APP_TOKEN"):
+        async with serving(slack, FakeHost()):
+            slack.faults["apps.connections.open"].append(Fault(error="token_revoked"))
+            await slack.refresh("link_disabled")
+            await slack.connected(0)
 
 
 @pytest.mark.parametrize(
