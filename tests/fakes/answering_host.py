@@ -1,44 +1,30 @@
-"""A host that answers: real turns and replies on a store in memory, with a model that the test scripts.
+"""A host that answers and counts: real turns on a store in memory, with a model that the test scripts.
 
-Above: flows of the platform adapters. Below: `bot.turns`, `tests.fakes.store`.
+Above: flows of the Discord adapter. Below: `tests.fakes.turns_host`.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
-from agent.context import ContextBudget, Persona
-from agent.memory.audience import Place, may_flow_from
-from agent.memory.forgetting import forget_everything, forget_thread
-from agent.ports import Clock, Provider
-from agent.records import Incoming, Note, Receipt
-from agent.tools.recall import RecallTool
-from agent.tools.registry import Registry
-from agent.tools.remember import RememberTool
-from agent.turn import TurnLimits
-from bot.surface import Surface
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
+from agent.ports import Clock
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Incoming
+from bot.hosting import BotHost
 from tests.fakes.store import FakeStore
+from tests.fakes.turns_host import turns_host
 
 
-class AnsweringHost:
-    """Implements `bot.host.Host`. `taken` counts every message that was handed over, repeated ones included."""
+@dataclass
+class AnsweringHost(BotHost):
+    """`taken` holds every message that was handed over, repeated ones included."""
 
-    def __init__(self, model: Provider, clock: Clock, store: FakeStore | None = None) -> None:
-        self.store = store or FakeStore()
-        self.taken: list[Incoming] = []
-        self._clock = clock
-        self._surfaces: dict[str, Callable[[Incoming], Surface]] = {}
-        mind = Mind(
-            provider=lambda _: model,
-            persona=lambda _: Persona("You are a bot.", "Answer in English."),
-            tools=Registry([RecallTool(self.store), RememberTool(self.store)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-        )
-        limits = TurnsLimits(sweep_s=0.05)
-        thinking = Thinking(mind, self.store, self.store, self.store, clock)
-        self.turns = Turns(self.store, thinking, self._surface_for, clock, "worker", limits)
+    store: FakeStore = field(default_factory=FakeStore)
+    taken: list[Incoming] = field(default_factory=list[Incoming])
+
+    async def take(self, incoming: Incoming) -> bool:
+        self.taken.append(incoming)
+        return await super().take(incoming)
 
     @asynccontextmanager
     async def answering(self) -> AsyncGenerator[None, None]:
@@ -47,25 +33,11 @@ class AnsweringHost:
         async with self.turns.serving():
             yield
 
-    def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
-        self._surfaces[source] = surface_for
 
-    async def take(self, incoming: Incoming) -> bool:
-        self.taken.append(incoming)
-        return not (await self.turns.submit(incoming)).duplicate
-
-    async def overhear(self, incoming: Incoming) -> None:
-        await self.store.overhear(incoming)
-
-    async def participants(self, conversation: str) -> frozenset[str] | None:
-        return await self.store.participants(conversation)
-
-    async def memory(self, person: str, place: Place) -> list[Note]:
-        return await self.store.notes(person, may_flow_from(place))
-
-    async def forget(self, person: str, conversation: str | None) -> Receipt:
-        plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
-        return await self.store.forget(plan, self._clock.now())
-
-    def _surface_for(self, incoming: Incoming) -> Surface:
-        return self._surfaces[incoming.source](incoming)
+def answering_host(model: ScriptedProvider, clock: Clock, store: FakeStore | None = None) -> AnsweringHost:
+    """A process of its own, on a store that may be an earlier one's."""
+    store = store or FakeStore()
+    made = turns_host(store, model, clock)
+    host = AnsweringHost(store, store, store, store, clock, made.surfaces, made.registered, store)
+    host.turns = made.turns
+    return host

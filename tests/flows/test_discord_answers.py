@@ -8,7 +8,7 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, Part, Pause, ScriptedProvider
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
-from tests.fakes.answering_host import AnsweringHost
+from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, pings, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -24,7 +24,7 @@ async def talking(
     script: Sequence[Answer | Answering] | Answering, *, speed: float = 1.0, **settings: object
 ) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost], None]:
     clock = FastClock(speed=speed)
-    host = AnsweringHost(ScriptedProvider(script), clock)
+    host = answering_host(ScriptedProvider(script), clock)
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host, **settings), host.answering():
         yield fake, host
 
@@ -96,7 +96,7 @@ async def test_a_long_answer_grows_by_edits_and_ends_as_the_models_text(length: 
 async def test_at_its_real_pace_an_answer_keeps_within_discords_own_limits() -> None:
     clock = FastClock(speed=1.0)
     text = answer_of(3_000)
-    host = AnsweringHost(ScriptedProvider([slowly(text, 9.0)]), clock)
+    host = answering_host(ScriptedProvider([slowly(text, 9.0)]), clock)
     pace = DiscordSettings.__dataclass_fields__["edit_interval_s"].default
     async with running_discord(clock) as fake, serving(fake, host, edit_interval_s=pace), host.answering():
         await fake.write(ANN, "tell me")
@@ -184,11 +184,11 @@ async def test_a_reply_that_a_dead_process_began_is_finished_in_the_same_message
     clock = FastClock(speed=1.0)
     text = answer_of(1_200)
     async with running_discord(clock, window_s=WINDOW_S) as fake:
-        first = AnsweringHost(ScriptedProvider([slowly(text, 30.0)]), clock)
+        first = answering_host(ScriptedProvider([slowly(text, 30.0)]), clock)
         async with serving(fake, first), first.answering():
             asked = await fake.say(ANN, f"<@{BOT}> tell me")
             await fake.until(lambda: fake.world.shown(asked["id"]))
-        second = AnsweringHost(ScriptedProvider([text]), clock, first.store)
+        second = answering_host(ScriptedProvider([text]), clock, first.store)
         async with second.answering(), serving(fake, second):
             await answered(fake, second, 0)
         assert fake.world.shown(asked["id"]) == [text]

@@ -8,7 +8,7 @@ from agent.memory.audience import PersonAudience, label
 from agent.providers.scripted import Answer, Answering, Pause, ScriptedProvider
 from bot.platforms.discord.forgetting import NOT_YOURS
 from bot.platforms.discord.inbound import private_conversation
-from tests.fakes.answering_host import AnsweringHost
+from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -24,7 +24,7 @@ async def talking(
     script: Sequence[Answer | Answering] | Answering,
 ) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost], None]:
     clock = FastClock(speed=1.0)
-    host = AnsweringHost(ScriptedProvider(script), clock)
+    host = answering_host(ScriptedProvider(script), clock)
     async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host), host.answering():
         yield fake, host
 
@@ -174,12 +174,12 @@ async def test_only_the_caller_can_press_the_buttons() -> None:
 async def test_the_buttons_work_after_a_restart() -> None:
     clock = FastClock(speed=1.0)
     async with running_discord(clock, window_s=WINDOW_S) as fake:
-        first = AnsweringHost(ScriptedProvider(["One."]), clock)
+        first = answering_host(ScriptedProvider(["One."]), clock)
         async with serving(fake, first), first.answering():
             await fake.write(ANN, "first")
             await answered(fake, first)
             question = await answer_to(fake, ANN, "forget", what="everything")
-        second = AnsweringHost(ScriptedProvider([]), clock, first.store)
+        second = answering_host(ScriptedProvider([]), clock, first.store)
         async with serving(fake, second):
             await fake.press(ANN, question, "Forget")
             await fake.until(lambda: question["content"].startswith("Forgotten:"))

@@ -16,7 +16,7 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surface import DiscordSurface
 from bot.secret import Secret
-from tests.fakes.answering_host import AnsweringHost
+from tests.fakes.answering_host import AnsweringHost, answering_host
 
 simcord = pytest.importorskip("simcord")
 
@@ -55,7 +55,7 @@ class Town:
 @asynccontextmanager
 async def town() -> AsyncGenerator[Town, None]:
     clock = SimulatedTime()
-    host = AnsweringHost(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
+    host = answering_host(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
     connection = Connection(clock, edit_interval_s=0.05)
     host.show_on("discord", lambda incoming: DiscordSurface(connection, incoming))
     async with httpx.AsyncClient() as files:

@@ -116,6 +116,12 @@ async def test_posting_the_same_page_again_makes_no_second_message(there: Room) 
     assert there.fake.world.shown(GENERAL) == ["Blue.", "And red.", "Green."]
 
 
+async def test_a_page_that_a_dead_process_had_posted_is_found_and_shows_the_new_text(there: Room) -> None:
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, "Bl", final=False)
+    assert await there.surface(Address(GENERAL, ANN)).post(FIRST, "Blue.", final=True) == page
+    assert there.fake.world.shown(GENERAL) == ["Blue."]
+
+
 async def test_a_page_whose_answer_was_lost_is_posted_once(there: Room) -> None:
     there.fake.rest.fail("POST", "/messages$", 502, lost=True)
     await there.surface(Address(GENERAL, ANN)).post(FIRST, "Blue.", final=True)
