@@ -231,11 +231,13 @@ async def test_a_socket_that_breaks_is_followed_by_another(slack: FakeSlack) -> 
 
 
 async def test_tokens_that_are_taken_away_while_serving_end_it_with_a_sentence(slack: FakeSlack) -> None:
-    with pytest.raises(SettingsError, match="SLACK_APP_TOKEN"):
-        async with serving(slack, FakeHost()):
-            slack.faults["apps.connections.open"].append(Fault(error="token_revoked"))
-            await slack.refresh("link_disabled")
-            await slack.connected(0)
+    task = asyncio.create_task(serve(FakeHost(), settings(slack), slack.clock))
+    await slack.connected()
+    slack.faults["apps.connections.open"].append(Fault(error="token_revoked"))
+    await slack.refresh("link_disabled")
+    async with asyncio.timeout(10):
+        with pytest.raises(SettingsError, match="SLACK_APP_TOKEN"):
+            await task
 
 
 @pytest.mark.parametrize(
