@@ -8,6 +8,7 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, Part, Pause, ScriptedProvider
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.secret import Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, edits_of, most_in, pings, serving
@@ -97,7 +98,7 @@ async def test_at_its_real_pace_an_answer_keeps_within_discords_own_limits() -> 
     clock = FastClock(speed=1.0)
     text = answer_of(3_000)
     host = answering_host(ScriptedProvider([slowly(text, 9.0)]), clock)
-    pace = DiscordSettings.__dataclass_fields__["edit_interval_s"].default
+    pace = DiscordSettings(Secret("any")).edit_interval_s
     async with running_discord(clock) as fake, serving(fake, host, edit_interval_s=pace), host.answering():
         await fake.write(ANN, "tell me")
         await answered(fake, host)

@@ -1,21 +1,17 @@
 """What the Discord adapter hands to its host: real discord.py over real sockets, nothing answers."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 
-from agent.errors import SettingsError, StoreError
+from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Incoming, Quoted
 from bot.platforms.discord import surroundings
 from bot.platforms.discord.inbound import NO_TEXT
-from bot.platforms.discord.run import DiscordUnreachable, serve
-from bot.secret import Secret
-from tests.fakes.discord_bot import by_the_bot, serving, settings
+from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import (
     ANN,
@@ -26,7 +22,6 @@ from tests.fakes.discord_world import (
     GUILD,
     OTHER_BOT,
     STAFF,
-    VIEW,
     VOICE,
     text_file,
 )
@@ -305,82 +300,3 @@ async def test_a_first_question_in_a_running_thread_brings_the_thread_along() ->
         incoming = await taken(host)
         assert incoming.conversation == "discord:7005"
         assert incoming.quoted == (Quoted("earlier in this thread", "Bo", "It leaks."),)
-
-
-async def test_the_commands_are_offered_everywhere() -> None:
-    async with listening() as (fake, _):
-        offered = {each["name"]: (each["integration_types"], each["contexts"]) for each in fake.rest.commands}
-        assert offered == dict.fromkeys(["ask", "forget", "memory"], ([0, 1], [0, 1, 2]))
-
-
-async def test_without_the_message_content_intent_mentions_and_dms_still_work(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    host = FakeHost()
-    async with running_discord(FastClock(speed=1.0)) as fake:
-        fake.grant_message_content = False
-        with caplog.at_level(logging.WARNING, "bot"):
-            async with serving(fake, host):
-                await fake.say(ANN, f"{ASK}hello")
-                thread = await thread_of(fake, host)
-                await fake.say(ANN, "unseen", thread)
-                await fake.write(ANN, "seen")
-                assert [(await taken(host, 3)).text, len(host.overheard)] == ["seen", 0]
-    (line,) = [record.getMessage() for record in caplog.records]
-    assert "message content intent is missing" in line
-
-
-class Ear(logging.Handler):
-    """Hears one line."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.heard: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.heard.set_result(record.getMessage())
-
-
-async def test_missing_permissions_are_named_at_start_up() -> None:
-    ear = Ear()
-    logging.getLogger("bot").addHandler(ear)
-    try:
-        async with running_discord(FastClock(speed=1.0)) as fake:
-            fake.world.everyone_may = str(VIEW)
-            async with serving(fake, FakeHost()), asyncio.timeout(PATIENCE_S):
-                line = await ear.heard
-    finally:
-        logging.getLogger("bot").removeHandler(ear)
-    assert "harbour: Send Messages, Read Message History, Create Public Threads" in line
-
-
-async def test_a_wrong_token_is_one_sentence_that_names_the_setting() -> None:
-    clock = FastClock(speed=1.0)
-    async with running_discord(clock) as fake:
-        wrong = replace(settings(fake), token=Secret("wrong"))
-        with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted by Discord: copy the token again"):
-            await serve(FakeHost(), wrong, clock)
-
-
-async def test_a_token_that_only_the_gateway_refuses_is_told_in_the_same_words() -> None:
-    clock = FastClock(speed=1.0)
-    async with running_discord(clock) as fake:
-        fake.gateway_token = "another"
-        with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is not accepted"):
-            await serve(FakeHost(), settings(fake), clock)
-
-
-@pytest.mark.parametrize(
-    ("moved", "names"),
-    [
-        ({"api_base_url": "http://127.0.0.1:9/api/v10"}, "DISCORD_API_BASE_URL"),
-        ({"gateway_url": "ws://127.0.0.1:9"}, "DISCORD_GATEWAY_URL"),
-    ],
-)
-async def test_an_address_that_cannot_be_reached_is_one_sentence_that_names_it(
-    moved: dict[str, str], names: str
-) -> None:
-    clock = FastClock(speed=1.0)
-    async with running_discord(clock) as fake:
-        with pytest.raises(DiscordUnreachable, match=names):
-            await serve(FakeHost(), replace(settings(fake), **moved), clock)

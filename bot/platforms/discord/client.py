@@ -26,7 +26,7 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
-from bot.platforms.discord.surroundings import Surroundings
+from bot.platforms.discord.surroundings import UNREADABLE, Surroundings
 from bot.triggers import Trigger, trigger
 
 log = logging.getLogger(__name__)
@@ -155,8 +155,8 @@ class DiscordClient(discord.Client):
         """A thread that the library has not heard of yet, as one that was archived."""
         try:
             found = await self.fetch_channel(message.channel.id)
-        except (discord.HTTPException, discord.InvalidData):
-            return
+        except (discord.InvalidData, *UNREADABLE):
+            return  # it stays a place of which nothing is known
         if isinstance(found, discord.Thread | discord.TextChannel | discord.VoiceChannel | discord.StageChannel):
             message.channel = found
 
