@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import httpx
-import pytest
+import simcord
 
 from agent.providers.scripted import ScriptedProvider
 from bot.platforms.discord.client import DiscordClient
@@ -17,8 +17,6 @@ from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surface import DiscordSurface
 from bot.secret import Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
-
-simcord = pytest.importorskip("simcord")
 
 PATIENCE_S = 20.0
 
