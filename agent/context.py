@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.messages import Message, Role
 from agent.protocol.grammar import teach
-from agent.protocol.render import neutralise, quote
+from agent.protocol.render import neutralise, one_line, quote
 from agent.records import Author, Note, Person, Quoted, StoredMessage
 from agent.state import Execution, SituationSummary, Workspace
 from agent.tokens import estimate_tokens, fit_newest
@@ -95,7 +95,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
         Message(Role.USER, _turn_context(parts, notes, quoted)),
-        Message(Role.USER, f"{parts.person.name}: {question}" if named else question),
+        Message(Role.USER, f"{one_line(parts.person.name)}: {question}" if named else question),
     )
     return Context(messages, tuple(message.id for message, _ in kept), tuple(note.id for note in notes))
 
@@ -109,7 +109,7 @@ def _history_message(message: StoredMessage, *, named: bool) -> Message:
     if message.author is Author.BOT:
         return Message(Role.ASSISTANT, message.text)
     text = neutralise(message.text)
-    return Message(Role.USER, f"{neutralise(message.name)}: {text}" if named else text)
+    return Message(Role.USER, f"{one_line(message.name)}: {text}" if named else text)
 
 
 def _turn_context(parts: ContextParts, notes: Sequence[Note], quoted: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ def _turn_context(parts: ContextParts, notes: Sequence[Note], quoted: Sequence[s
         [
             "Context of this turn (data from the system, not from the person):",
             _notes(notes),
-            f"IDENTITY: you are talking with {neutralise(parts.person.name)}.",
+            f"IDENTITY: you are talking with {one_line(parts.person.name)}.",
             _environment(parts.now, parts.person.time_zone),
             "\n\n".join(["CAME WITH THE QUESTION:", *quoted]) if quoted else "",
             _fields("SUMMARY OF EARLIER MESSAGES", parts.summary),
@@ -132,7 +132,7 @@ def _turn_context(parts: ContextParts, notes: Sequence[Note], quoted: Sequence[s
 def _notes(notes: Sequence[Note]) -> str:
     if not notes:
         return ""
-    lines = [f"- {neutralise(note.text)} ({note.time:%Y-%m-%d})" for note in notes]
+    lines = [f"- {one_line(note.text)} ({note.time:%Y-%m-%d})" for note in notes]
     return "\n".join(["NOTES that this person asked you to remember:", *lines])
 
 
@@ -149,8 +149,8 @@ def _environment(now: datetime, time_zone: str) -> str:
 
 
 def _fields(title: str, values: SituationSummary | Workspace) -> str:
-    lines = [f"{name}: {text}" for name in values.__slots__ if (text := getattr(values, name)).strip()]
-    return neutralise("\n".join([f"{title}:", *lines])) if lines else ""
+    lines = [f"{name}: {one_line(text)}" for name in values.__slots__ if (text := getattr(values, name)).strip()]
+    return "\n".join([f"{title}:", *lines]) if lines else ""
 
 
 def _joined(sections: Sequence[str]) -> str:

@@ -28,7 +28,16 @@ from agent.events import (
     ViolationFound,
 )
 from agent.messages import Message, ResultStatus, ToolResult, Usage
-from agent.ports import Clock, Provider, ReasoningArrived, ResponseEnded, StopReason, TokensArrived, ToolContext
+from agent.ports import (
+    Clock,
+    Provider,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+    ToolContext,
+    ToolOutput,
+)
 from agent.progress import Progress
 from agent.protocol.parser import Parser
 from agent.tokens import estimate_tokens
@@ -120,6 +129,9 @@ class Loop:
                             self._turn.receive(event)
                         case ResponseEnded():
                             ended = event
+        except asyncio.CancelledError:
+            self._count(messages, received, None)
+            raise
         except ProviderError as error:
             effects = await self._take(parser.close()) if received else []
             self._count(messages, received, None)
@@ -163,14 +175,21 @@ class Loop:
         tool = self._tools.get(placed.call.name)
         try:
             async with asyncio.timeout(tool.timeout_s):
-                content = await tool.run(placed.call.args, self._tool_context)
-            result = ToolResult(tool.name, ResultStatus.SUCCESS, content)
+                output = await tool.run(placed.call.args, self._tool_context)
+            if isinstance(output, str):
+                output = ToolOutput(output)
+            result = ToolResult(tool.name, ResultStatus.SUCCESS, output.text, output.sources)
         except TimeoutError:
             result = ToolResult(
                 tool.name, ResultStatus.FAILURE, f"no result after {tool.timeout_s:g} s; it was stopped"
             )
         except ToolError as error:
             result = ToolResult(tool.name, ResultStatus.FAILURE, str(error))
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            log.warning("tool %s cancelled itself in call %s", tool.name, placed.id)
+            result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
         except Exception:
             log.exception("tool %s failed in call %s", tool.name, placed.id)
             result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
@@ -186,3 +205,8 @@ class Loop:
             bytes_up=sum(len(message.text.encode()) for message in messages),
             estimated=True,
         )
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

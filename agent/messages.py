@@ -43,9 +43,12 @@ class ResultStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
+    """`sources`: ids of the stored messages that the content quotes, so that forgetting one finds what came of it."""
+
     name: str
     status: ResultStatus
     content: str
+    sources: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,14 @@ class ToolContext:
     readable_groups: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool says, and the ids of the stored messages that it quotes."""
+
+    text: str
+    sources: tuple[int, ...] = ()
+
+
 class Tool(Protocol):
     """Something that the model can do. Stateless; everything that it needs is a constructor argument."""
 
@@ -147,7 +155,7 @@ class Tool(Protocol):
     @property
     def timeout_s(self) -> float: ...
 
-    async def run(self, args: JsonObject, context: ToolContext) -> str:
+    async def run(self, args: JsonObject, context: ToolContext) -> str | ToolOutput:
         """Do it, with arguments that match the schema. Raises ToolError with a reason for the model."""
         ...
 

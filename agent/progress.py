@@ -88,6 +88,12 @@ def decode(stored: str) -> Progress:
         raise ValueError(f"not a stored progress: {error!r}") from error
 
 
+def sources(progress: Progress) -> tuple[int, ...]:
+    """The ids of every stored message that a result of the turn quotes."""
+    results = [result for step in progress.steps for result in step.results if result is not None]
+    return tuple(sorted({source for result in results for source in result.sources}))
+
+
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
     """What each iteration did, for debugging and for the summary's fallback (seed 002)."""
     return tuple(
@@ -122,7 +128,12 @@ def _step_out(step: Step) -> dict[str, Json]:
 
 
 def _result_out(result: ToolResult) -> dict[str, Json]:
-    return {"name": result.name, "status": result.status, "content": result.content}
+    return {
+        "name": result.name,
+        "status": result.status,
+        "content": result.content,
+        "sources": list(result.sources),
+    }
 
 
 def _step_in(data: dict[str, Json]) -> Step:
@@ -151,7 +162,15 @@ def _result_in(data: Json) -> ToolResult | None:
     if data is None:
         return None
     result = _object(data)
-    return ToolResult(str(result["name"]), ResultStatus(str(result["status"])), str(result["content"]))
+    sources = result["sources"]
+    if not _is_list(sources):
+        raise TypeError("sources are a list")
+    return ToolResult(
+        str(result["name"]),
+        ResultStatus(str(result["status"])),
+        str(result["content"]),
+        tuple(int(str(source)) for source in sources),
+    )
 
 
 def _is_list(data: Json) -> TypeGuard[list[Json]]:

@@ -166,6 +166,7 @@ class Turn:
         self._limits = limits
         self._progress = progress
         self._step = Step()
+        self._said: list[str] = []
         self._secure = True
 
     @property
@@ -183,7 +184,7 @@ class Turn:
         """The whole visible reply so far."""
         if self._progress.reply is not None:
             return self._progress.reply
-        return joined([*(step.text for step in self._progress.steps), self._step.text])
+        return joined([*(step.text for step in self._progress.steps), self._said_now])
 
     def start(self) -> list[Effect]:
         """Begin, or go on from the saved progress."""
@@ -199,7 +200,7 @@ class Turn:
             case ResponseBegun(time):
                 self._step = replace(self._step, time=time)
             case TextArrived(text):
-                self._step = replace(self._step, text=self._step.text + text)
+                self._said.append(text)  # joined at the end: a long answer would be copied for each piece
             case ThoughtArrived(text):
                 self._think(joined([self._step.thought, text]))
             case ReasoningArrived(text):
@@ -225,6 +226,11 @@ class Turn:
                 assert_never(happened)
         return []
 
+    @property
+    def _said_now(self) -> str:
+        self._said = ["".join(self._said)]
+        return self._said[0]
+
     def _think(self, thought: str) -> None:
         self._step = replace(self._step, thought=thought[: self._limits.max_thought_chars])
 
@@ -233,7 +239,7 @@ class Turn:
         return len(self._progress.steps) + 1
 
     def _next_call(self) -> list[Effect]:
-        self._step, self._secure = Step(), True
+        self._step, self._said, self._secure = Step(), [], True
         last = self._iteration == self._limits.max_iterations
         return [CallModel(self._iteration, appended_messages(self._progress.steps, LAST_ROUND if last else ""))]
 
@@ -255,7 +261,8 @@ class Turn:
         return self._save_step(replace(self._step, problem=problem, bad=True))
 
     def _save_step(self, step: Step) -> list[Effect]:
-        self._step = Step()
+        step = replace(step, text=self._said_now)
+        self._step, self._said = Step(), []
         self._progress = replace(self._progress, steps=(*self._progress.steps, step))
         save = SaveProgress(self._progress)
         if self._bad_steps_in_a_row() >= self._limits.max_bad_steps:
@@ -297,7 +304,7 @@ class Turn:
             return self._finish(Outcome.CUT, TOO_LONG)
         if reason is StopReason.FILTERED:
             return self._finish(Outcome.CUT if self.text.strip() else Outcome.REFUSED, FILTERED)
-        if self._step.text.strip():
+        if self._said_now.strip():
             return self._finish(Outcome.ANSWERED)
         empty = sum(step.problem == EMPTY_ANSWER for step in self._progress.steps)
         if empty < self._limits.max_empty and self._iteration < self._limits.max_iterations:
@@ -309,8 +316,9 @@ class Turn:
 
     def _finish(self, outcome: Outcome, sentence: str = "") -> list[Effect]:
         text = joined([self.text, sentence])
-        steps = (*self._progress.steps, self._step) if self._step.time else self._progress.steps
-        self._step = Step()
+        last = replace(self._step, text=self._said_now)
+        steps = (*self._progress.steps, last) if last.time else self._progress.steps
+        self._step, self._said = Step(), []
         self._progress = replace(self._progress, steps=steps, reply=text, outcome=outcome)
         say: list[Effect] = [Say(sentence)] if sentence else []
         return [*say, SaveProgress(self._progress), Finish(outcome, text)]

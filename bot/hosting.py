@@ -59,6 +59,7 @@ class BotHost:
         return await self.memories.notes(person, may_flow_from(place))
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:
+        await self.turns.take_back(person, conversation)
         plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
         return await self.forgetting.forget(plan, self.clock.now())
 

@@ -6,6 +6,7 @@ Redaction is done on the finished line, traceback included, because a secret may
 exception's text, or in an address that a library logs.
 """
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable
@@ -20,12 +21,19 @@ MASK = "[secret]"
 
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
     """A function that replaces these values, also as they stand in an address, by `[secret]`."""
-    spelled = {form for value in secrets if len(value) >= SHORTEST_SECRET for form in (value, quote(value, safe=""))}
+    spelled = {form for value in secrets if len(value) >= SHORTEST_SECRET for form in _spellings(value)}
     if not spelled:
         return lambda text: text
     # The longest first: a secret may begin with another one.
     pattern = re.compile("|".join(re.escape(form) for form in sorted(spelled, key=len, reverse=True)))
     return lambda text: pattern.sub(MASK, text)
+
+
+def _spellings(value: str) -> set[str]:
+    """The value as it may stand in a line: plain, in an address, in JSON, in a repr."""
+    in_address = {quote(value, safe=""), quote(value)}
+    lower = {re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), form) for form in in_address}
+    return {value, *in_address, *lower, json.dumps(value)[1:-1], repr(value)[1:-1]}
 
 
 class RedactingFormatter(logging.Formatter):

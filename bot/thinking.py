@@ -17,7 +17,7 @@ from agent.events import IterationStarted, Outcome, TextArrived
 from agent.loop import Loop
 from agent.memory.audience import may_flow_from
 from agent.ports import Clock, Conversations, Ledger, Memories, Provider, ToolContext
-from agent.progress import Progress, action_records, decode, encode
+from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming
 from agent.reply_text import joined
 from agent.state import Execution, SituationSummary
@@ -65,6 +65,7 @@ class Thinking:
         tools = self._mind.tools
         turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")
+        loop: Loop | None = None
         try:
             if stopped():
                 return closing
@@ -73,21 +74,30 @@ class Thinking:
             loop = self._loop(claim, turn, context, live)
             await _show_again(turn.progress, live)
             ended = await loop.run()
-            closing = replace(closing, outcome=ended.outcome, reply=ended.text, usage=ended.usage)
+            closing = replace(closing, outcome=ended.outcome, reply=ended.text)
             if turn.progress.summary:
                 closing = replace(closing, summary=summary.merged(turn.progress.summary))
         except asyncio.CancelledError:
             if not stopped():
                 raise
-            _forget_cancellation()
-            closing = replace(closing, outcome=Outcome.STOPPED, reply=turn.text)
+            closing = await self._end(claim, turn, closing, Outcome.STOPPED, turn.text)
         except (StoreError, SurfaceError):
             raise
         except Exception:
             log.exception("turn %d: failed", claim.turn)
             reply = joined([turn.text, BROKEN.format(turn=claim.turn)])
-            closing = replace(closing, outcome=Outcome.REFUSED, reply=reply)
-        return replace(closing, actions=action_records(turn.progress))
+            closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
+        return replace(
+            closing,
+            usage=loop.usage if loop else closing.usage,
+            actions=action_records(turn.progress),
+            context_messages=(*closing.context_messages, *sources(turn.progress)),
+        )
+
+    async def _end(self, claim: Claim, turn: Turn, closing: Closing, outcome: Outcome, reply: str) -> Closing:
+        """Make it durable that this is all: a crash while it is shown must not begin the answer anew."""
+        await self._ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
+        return replace(closing, outcome=outcome, reply=reply)
 
     async def _context(self, claim: Claim) -> tuple[Context, SituationSummary]:
         incoming = claim.incoming
@@ -133,10 +143,3 @@ async def _show_again(progress: Progress, live: LiveReply) -> None:
         await live.see(IterationStarted(number))
         if step.text:
             await live.see(TextArrived(step.text))
-
-
-def _forget_cancellation() -> None:
-    """The cancellation meant the turn; the task goes on, to show and store what was said."""
-    task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()

@@ -15,7 +15,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from agent.errors import LeaseLost, StoreError
@@ -27,6 +27,9 @@ from bot.surface import PageGone, PageRef, Surface, SurfaceError
 from bot.thinking import Thinking
 
 log = logging.getLogger(__name__)
+
+TAKE_BACK_S = 10.0
+"""How long forgetting waits for running answers to end; what they still write is refused by the ledger afterwards."""
 
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
@@ -63,7 +66,7 @@ class Turns:
         self._limits = limits
         self._bell = asyncio.Event()
         self._idle = asyncio.Event()
-        self._running: dict[int, asyncio.Task[None]] = {}
+        self._running: dict[int, _Running] = {}
         self._stopping: set[int] = set()
         self._asking: dict[tuple[str, str], asyncio.Future[Outcome | None]] = {}
 
@@ -78,12 +81,14 @@ class Turns:
             yield
         finally:
             worker.cancel()
-            if grace_s and self._running:
-                await asyncio.wait(self._running.values(), timeout=grace_s)
-            running = [*self._running.values()]
-            for task in running:
+            tasks = [running.task for running in self._running.values()]
+            if grace_s and tasks:
+                await asyncio.wait(tasks, timeout=grace_s)
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(worker, *running, return_exceptions=True)
+            await asyncio.gather(worker, *tasks, return_exceptions=True)
+            for asking in self._asking.values():
+                _resolve(asking, None)
 
     async def submit(self, incoming: Incoming) -> Accepted:
         """Take a message in, durably; its turn begins as soon as its conversation is free."""
@@ -98,17 +103,19 @@ class Turns:
         Cancelling it stops the turn: what was said is kept.
         """
         key = (incoming.source, incoming.event_id)
+        if key in self._asking:
+            return None
         asking = self._asking[key] = asyncio.get_running_loop().create_future()
+        submitting = asyncio.ensure_future(self.submit(incoming))
         try:
-            accepted = await self.submit(incoming)
-            if accepted.duplicate:
-                return None
-            try:
-                return await asyncio.shield(asking)
-            except asyncio.CancelledError:
+            accepted = await asyncio.shield(submitting)
+            return None if accepted.duplicate else await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            accepted = await submitting
+            if not accepted.duplicate and not asking.done():
                 self.stop(accepted.turn)
                 await asking
-                raise
+            raise
         finally:
             del self._asking[key]
 
@@ -125,71 +132,144 @@ class Turns:
         """End the turn at once, keeping what was said; if it still waits, as soon as it is claimed."""
         self._stopping.add(turn)
         if turn in self._running:
-            self._running[turn].cancel()
+            self._running[turn].stop()
+
+    async def take_back(self, person: str, conversation: str | None) -> None:
+        """Before something is forgotten: end the running turns that answer it, and delete what they have shown."""
+        running = [
+            running
+            for running in self._running.values()
+            if running.claim.incoming.person.id == person
+            and conversation in {None, running.claim.incoming.conversation}
+        ]
+        for one in running:
+            one.taken_back = True
+            self.stop(one.claim.turn)
+        if running:
+            await asyncio.wait([one.task for one in running], timeout=TAKE_BACK_S)
 
     async def _serve(self) -> None:
         while True:
             self._bell.clear()
-            while len(self._running) < self._limits.max_running:
-                claim = await self._ledger.claim(self._owner, self._clock.now(), self._limits.lease)
-                if claim is None:
-                    break
-                self._running[claim.turn] = asyncio.create_task(self._run(claim))
-            if not self._running and not self._bell.is_set():
-                self._idle.set()
+            try:
+                await self._claim()
+            except StoreError as error:
+                log.warning("no turn could be claimed, trying again: %s", error)
+            else:
+                if not self._running and not self._bell.is_set():
+                    self._idle.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.sweep_s):
                     await self._bell.wait()
 
-    async def _run(self, claim: Claim) -> None:
-        outcome: Outcome | None = None
-        renewing = asyncio.create_task(self._renew(claim))
+    async def _claim(self) -> None:
+        while len(self._running) < self._limits.max_running:
+            claim = await self._ledger.claim(self._owner, self._clock.now(), self._limits.lease)
+            if claim is None:
+                return
+            running = _Running(claim, earlier=self._running.get(claim.turn))
+            running.task = asyncio.create_task(self._run(running))
+            running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
+            self._running[claim.turn] = running
+
+    def _ended(self, running: "_Running", task: asyncio.Task[Outcome | None]) -> None:
+        """However it ended, even before its first step."""
+        turn, incoming = running.claim.turn, running.claim.incoming
+        self._bell.set()
+        if self._running[turn] is not running:
+            return  # claimed anew meanwhile: that one answers
+        del self._running[turn]
+        self._stopping.discard(turn)
+        failed = task.cancelled() or task.exception() is not None
+        if not task.cancelled() and task.exception() is not None:
+            log.error("turn %d: lost", turn, exc_info=task.exception())
+        asking = self._asking.get((incoming.source, incoming.event_id))
+        if asking is not None:
+            _resolve(asking, None if failed else task.result())
+
+    async def _run(self, running: "_Running") -> Outcome | None:
+        """None if the turn was put off: it is claimed again when its lease has run out."""
+        claim = running.claim
+        if running.earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
+            running.earlier.task.cancel()
+            await asyncio.wait({running.earlier.task})
+        renewing = asyncio.create_task(self._renew(running))
         try:
-            outcome = await self._answer(claim)
-        except PageGone:
-            log.info("turn %d: somebody deleted the reply", claim.turn)
-            outcome = await self._close(claim, Closing(Outcome.STOPPED, ""))
+            return await self._answer(running)
+        except LeaseLost as error:
+            log.info("turn %d: given up: %s", claim.turn, error)
         except (StoreError, SurfaceError) as error:
             log.warning("turn %d: put off: %s", claim.turn, error)
         finally:
             renewing.cancel()
-            del self._running[claim.turn]
-            self._stopping.discard(claim.turn)
-            asking = self._asking.get((claim.incoming.source, claim.incoming.event_id))
-            if asking is not None and not asking.done():
-                asking.set_result(outcome)
-            self._bell.set()
+        return None
 
-    async def _renew(self, claim: Claim) -> None:
+    async def _renew(self, running: "_Running") -> None:
+        claim = running.claim
         while True:
             await self._clock.sleep(self._limits.lease.total_seconds() / 3)
             try:
                 await self._ledger.renew(claim, self._clock.now(), self._limits.lease)
             except LeaseLost:
-                self._running[claim.turn].cancel()
+                running.task.cancel()
                 return
             except StoreError as error:
                 log.warning("turn %d: lease not renewed: %s", claim.turn, error)
 
-    async def _answer(self, claim: Claim) -> Outcome:
+    async def _answer(self, running: "_Running") -> Outcome:
         """Think, show the reply, store it: in this order, so that a crash in between shows nothing twice."""
+        claim = running.claim
 
         async def keep_pages(pages: tuple[str, ...]) -> None:
             await self._ledger.save(claim, reply_ref=json.dumps(pages))
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
-        surface = self._surface_for(claim.incoming)
-        async with LiveReply(surface, self._clock, claim.turn, pages, on_pages=keep_pages) as live:
-            closing = await self._reply(claim, live)
-            shown = await live.finish(closing.reply)
-        return await self._close(claim, replace(closing, pages=shown))
-
-    async def _close(self, claim: Claim, closing: Closing) -> Outcome:
+        closing = Closing(Outcome.STOPPED, "")
+        try:
+            surface = self._surface_for(claim.incoming)
+            async with LiveReply(surface, self._clock, claim.turn, pages, on_pages=keep_pages) as live:
+                closing = await self._reply(running, live)
+                closing = replace(closing, pages=await live.finish(closing.reply))
+        except PageGone:
+            log.info("turn %d: somebody deleted the reply", claim.turn)
+            closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         await self._ledger.finish(claim, closing, self._clock.now())
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
 
-    async def _reply(self, claim: Claim, live: LiveReply) -> Closing:
+    async def _reply(self, running: "_Running", live: LiveReply) -> Closing:
+        claim = running.claim
         if claim.attempts > self._limits.max_attempts:
             return Closing(Outcome.REFUSED, GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
-        return await self._thinking.think(claim, live, lambda: claim.turn in self._stopping)
+        # A task of its own: stopping ends the thinking, and never the showing and storing of what was said.
+        stopped = self._stopping.__contains__
+        running.thinking = asyncio.create_task(self._thinking.think(claim, live, lambda: stopped(claim.turn)))
+        try:
+            closing = await running.thinking
+        except asyncio.CancelledError:
+            if not (running.thinking.cancelled() and stopped(claim.turn)):
+                running.thinking.cancel()
+                await asyncio.wait({running.thinking})
+                raise
+            closing = Closing(Outcome.STOPPED, "")  # before its first step
+        return replace(closing, reply="") if running.taken_back else closing
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """One claimed turn in this process. `earlier`: the same turn, claimed before the clock jumped."""
+
+    claim: Claim
+    earlier: "_Running | None"
+    task: asyncio.Task[Outcome | None] = field(init=False)
+    thinking: asyncio.Task[Closing] | None = None
+    taken_back: bool = False
+
+    def stop(self) -> None:
+        if self.thinking is not None:
+            self.thinking.cancel()
+
+
+def _resolve(asking: "asyncio.Future[Outcome | None]", outcome: Outcome | None) -> None:
+    if not asking.done():
+        asking.set_result(outcome)

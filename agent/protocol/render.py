@@ -25,6 +25,11 @@ def neutralise(text: str) -> str:
     return TAG_LIKE.sub("‹", sane_text(text))
 
 
+def one_line(text: str) -> str:
+    """As `neutralise`, on one line: a name or a note cannot begin a line of its own."""
+    return neutralise(" ".join(text.split()))
+
+
 def quote(text: str, source: str) -> str:
     """The text as data of a named source. Each line is marked, so that nothing in it can end the quotation."""
     lines = neutralise(text).splitlines() or [""]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from agent.memory.audience import may_flow_from
 from agent.messages import JsonObject
-from agent.ports import Memories, ToolContext
-from agent.protocol.render import neutralise
+from agent.ports import Memories, ToolContext, ToolOutput
+from agent.protocol.render import neutralise, one_line
 from agent.records import Author, Hit, RecallQuery, StoredMessage
 
 MAX_HITS = 12
@@ -42,7 +42,7 @@ class RecallTool:
             "additionalProperties": False,
         }
 
-    async def run(self, args: JsonObject, context: ToolContext) -> str:
+    async def run(self, args: JsonObject, context: ToolContext) -> ToolOutput:
         query = RecallQuery(
             person=context.person.id,
             text=str(args["query"]),
@@ -51,7 +51,7 @@ class RecallTool:
             limit=MAX_HITS,
         )
         hits = await self.memories.search(query)
-        return found_text(hits, context.person.id)
+        return ToolOutput(found_text(hits, context.person.id), tuple(hit.message.id for hit in hits))
 
 
 def found_text(hits: list[Hit], person: str) -> str:
@@ -70,7 +70,8 @@ def _block(number: int, message: StoredMessage, person: str) -> str:
     else:
         who = f"{message.name or 'somebody else'} wrote"
     link = f" ({message.permalink})" if message.permalink else ""
+    head = f"[{number}] {message.time:%Y-%m-%d %H:%M} UTC, {who}{link}:"
     text = message.text.strip()
     if len(text) > MAX_HIT_CHARS:
         text = text[:MAX_HIT_CHARS] + " […]"
-    return f"[{number}] {message.time:%Y-%m-%d %H:%M} UTC, {neutralise(who)}{link}:\n{neutralise(text)}"
+    return "\n".join([one_line(head), *(f"> {line}" for line in neutralise(text).splitlines())])

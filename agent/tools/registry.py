@@ -5,7 +5,7 @@ Above: `agent.loop`, `agent.context`. Below: `agent.ports`.
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -61,7 +61,7 @@ class Registry:
         if len(result.content) <= most:
             return result
         note = f"\n[cut: {len(result.content) - most} more characters]"
-        return ToolResult(result.name, result.status, result.content[:most] + note)
+        return replace(result, content=result.content[:most] + note)
 
     def schemas(self) -> str:
         """Every tool with its schema, for the stable prefix; in the order of registration."""

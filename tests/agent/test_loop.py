@@ -249,3 +249,13 @@ async def test_a_lost_lease_ends_the_turn_before_its_tools_run() -> None:
     with pytest.raises(LeaseLost):
         await loop.run()
     assert tool.said == []
+
+
+async def test_a_tool_that_cancels_itself_is_a_failed_result() -> None:
+    async def cancel() -> None:
+        raise asyncio.CancelledError
+
+    done = await ran(CALL_ONE, "Sorry.", tool=Echo(gate=cancel))
+    (finished,) = [event for event in done.events if isinstance(event, CallFinished)]
+    assert finished.result.content == TOOL_BROKE
+    assert done.ended.text == "Sorry."

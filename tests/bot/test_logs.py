@@ -1,8 +1,10 @@
 """No key or token reaches the log."""
 
 import io
+import json
 import logging
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -72,3 +74,12 @@ def test_no_secret_is_left_in_any_line(secrets: list[str], before: str, after: s
     redact = redactor(secrets)
     for secret in secrets:
         assert secret not in redact(before + secret + after).replace("[secret]", "\0")
+
+
+@pytest.mark.parametrize("shown", ["{0!r}", "key={1}", "key={2}", '{{"key": {3}}}'])
+def test_a_secret_is_masked_however_a_line_spells_it(shown: str) -> None:
+    key = "sk-a/b+c\"d'e\\f"
+    line = shown.format(key, quote(key), quote(key, safe="").lower(), json.dumps(key))
+    masked = redactor([key])(line)
+    assert "[secret]" in masked
+    assert "sk-a" not in masked

@@ -121,6 +121,7 @@ class TerminalBot:
 
     async def forget(self, conversation: str | None) -> Receipt:
         person = self.person.id
+        await self.turns.take_back(person, conversation)
         plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
         return await self.forgetting.forget(plan, self.clock.now())
 
