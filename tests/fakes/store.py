@@ -5,6 +5,7 @@ or ranking by rarity. Tests look at its lists: `turns`, `messages`, `kept_notes`
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -55,6 +56,9 @@ class FakeStore:
     erased: dict[tuple[str, str, str], datetime] = field(default_factory=dict[tuple[str, str, str], datetime])
     fail_next: Exception | None = None
     """Raised by the next save."""
+    fail_next_claim: Exception | None = None
+    on_claim: Callable[[int], object] | None = None
+    """Called with the turn of each claim."""
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -98,6 +102,9 @@ class FakeStore:
         return accepted
 
     async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
+        if self.fail_next_claim is not None:
+            failure, self.fail_next_claim = self.fail_next_claim, None
+            raise failure
         running = {turn.incoming.conversation for turn in self.turns if turn.state == "running"}
         for turn in self.turns:
             waits = turn.state == "waiting" and turn.incoming.conversation not in running
@@ -105,6 +112,8 @@ class FakeStore:
                 turn.state, turn.lease_until = "running", now + lease
                 turn.epoch += 1
                 turn.attempts += 1
+                if self.on_claim is not None:
+                    self.on_claim(turn.id)
                 return Claim(
                     turn.id,
                     turn.epoch,
