@@ -16,6 +16,7 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.app import CLOCK
+from bot.hosting import BotHost
 from bot.surface import Surface
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
@@ -50,3 +51,17 @@ async def live_bot(
             yield LiveBot(turns, store)
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerator[BotHost, None]:
+    """What `bot.app` gives to platforms, answering until the block ends."""
+
+    def surface_for(incoming: Incoming) -> Surface:
+        return host.surface_for(incoming)
+
+    async with live_bot(folder, model, surface_for, clock) as bot:
+        store = bot.store
+        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, clock)
+        host.turns = bot.turns
+        yield host
