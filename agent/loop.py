@@ -14,6 +14,19 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
+from agent.effects import (
+    CallAnswered,
+    CallModel,
+    CallPlaced,
+    Effect,
+    Finish,
+    ResponseBegun,
+    ResponseCompleted,
+    ResponseFailed,
+    RunTools,
+    SaveProgress,
+    Say,
+)
 from agent.errors import ProviderError, ToolError
 from agent.events import (
     AgentEvent,
@@ -42,20 +55,7 @@ from agent.progress import Progress
 from agent.protocol.parser import Parser
 from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
-from agent.turn import (
-    CallAnswered,
-    CallModel,
-    CallPlaced,
-    Effect,
-    Finish,
-    ResponseBegun,
-    ResponseCompleted,
-    ResponseFailed,
-    RunTools,
-    SaveProgress,
-    Say,
-    Turn,
-)
+from agent.turn import Turn
 
 log = logging.getLogger(__name__)
 

@@ -22,15 +22,27 @@ Rules.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import takewhile
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
+from agent.effects import (
+    CallAnswered,
+    CallModel,
+    CallPlaced,
+    Effect,
+    Finish,
+    ResponseBegun,
+    ResponseCompleted,
+    ResponseFailed,
+    RunTools,
+    SaveProgress,
+    Say,
+    TurnInput,
+)
 from agent.events import (
     CallsArrived,
     CallsRejected,
     Outcome,
-    ProtocolEvent,
     ReplyEnded,
     SummaryArrived,
     TextArrived,
@@ -38,7 +50,7 @@ from agent.events import (
     ViolationFound,
     WorkspaceArrived,
 )
-from agent.messages import Message, ResultStatus, ToolCall, ToolResult
+from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, Step
 from agent.reply_text import joined
@@ -59,81 +71,6 @@ class TurnLimits:
     max_thought_chars: int = 4_000
     """Thoughts are kept for debugging only; the beginning says what they were about."""
 
-
-@dataclass(frozen=True, slots=True)
-class CallPlaced:
-    """A call with its id, unique in the turn: "<iteration>.<position>", both from 1."""
-
-    id: str
-    call: ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseBegun:
-    """The model was asked, at this time."""
-
-    time: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseCompleted:
-    reason: StopReason
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseFailed:
-    """The model call failed; `sentence` tells the person what to do."""
-
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallAnswered:
-    id: str
-    result: ToolResult
-
-
-TurnInput: TypeAlias = (
-    ProtocolEvent | ReasoningArrived | ResponseBegun | ResponseCompleted | ResponseFailed | CallAnswered
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CallModel:
-    """Ask the model: the turn's context, then `appended`."""
-
-    number: int
-    appended: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SaveProgress:
-    """Make `progress` durable before the next effect."""
-
-    progress: Progress
-
-
-@dataclass(frozen=True, slots=True)
-class RunTools:
-    """Run the calls in parallel; answer each with CallAnswered."""
-
-    calls: tuple[CallPlaced, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Say:
-    """Show a sentence of ours as a paragraph of its own."""
-
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    outcome: Outcome
-    text: str
-
-
-Effect: TypeAlias = CallModel | SaveProgress | RunTools | Say | Finish
 
 LAST_ROUND = "This is the last round: answer the person now, without <execute>."
 EMPTY_ANSWER = "You ended without an answer. Write the answer for the person now."

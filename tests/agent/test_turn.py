@@ -4,6 +4,19 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent.effects import (
+    CallAnswered,
+    CallModel,
+    CallPlaced,
+    Effect,
+    Finish,
+    ResponseBegun,
+    ResponseCompleted,
+    ResponseFailed,
+    RunTools,
+    SaveProgress,
+    TurnInput,
+)
 from agent.events import (
     CallsArrived,
     CallsRejected,
@@ -18,27 +31,7 @@ from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, decode, encode
 from agent.state import Workspace
 from agent.transcript import REMINDER
-from agent.turn import (
-    BROKEN_CALLS,
-    CRASHED_CALL,
-    EMPTY_ANSWER,
-    LAST_ROUND,
-    NO_ANSWER,
-    REFUSED_CALL,
-    CallAnswered,
-    CallModel,
-    CallPlaced,
-    Effect,
-    Finish,
-    ResponseBegun,
-    ResponseCompleted,
-    ResponseFailed,
-    RunTools,
-    SaveProgress,
-    Turn,
-    TurnInput,
-    TurnLimits,
-)
+from agent.turn import BROKEN_CALLS, CRASHED_CALL, EMPTY_ANSWER, LAST_ROUND, NO_ANSWER, REFUSED_CALL, Turn, TurnLimits
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 READ = ToolCall("read", {})
