@@ -9,16 +9,18 @@ Rules
   fails with "database is locked" when it turns to writing, and several writers sleep in the busy handler.
   A caller that is cancelled before its turn comes does nothing; one that is cancelled later waits until its transaction
   has ended, so a connection is never left in the middle.
-  Errors carry neither SQL nor parameters: they hold people's words.
+  Errors carry neither SQL nor parameters: they hold people's words. Nor do logs: the drivers are kept quiet.
 """
 
 import asyncio
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from filelock import BaseFileLock
 from sqlalchemy import URL, AdaptedConnection, Connection, Insert, event, text
@@ -37,7 +39,10 @@ CHECKPOINT_TRIES: Final = 3
 SYNCHRONOUS: Final = "FULL"
 """What was acknowledged survives a power cut, for one fsync a write; NORMAL could lose the last half minute."""
 BLOCK_BYTES: Final = 1 << 20
+TALKATIVE: Final = ("aiosqlite", "sqlalchemy")
+"""Below WARNING they log every parameter: people's words, in files that forgetting cannot reach."""
 _BEGIN: Final = "store_begin"
+_migrating: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 
 _PRAGMAS: Final = """
 PRAGMA busy_timeout = {patience_ms};
@@ -65,6 +70,20 @@ def new_id(connection: Connection, statement: Insert) -> int:
     """Insert one row; return the number that it was given."""
     key = connection.execute(statement).inserted_primary_key
     return 0 if key is None else int(key[0])
+
+
+def migrating() -> asyncio.Lock:
+    """Held while a database is brought up to date: Alembic keeps the migration under way in module globals, so two at
+    once would run on each other's connection. One lock for each loop, because a lock belongs to the loop it waited in.
+    """
+    return _migrating.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
+def quieten() -> None:
+    """Let the drivers log nothing below WARNING (see TALKATIVE), whatever level the root logger has."""
+    for name in TALKATIVE:
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.WARNING))
 
 
 def store_error(error: DBAPIError, path: Path | None) -> StoreError:
@@ -163,6 +182,7 @@ def _found_in(file: int, pieces: frozenset[bytes]) -> frozenset[bytes]:
 
 
 def _engine(path: Path | None, patience_s: float) -> AsyncEngine:
+    quieten()
     database = ":memory:" if path is None else str(path)
     sizes = {} if path is None else {"pool_size": READERS, "max_overflow": 0}
     engine = create_async_engine(

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, insert, inspect, select, text
 from agent.errors import StoreError, StoreLocked
 from agent.ports import Conversations, Forgetting, Ledger, Memories
 from store.conversations import SqlConversations
-from store.database import Database
+from store.database import Database, migrating
 from store.erase import SqlForgetting
 from store.erased import ErasedIds
 from store.ledger import SqlLedger
@@ -61,7 +61,8 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
     path = sqlite_path(url)
     database = _open(path, patience_s)
     try:
-        erased_ids = ErasedIds(await database.write(_prepare, path, key))
+        async with migrating():
+            erased_ids = ErasedIds(await database.write(_prepare, path, key))
         forgetting = SqlForgetting(database, erased_ids)
         await forgetting.sweep()
     except BaseException:

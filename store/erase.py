@@ -152,11 +152,14 @@ def _texts(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> lis
 
 
 def _keep_hashes(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> None:
-    known = select(turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages)
+    known = select(turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id)
     hashes: set[str] = set()
-    for source, event_id, channel, message_id, pages in connection.execute(known.where(of_plan(plan, turn))):
+    pages = (turn.c.pages, turn.c.reply_ref)
+    for source, event_id, channel, message_id, *shown in connection.execute(
+        known.add_columns(*pages).where(of_plan(plan, turn))
+    ):
         hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
-        hashes.update(erased_ids.of_page(channel, page) for page in json.loads(pages))
+        hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.pages(ref))
     hashes.difference_update(connection.execute(select(erased.c.hash)).scalars())
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])

@@ -7,21 +7,25 @@ Rules
   Within a conversation turns run one at a time, in the order of their ids. Across conversations the oldest goes first.
   Each claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose
   turn was forgotten, gets LeaseLost and has changed nothing.
+  A turn that cannot be read is put aside as refused, so that it never stands in the way of the others.
 """
 
+import logging
 from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
 
-from agent.errors import LeaseLost
-from agent.memory.audience import label
+from agent.errors import LeaseLost, StoreError
+from agent.memory.audience import label, may_flow_from
 from agent.records import Accepted, Author, Claim, Closing, Incoming
 from store import index, people, rows
 from store.database import Database, new_id
 from store.erased import ErasedIds
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
 from store.text import index_words
+
+log = logging.getLogger(__name__)
 
 FORGOTTEN: Final = 0
 """The turn number of a message that was forgotten: there is none."""
@@ -36,7 +40,10 @@ class SqlLedger:
         self._erased_ids = erased_ids
 
     async def accept(self, incoming: Incoming) -> Accepted:
-        """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`."""
+        """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
+
+        Raises StoreError for a place without a name.
+        """
         return await self._database.write(accept, incoming, self._erased_ids)
 
     async def overhear(self, incoming: Incoming) -> Accepted:
@@ -63,7 +70,7 @@ def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds, *,
     known = people.standing(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
-    audience = label(incoming.place.audience)
+    audience = _audience(incoming)
     readers = people.welcome(connection, incoming, audience, known)
     begun = insert(turn).values(
         source=incoming.source,
@@ -110,16 +117,18 @@ def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -
         )
     )
     open_ = turn.c.state.in_((WAITING, RUNNING))
-    row = connection.execute(asked.where(open_, free).order_by(turn.c.id).limit(1)).mappings().one_or_none()
-    if row is None:
-        return None
-    claimed = rows.claim(row, owner)
-    connection.execute(
-        update(turn)
-        .where(turn.c.id == claimed.turn)
-        .values(state=RUNNING, owner=owner, lease_until=now + lease, epoch=claimed.epoch, attempts=claimed.attempts)
-    )
-    return claimed
+    oldest = asked.where(open_, free).order_by(turn.c.id).limit(1)
+    while (row := connection.execute(oldest).mappings().one_or_none()) is not None:
+        try:
+            claimed = rows.claim(row, owner)
+        except (ValueError, TypeError, AttributeError) as error:
+            log.error("turn %d cannot be read and is put aside (%s)", row["id"], type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
+            connection.execute(update(turn).where(turn.c.id == row["id"]).values(**rows.aside(now)))
+            continue
+        taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
+        connection.execute(update(turn).where(turn.c.id == claimed.turn).values(state=RUNNING, **taken))
+        return claimed
+    return None
 
 
 def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
@@ -163,6 +172,17 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
 def release_all(connection: Connection) -> int:
     freed = update(turn).where(turn.c.state == RUNNING).values(state=WAITING, owner=None, lease_until=None)
     return connection.execute(freed).rowcount
+
+
+def _audience(incoming: Incoming) -> str:
+    """The label of the place, once all labels that its turn will ask for are known to exist."""
+    try:
+        may_flow_from(incoming.place)
+        return label(incoming.place.audience)
+    except ValueError as error:
+        raise StoreError(
+            "A message was not taken in: its place has no name, so nobody knows who reads there."
+        ) from error
 
 
 def _write(connection: Connection, claim: Claim, values: dict[str, object]) -> None:

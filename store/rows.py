@@ -7,12 +7,14 @@ form of each word.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
+from agent.messages import Json
 from agent.records import Author, Claim, Closing, Incoming, Note, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 
@@ -30,6 +32,47 @@ def json_text(value: object) -> str:
 def ids(stored: str) -> frozenset[int]:
     """The ids of a `context_…` column."""
     return frozenset(json.loads(stored))
+
+
+def read(stored: str) -> Json:
+    """The value of stored JSON; what is no JSON is one text."""
+    try:
+        return json.loads(stored)
+    except ValueError:
+        return stored
+
+
+def pages(stored: str) -> list[str]:
+    """The page ids in `pages`, or in the `reply_ref` of a turn that still runs; [] if a surface keeps another form."""
+    return [page for page in _items(read(stored)) if isinstance(page, str)]
+
+
+def strings(value: Json) -> Iterator[str]:
+    """Every text inside a JSON value, without the names of its fields."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            yield from (held for inner in value.values() for held in strings(inner))
+        case list():
+            yield from (held for inner in value for held in strings(inner))
+        case _:
+            return
+
+
+def sources(progress: str) -> frozenset[int]:
+    """The ids of the messages that the results in a turn's `progress` quote: `steps[].results[].sources`."""
+    steps = _items(_field(read(progress), "steps"))
+    results = [result for step in steps for result in _items(_field(step, "results"))]
+    return frozenset(id_ for result in results for id_ in _items(_field(result, "sources")) if isinstance(id_, int))
+
+
+def _items(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _field(value: Json, name: str) -> Json:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def payload(incoming: Incoming) -> str:
@@ -145,6 +188,20 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
         "pages": json_text(closing.pages),
         "context_messages": id_list(closing.context_messages),
         "context_notes": id_list(closing.context_notes),
+        "payload": "{}",
+        "progress": "",
+        "reply_ref": "",
+    }
+
+
+def aside(now: datetime) -> dict[str, Any]:
+    """The columns of a turn that cannot be read: over, and without what only a running turn needs."""
+    return {
+        "state": "done",
+        "owner": None,
+        "lease_until": None,
+        "ended": now,
+        "outcome": Outcome.REFUSED,
         "payload": "{}",
         "progress": "",
         "reply_ref": "",

@@ -52,8 +52,13 @@ class Place:
 
 
 def label(audience: Audience) -> str:
-    """The audience as one stable text, the form in which it is stored: "person:…", "group:…", "team:…"."""
+    """The audience as one stable text, the form in which it is stored: "person:…", "group:…", "team:…".
+
+    Raises ValueError for an audience without a name: everybody whose place is not known would share it.
+    """
     match audience:
+        case PersonAudience("") | GroupAudience("") | TeamAudience(""):
+            raise ValueError(f"an audience has a name: {audience!r}")
         case PersonAudience(person):
             return f"person:{person}"
         case GroupAudience(place):

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from agent.errors import LeaseLost
+from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.records import Author, Closing, Quoted
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed
@@ -145,3 +146,23 @@ async def test_what_came_with_a_message_is_there_when_it_is_claimed(store: AnySt
     quoted = (Quoted("earlier in this thread", "Bob", "It is blue."), Quoted("attached file a.txt", "", "1\n2"))
     await store.ledger.accept(replace(said("what colour?"), quoted=quoted))
     assert (await claimed(store)).incoming.quoted == quoted
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(GroupAudience("")),
+        Place(PersonAudience("")),
+        Place(TeamAudience("")),
+        Place(GroupAudience("club"), within_team=""),
+    ],
+)
+async def test_a_message_from_a_place_without_a_name_is_refused_and_the_others_are_served(
+    store: AnyStore, place: Place
+) -> None:
+    with pytest.raises(StoreError, match="its place has no name"):
+        await store.ledger.accept(said("nobody knows where", place=place))
+    with pytest.raises(StoreError, match="its place has no name"):
+        await store.ledger.overhear(said("nobody knows where", place=place))
+    await store.ledger.accept(said("hello"))
+    assert (await claimed(store)).incoming.text == "hello"

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from agent.errors import LeaseLost, StoreError
-from agent.memory.audience import label
+from agent.memory.audience import label, may_flow_from
 from agent.memory.forgetting import ForgettingPlan
 from agent.ports import Conversations, Forgetting, Ledger, Memories
 from agent.records import (
@@ -89,6 +89,10 @@ class FakeStore:
                 return Accepted(turn.id, duplicate=True)
         if _keys(incoming) & self.erased.keys():
             return Accepted(0, duplicate=True)
+        try:
+            may_flow_from(incoming.place)
+        except ValueError as error:
+            raise StoreError("A message was not taken in: its place has no name.") from error
         turn = FakeTurn(next(self.ids), incoming, message=next(self.ids))
         self.turns.append(turn)
         self._store(turn, _question(turn))

@@ -1,5 +1,7 @@
 """Opening the store: one process at a time, one version, one sentence when something is wrong."""
 
+import asyncio
+import logging
 import os
 import sqlite3
 from pathlib import Path
@@ -168,3 +170,18 @@ print("alembic" in sys.modules)
 
 async def test_a_database_at_the_newest_version_opens_without_alembic(url: str) -> None:
     assert [await output(OPENER, url) for _ in range(2)] == ["True\n", "False\n"]
+
+
+async def test_new_databases_can_be_opened_at_the_same_time(tmp_path: Path) -> None:
+    opened = await asyncio.gather(*(open_store(f"sqlite:///{tmp_path}/{n}.db") for n in range(4)))
+    for number, store in enumerate(opened):
+        assert not (await store.ledger.accept(said(f"hello {number}"))).duplicate
+        await store.close()
+
+
+async def test_no_word_reaches_a_log_even_when_everything_is_logged(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        store = await open_store(url)
+        await answered(store, said("a quince marmalade"), "noted")
+        await store.close()
+    assert "quince" not in caplog.text

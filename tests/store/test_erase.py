@@ -294,3 +294,10 @@ async def test_a_person_who_comes_back_is_somebody_new(store: Store) -> None:
     assert await store.database.read(lambda c: c.execute(number).scalar_one()) > before
     assert await found(store, "boat") == []
     assert len(await found(store, "train")) == 2
+
+
+async def test_pages_that_a_running_turn_has_shown_stay_as_hashes(store: Store) -> None:
+    await store.ledger.accept(said("hello"))
+    await store.ledger.save(await claimed(store), reply_ref='["page-8", "page-9"]')
+    await store.forgetting.forget(forget_everything("ann"), START)
+    assert await store.database.read(rows_of, erased) == 4
