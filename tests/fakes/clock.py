@@ -3,8 +3,9 @@
 Above: tests of whatever takes an `agent.ports.Clock`. Below: asyncio's event loop.
 
 With `auto=True`, time jumps to the next waker as soon as nothing else in the event loop is ready to run, so that hours
-pass in milliseconds and always in the same order. That is exact where all waiting is for this clock. Work in threads or
-sockets looks like idleness to it: such tests take `auto=False` and call `advance`.
+pass in milliseconds and always in the same order. That is exact where all waiting is for this clock, or for
+sockets of which both ends are in this event loop. Work in threads or other processes looks like idleness to it: such
+tests take `auto=False` and call `advance`.
 """
 
 import asyncio

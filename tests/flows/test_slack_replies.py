@@ -8,9 +8,11 @@ from itertools import cycle
 import pytest
 
 from agent.messages import Message
+from agent.ports import Clock
 from agent.providers.scripted import Answer, Answering, Pause, ScriptedProvider
 from bot.platforms.slack.surface import LIMITS
 from tests.fakes.answers import answer_of
+from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
 from tests.fakes.slack import FakeSlack
@@ -60,8 +62,11 @@ class World:
 
 
 @asynccontextmanager
-async def workspace(script: Sequence[Answer | Answering] | Answering) -> AsyncGenerator[World, None]:
-    async with FakeSlack(FastClock()) as slack:
+async def workspace(
+    script: Sequence[Answer | Answering] | Answering, clock: Clock | None = None
+) -> AsyncGenerator[World, None]:
+    """Where pace and limits count, `clock` is one that stands still while anybody works: a busy machine is no delay."""
+    async with FakeSlack(clock or FastClock()) as slack:
         yield World(slack, script)
 
 
@@ -119,7 +124,7 @@ async def test_an_answer_of_ten_characters_needs_no_edit() -> None:
 @pytest.mark.parametrize("chars", [3_000, 15_000])
 async def test_a_long_answer_grows_by_edits_and_equals_what_the_model_said(chars: int) -> None:
     text = answer_of(chars).strip()
-    async with workspace([typed(text)]) as world, world.running():
+    async with workspace([typed(text)], FakeClock()) as world, world.running():
         await world.slack.say(world.ann, world.general, f"{ME} tell me everything")
         await world.answered()
         pages = world.slack.state.answers(world.general)
@@ -132,7 +137,7 @@ async def test_a_long_answer_grows_by_edits_and_equals_what_the_model_said(chars
 @pytest.mark.parametrize("chars", [3_000, 15_000])
 async def test_limits_and_failures_in_the_middle_change_nothing_of_the_text(chars: int) -> None:
     text = answer_of(chars).strip()
-    async with workspace([typed(text)]) as world, world.running():
+    async with workspace([typed(text)], FakeClock()) as world, world.running():
         world.slack.faults["chat.postMessage"] += [DOWN, LOST, limited(1)]
         world.slack.faults["chat.update"] += [
             Fault(),
@@ -202,7 +207,7 @@ async def test_two_people_in_two_threads_and_in_one_are_answered_rightly_and_in_
         word = next(word for word in ("red", "green", "blue", "white") if f"colour {word}" in asked(messages))
         return typed((f"All about {word}. " * 150).strip())
 
-    async with workspace(answer) as world, world.running():
+    async with workspace(answer, FakeClock()) as world, world.running():
         one = await world.slack.say(world.ann, world.general, f"{ME} colour red?")
         two = await world.slack.say(world.bob, world.general, f"{ME} colour green?")
         await world.slack.say(world.ann, world.general, f"{ME} colour blue?", two.ts)
@@ -216,7 +221,7 @@ async def test_two_people_in_two_threads_and_in_one_are_answered_rightly_and_in_
 
 async def test_many_replies_at_once_share_the_workspaces_edits_fairly_and_stay_within_its_limit() -> None:
     text = answer_of(6_000).strip()
-    async with workspace(lambda _: typed(text, chars_per_s=100)) as world, world.running():
+    async with workspace(lambda _: typed(text, chars_per_s=100), FakeClock()) as world, world.running():
         roots = [await world.slack.say(world.ann, world.general, f"{ME} tell me {number}") for number in range(6)]
         await world.answered(6)
         threads = [world.slack.state.answers(world.general, root.ts) for root in roots]
