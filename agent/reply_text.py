@@ -15,6 +15,13 @@ Rules.
 from collections.abc import Iterable
 
 BREAK = "\n\n"
+_INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+"""Characters without width, which `str.isspace` does not count."""
+
+
+def is_blank(text: str) -> bool:
+    """Whether a person sees nothing of it."""
+    return not text.translate(_INVISIBLE).strip()
 
 
 def joined(parts: Iterable[str]) -> str:

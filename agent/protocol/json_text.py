@@ -111,7 +111,7 @@ class JsonReader:
         if isinstance(value, list):
             return [self._sane(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            return {sane_text(key): self._sane(item, depth + 1) for key, item in value.items()}
+            return _object([(sane_text(key), self._sane(item, depth + 1)) for key, item in value.items()])
         return value
 
 

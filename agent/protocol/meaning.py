@@ -33,7 +33,7 @@ class Ending(Enum):
     TOO_LONG = auto()
 
 
-_INSECURE = re.compile(r"""["']?secure["']?\s*:\s*["']?(?:false|no|0)\b""", re.IGNORECASE)
+_INSECURE = re.compile(r"""["']?secure["']?\s*:\s*["']?(?:false|no|0)\b""", re.IGNORECASE | re.ASCII)
 _NO = (False, 0, "false", "no", "0")
 
 

@@ -37,13 +37,15 @@ class Tag:
     end: int
 
 
+_ANY_CASE = re.IGNORECASE | re.ASCII
+"""Without ASCII, `ſ`, `ı` and `İ` would be letters of our names, which no `lower()` gives back."""
 _NAME = "|".join(sorted(TAG_NAMES, key=len, reverse=True))
 _NAME_BEGUN = "|".join(
     sorted({name[:length] for name in TAG_NAMES for length in range(1, len(name) + 1)}, key=len, reverse=True)
 )
-_TAG_MAY_BEGIN = re.compile(rf"<(?:[{BLANKS}/{''.join(sorted({name[0] for name in TAG_NAMES}))}]|\Z)", re.IGNORECASE)
-_TAG = re.compile(rf"<[{BLANKS}]*(/?)[{BLANKS}]*({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", re.IGNORECASE)
-_TAG_BEGUN = re.compile(rf"<[{BLANKS}]*/?[{BLANKS}]*(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", re.IGNORECASE)
+_TAG_MAY_BEGIN = re.compile(rf"<(?:[{BLANKS}/{''.join(sorted({name[0] for name in TAG_NAMES}))}]|\Z)", _ANY_CASE)
+_TAG = re.compile(rf"<[{BLANKS}]*(/?)[{BLANKS}]*({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
+_TAG_BEGUN = re.compile(rf"<[{BLANKS}]*/?[{BLANKS}]*(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", _ANY_CASE)
 _JSON = re.compile(rf"[{BLANKS}\n]*(?:(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?([\[{{])")
 _JSON_BEGUN = re.compile(rf"[{BLANKS}\n]*(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?\Z")
 _PROSE = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
@@ -62,7 +64,7 @@ _FIRST_KEYS = {
 _CUT_LETTERS = 2
 """Of a tag's name: one letter is as likely the end of "a <b"."""
 
-TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z))", re.IGNORECASE)
+TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z))", _ANY_CASE)
 """Every `<` that could begin a tag of ours, also when the text goes on later."""
 
 

@@ -15,7 +15,7 @@ from agent.protocol.blocks import Block, Opening
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.tags import BLANKS, Tag, read_json_start, read_tag
 
-_OPENING = re.compile(rf"^[{BLANKS}]*(?=<[{BLANKS}]*(?:workspace|execute)\b)", re.IGNORECASE | re.MULTILINE)
+_OPENING = re.compile(rf"^[{BLANKS}]*(?=<[{BLANKS}]*(?:workspace|execute)\b)", re.IGNORECASE | re.ASCII | re.MULTILINE)
 
 
 def read_forgotten_calls(thoughts: str, limits: ParserLimits, is_tool: Callable[[str], bool]) -> list[ProtocolEvent]:

@@ -64,3 +64,9 @@ def test_too_many_calls_are_refused() -> None:
     rejected = read("[" + ", ".join(['{"name": "a"}'] * 33) + "]")
     assert isinstance(rejected, CallsRejected)
     assert "at most 32" in rejected.reason
+
+
+def test_keys_that_only_differ_in_what_is_removed_are_the_same_key_twice() -> None:
+    rejected = read('[{"name": "a", "args": {"n": 1, "n\\u0000": 2}}]')
+    assert isinstance(rejected, CallsRejected)
+    assert "stands twice" in rejected.reason

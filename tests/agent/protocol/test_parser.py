@@ -171,7 +171,8 @@ def test_no_cut_changes_how_a_deviation_is_read(deviation: Deviation) -> None:
 
 
 FRAGMENTS = (
-    *"\n \t<>/{}[]\",:`~-\\x\ufeff\u200b\x00\ud83d\ude00",
+    *"\n \t<>/{}[]\",:`~-\\x\ufeff\u200b\x00\ud83d\ude00\x85\x0b\x0c\u2028\u017f\u0131\u0130",
+    *("<re\u017fults>", "<th\u0131nk>", "- ```\n", "1. ```sh\n", "> ```\n", "> ", "    "),
     *("<think>", "</think>", "<workspace>", "</workspace>", "<execute>", "</execute>", "<results>", "</results>"),
     *("<summary>", "</summary>", "<tool_call>", "<EXECUTE id='1'>", "</ execute >", "<execute/>", "<exec", "</", "<b>"),
     *("```", "```json\n", "```\n", "~~~\n", "\n\n", "\r\n", "  ", "words", "a < b", "日本", "\U0001f600"),
@@ -324,6 +325,17 @@ def test_calls_in_thoughts_do_not_run_if_the_thoughts_are_closed() -> None:
 
 def test_calls_of_unknown_tools_in_unclosed_thoughts_do_not_run() -> None:
     assert meant('<think>I could write\n<execute>[{"name": "example"}]\n</execute>') == []
+
+
+@pytest.mark.parametrize("name", ["re\u017fults", "\u017fummary", "th\u0131nk", "work\u017fpace", "TH\u0130NK"])
+def test_a_letter_that_only_folds_to_one_of_ours_makes_no_tag(name: str) -> None:
+    assert read(f"<{name}>") == [TextArrived(f"<{name}>")]
+
+
+@pytest.mark.parametrize("pieces", [("\x85", "a"), (" " * 70, "a"), ("\u2028", "a")])
+@pytest.mark.parametrize("rest", ["\n</think>\n\nb", f"\n\n```\n{WORKSPACE}\n```\nanswer"])
+def test_what_is_visible_does_not_depend_on_the_cut(pieces: tuple[str, ...], rest: str) -> None:
+    assert read(*pieces, rest) == read("".join(pieces) + rest)
 
 
 def test_a_known_call_out_of_place_is_counted() -> None:
