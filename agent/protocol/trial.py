@@ -8,7 +8,8 @@ follows. So both readings are kept, the events and the raw text, until one of th
 
 - It can only be meant if it begins as our blocks do, and a call with the name of a tool that exists. (Models are taught
   to use invented names in examples.) Anything else is text at once, and nothing is held back for it.
-- In a line, it is meant if its line ends with it, or another tag follows. Talk goes on in the same sentence.
+- In a line, calls are meant if the stream ends after them, or another tag follows. Talk goes on, if only on the next
+  line. Any other block in a line is meant if its line ends with it.
 - In a fence that holds nothing else, it is meant if the stream ends after it, or another tag follows. An example is
   followed by words. A fenced workspace alone is also meant if the reply has not begun.
 - Calls without any tag, of tools that certainly exist, are meant in the same cases. But they never run: words of other
@@ -62,9 +63,14 @@ class Trial:
         """The marker of the fence that is open now, "" if there is none."""
         return self._marker if self._phase is _Phase.IN_FENCE else ""
 
+    @property
+    def _has_calls(self) -> bool:
+        return any(ends_stream(event) for event in self.events)
+
     def read(self, text: str, position: int, *, reply_begun: bool) -> tuple[Verdict, int]:
         """How it goes on at `text[position]`, and the position up to which the text is used."""
-        start = skip_blanks(text, position, BLANKS if self._phase is _Phase.IN_LINE else BLANKS + "\n")
+        in_line = self._phase is _Phase.IN_LINE and not self._has_calls
+        start = skip_blanks(text, position, BLANKS if in_line else BLANKS + "\n")
         start = min(start, position + self._room)
         if start > position:
             self._room -= start - position
@@ -99,7 +105,7 @@ class Trial:
         tag = read_tag(text, start, self._limits)
         if tag is MAYBE:
             return Verdict.WAIT, start
-        has_calls = any(ends_stream(event) for event in self.events)
+        has_calls = self._has_calls
         if tag or not (has_calls or reply_begun):
             return Verdict.MEANT, start
         fence = read_fence(text, start, self._limits) if not has_calls else None
