@@ -8,6 +8,14 @@ their notes); action records and progress of other turns in whose context an era
 summary of their conversations; the summary of each touched conversation; an empty conversation; for everything, the
 person. Platform ids stay as keyed hashes.
 
+A reply to somebody else falls if recall gave its turn an erased message, which is one of another conversation, and the
+reply quotes that message: it contains the text or a telling piece of it (`store.text.quotes`). Then what quotes that
+reply in the same way falls too. Having stood in the history is not derivation: such a reply stays.
+
+An open turn whose progress names an erased message or contains an erased text starts anew, without its progress and
+under the next epoch, so its worker gets LeaseLost; quoted texts in its payload that contain an erased text are taken
+out. (`holds` says how long a text must be to tell.)
+
 A turn that runs meanwhile has not yet said what stood in its context. In the conversations of the plan, and for the
 person elsewhere, it loses its saved progress now, and `store.ledger` drops its records and summary when it ends.
 
@@ -25,13 +33,14 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, insert, or_, select, update
 
 from agent.memory.forgetting import ForgettingPlan
-from agent.records import Receipt
+from agent.records import Author, Receipt
 from store import index, people, proof, rows
 from store.database import Database
 from store.erased import ErasedIds
 from store.reach import notes_of, of_plan
 from store.tables import (
     RUNNING,
+    WAITING,
     action_record,
     conversation,
     erased,
@@ -43,6 +52,7 @@ from store.tables import (
     turn,
     workspace,
 )
+from store.text import holds, quotes
 
 SWEEP_OWED: Final = "sweep_owed"
 
@@ -61,11 +71,11 @@ class SqlForgetting:
         gone = await self._database.write(erase, plan, self._erased_ids, now)
         wiped = await self._wipe()
         found_again = await self._database.read(
-            proof.found_again, plan, gone.texts, touched=gone.touched, readers=gone.readers
+            proof.found_again, plan, [*gone.texts, *gone.summaries], touched=gone.touched, readers=gone.readers
         )
-        seen = await self._database.find(proof.pieces(gone.texts))
-        unexplained = await self._database.read(proof.held_by_nobody, seen)
-        bytes_gone = wiped and not unexplained
+        said = proof.pieces(gone.texts)
+        seen = await self._database.find(said | proof.pieces(gone.summaries))
+        bytes_gone = wiped and not await self._database.read(proof.traces, seen, said)
         if bytes_gone:
             await self._database.write(_settle)
         return Receipt(gone.counts, found_again, bytes_gone)
@@ -88,6 +98,7 @@ class Erasure:
     """What an erasing took away: the texts for the search for proof, counts for the receipt."""
 
     texts: list[str] = field(default_factory=list[str])
+    summaries: list[str] = field(default_factory=list[str])
     touched: list[str] = field(default_factory=list[str])
     readers: list[int] = field(default_factory=list[int])
     counts: dict[str, int] = field(default_factory=dict[str, int])
@@ -98,25 +109,34 @@ class _Doomed:
     """What the plan reaches, found before anything is deleted."""
 
     messages: frozenset[int]
+    replies: dict[int, "_Said"]
     notes: frozenset[int]
-    turns: frozenset[int]
     conversations: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    conversation: str
+    text: str
 
 
 def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> Erasure:
     """Carry out `plan`; nothing of it is proved yet."""
     doomed = _doomed(connection, plan)
-    texts = _texts(connection, plan, doomed)
-    readers = index.readers(connection, *doomed.conversations)
+    texts, summaries = _texts(connection, plan, doomed)
+    where = {*doomed.conversations, *(reply.conversation for reply in doomed.replies.values())}
+    readers = index.readers(connection, *where)
     _keep_hashes(connection, plan, erased_ids, now)
     derived = _drop_derived(connection, plan, doomed)
+    _restart(connection, plan, doomed.messages, texts)
     counts = {"actions": derived.actions}
     _unindex(connection, plan, doomed)
+    index.remove(connection, doomed.replies)
     own_turns = select(turn.c.id).where(of_plan(plan, turn))
     counts["workspaces"] = _delete(connection, workspace, workspace.c.task_id.in_(own_turns))
     counts["actions"] += _delete(connection, action_record, action_record.c.turn.in_(own_turns))
     counts["notes"] = _delete(connection, note, notes_of(plan))
-    counts["messages"] = _delete(connection, message, of_plan(plan, message))
+    counts["messages"] = _delete(connection, message, or_(of_plan(plan, message), message.c.id.in_(doomed.replies)))
     counts["turns"] = _delete(connection, turn, of_plan(plan, turn))
     _delete(connection, participant, of_plan(plan, participant))
     touched = sorted({*doomed.conversations, *derived.conversations})
@@ -127,28 +147,59 @@ def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, n
         counts["people"] = _delete(connection, person, person.c.id == plan.person)
     _settle(connection)
     connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
-    return Erasure(texts, touched, readers, counts)
+    return Erasure(texts, summaries, touched, readers, counts)
 
 
 def _doomed(connection: Connection, plan: ForgettingPlan) -> _Doomed:
     def found(column: ColumnElement[int], where: ColumnElement[bool]) -> frozenset[int]:
         return frozenset(connection.execute(select(column).where(where)).scalars())
 
+    said = select(message.c.id, message.c.conversation, message.c.text).where(of_plan(plan, message))
+    replies = _quoting(connection, plan, {id_: _Said(*rest) for id_, *rest in connection.execute(said)})
     joined = select(participant.c.conversation).where(of_plan(plan, participant))
     return _Doomed(
-        messages=found(message.c.id, of_plan(plan, message)),
+        messages=found(message.c.id, of_plan(plan, message)) | replies.keys(),
+        replies=replies,
         notes=found(note.c.id, notes_of(plan)),
-        turns=found(turn.c.id, of_plan(plan, turn)),
         conversations=list(connection.execute(joined).scalars()),
     )
 
 
-def _texts(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> list[str]:
+def _quoting(connection: Connection, plan: ForgettingPlan, said: dict[int, _Said]) -> dict[int, _Said]:
+    """The replies to others that quote what recall gave them of `said`, and what quotes those in turn."""
+    answers = (
+        select(message.c.id, message.c.conversation, message.c.text, turn.c.context_messages)
+        .join_from(message, turn, message.c.turn == turn.c.id)
+        .where(~of_plan(plan, turn), message.c.author == Author.BOT, turn.c.context_messages != "[]")
+    )
+    open_ = [
+        (id_, _Said(conversation_id, words), rows.ids(context))
+        for id_, conversation_id, words, context in connection.execute(answers)
+    ]
+    found, fresh = dict[int, _Said](), said
+    while fresh:
+        fresh = {
+            id_: reply
+            for id_, reply, context in open_
+            if id_ not in found and any(_quotes(reply, fresh[source]) for source in context & fresh.keys())
+        }
+        found |= fresh
+    return found
+
+
+def _quotes(reply: _Said, source: _Said) -> bool:
+    return reply.conversation != source.conversation and quotes(reply.text, source.text)
+
+
+def _texts(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> tuple[list[str], list[str]]:
+    """What was said or kept, and what the summaries of the touched conversations said."""
     said = connection.execute(select(message.c.text).where(of_plan(plan, message))).scalars()
     kept = connection.execute(select(note.c.text).where(notes_of(plan))).scalars()
     summed = select(conversation.c.summary).where(conversation.c.id.in_(doomed.conversations))
     values = (json.loads(stored).values() for stored in connection.execute(summed).scalars())
-    return list(dict.fromkeys(filter(None, [*said, *kept, *(text for some in values for text in some)])))
+    replies = (reply.text for reply in doomed.replies.values())
+    summed_up = dict.fromkeys(text for some in values for text in some if text)
+    return list(dict.fromkeys(filter(None, [*said, *replies, *kept]))), list(summed_up)
 
 
 def _keep_hashes(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> None:
@@ -176,8 +227,6 @@ def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: _Doomed)
     contexts = select(turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.context_notes).where(
         ~of_plan(plan, turn),
         or_(turn.c.context_messages != "[]", turn.c.context_notes != "[]"),
-        # A message stands only in contexts of later turns; a note may be older than its person's first message.
-        turn.c.id > (0 if doomed.notes else min(doomed.turns, default=0)),
     )
     actions, conversations = 0, set[str]()
     for turn_id, conversation_id, messages, notes in connection.execute(contexts).all():
@@ -191,6 +240,25 @@ def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: _Doomed)
     near = or_(turn.c.person == plan.person, turn.c.conversation.in_(doomed.conversations))
     connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))
     return _Derived(actions, frozenset(conversations))
+
+
+def _restart(connection: Connection, plan: ForgettingPlan, gone: frozenset[int], texts: list[str]) -> None:
+    """Let open turns start anew that have already made something of what is erased; take it out of their payloads."""
+    columns = select(turn.c.id, turn.c.progress, turn.c.payload)
+    open_ = columns.where(~of_plan(plan, turn), turn.c.state.in_((WAITING, RUNNING)))
+    for turn_id, progress, payload in connection.execute(open_).all():
+        values: dict[str, object] = {}
+        if rows.sources(progress) & gone or _contains(rows.strings(rows.read(progress)), texts):
+            values = rows.restarted(turn.c.epoch + 1)
+        kept = rows.without_quoted(payload, lambda quoted: _contains([quoted], texts))
+        if kept != payload:
+            values["payload"] = kept
+        if values:
+            connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
+
+
+def _contains(held: Iterable[str], texts: list[str]) -> bool:
+    return any(holds(some, erased) for some in held for erased in texts)
 
 
 def _unindex(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> None:

@@ -29,6 +29,16 @@ _REMOVE_RANGE: Final = text("DELETE FROM message_index WHERE rowid BETWEEN :firs
 _REMOVE_THREAD: Final = text(
     "DELETE FROM message_index WHERE rowid IN (SELECT :first | id FROM message WHERE conversation = :conversation)"
 )
+_REMOVE: Final = text(
+    """
+    DELETE FROM message_index WHERE rowid IN (
+      SELECT (person.number << 32) | message.id
+      FROM message
+      JOIN participant ON participant.conversation = message.conversation
+      JOIN person ON person.id = participant.person
+      WHERE message.id IN :messages)
+    """
+).bindparams(bindparam("messages", expanding=True))
 _REMOVE_MESSAGES: Final = text(
     """
     DELETE FROM message_index WHERE rowid IN (
@@ -76,6 +86,11 @@ def readers(connection: Connection, *conversations: str) -> list[int]:
 def remove_messages(connection: Connection, person_id: str, conversations: list[str]) -> None:
     """Let nobody find what this person wrote, or was answered, in these conversations."""
     connection.execute(_REMOVE_MESSAGES, {"person": person_id, "conversations": conversations})
+
+
+def remove(connection: Connection, messages: Iterable[int]) -> None:
+    """Let nobody find these messages."""
+    connection.execute(_REMOVE, {"messages": list(messages)})
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:

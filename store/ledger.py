@@ -14,7 +14,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Table, and_, delete, exists, func, insert, or_, select, update
 
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
@@ -57,7 +57,9 @@ class SqlLedger:
         await self._database.write(renew, claim, now, lease)
 
     async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
-        await self._database.write(save, claim, progress=progress, reply_ref=reply_ref)
+        """See the port. A step that quotes what was forgotten meanwhile is not kept: the turn starts anew."""
+        if not await self._database.write(save, claim, progress=progress, reply_ref=reply_ref):
+            raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         await self._database.write(finish, claim, closing, now)
@@ -135,10 +137,15 @@ def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta)
     _write(connection, claim, {"lease_until": now + lease})
 
 
-def save(connection: Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> None:
+def save(connection: Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
+    """False: the progress names a message that stands no longer, and the turn waits again, from its start."""
+    if progress is not None and not _all_stand(connection, message, rows.sources(progress)):
+        _write(connection, claim, rows.restarted(claim.epoch + 1))
+        return False
     given = {"progress": progress, "reply_ref": reply_ref}
     # With nothing to save it still answers whether the claim holds.
     _write(connection, claim, {k: v for k, v in given.items() if v is not None} or {"epoch": claim.epoch})
+    return True
 
 
 def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
@@ -199,10 +206,12 @@ def _store(connection: Connection, readers: list[int], *, text: str, **columns: 
 
 def _context_stands(connection: Connection, closing: Closing) -> bool:
     """Is everything that stood in the turn's context still there?"""
-    for table, kept in ((message, closing.context_messages), (note, closing.context_notes)):
-        wanted = set(kept)
-        if wanted:
-            there = select(func.count()).select_from(table).where(table.c.id.in_(wanted))
-            if connection.execute(there).scalar_one() != len(wanted):
-                return False
-    return True
+    contexts = ((message, closing.context_messages), (note, closing.context_notes))
+    return all(_all_stand(connection, table, frozenset(kept)) for table, kept in contexts)
+
+
+def _all_stand(connection: Connection, table: Table, wanted: frozenset[int]) -> bool:
+    if not wanted:
+        return True
+    there = select(func.count()).select_from(table).where(table.c.id.in_(wanted))
+    return connection.execute(there).scalar_one() == len(wanted)

@@ -10,9 +10,12 @@ What counts as found again
 What counts as a piece
   Up to PIECES stretches of the erased texts, spread evenly over them: at least PIECE_BYTES long, because a shorter one
   stands in some page by chance, and free of quotes and control characters, which JSON writes differently. A piece that
-  is found in the files and also in a row that stays proves nothing and is left out; a piece that is found and that no
-  row holds is a trace. So a common phrase raises no false alarm; and since the files only count as wiped after a
-  complete checkpoint, having nothing but common phrases to look for is no false proof.
+  is found in the files and also in what somebody said or kept proves nothing and is left out; a piece that is found and
+  that no row holds is a trace. So is a telling one (TELLING_BYTES) that only derived columns hold: action records,
+  summaries, progress, payloads and workspaces excuse nothing, because they repeat what was said somewhere. Pieces of
+  erased summaries are excused by any row: two summaries may well say the same.
+  So a common phrase raises no false alarm; and since the files only count as wiped after a complete checkpoint, having
+  nothing but common phrases to look for is no false proof.
 """
 
 import re
@@ -26,17 +29,17 @@ from agent.memory.forgetting import ForgettingPlan
 from store import index, rows
 from store.columns import StorableText
 from store.reach import of_plan, orphaned_notes_of
-from store.tables import conversation, message, note, turn
-from store.text import index_words
+from store.tables import action_record, conversation, message, note, turn, workspace
+from store.text import TELLING_BYTES, holds, index_words, stretches
 
 PIECES: Final = 64
 """Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
 PIECE_BYTES: Final = 6
-PIECE_CHARS: Final = 32
-TELLING_CHARS: Final = 8
-"""A new summary may say "ok" again; it does not say eight characters of an erased text by chance."""
 WORDS: Final = 4
 """So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer."""
+
+DERIVED: Final = frozenset({*action_record.c, *workspace.c, conversation.c.summary, turn.c.progress, turn.c.payload})
+"""Columns that hold what was made of others' words."""
 
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
@@ -79,7 +82,7 @@ def found_again(
         (conversation, conversation.c.id.in_(touched)),
     )
     left = [held for table, where in reach for held in _held(connection, table, where)]
-    return indexed + sum(any(_holds(held, erased) for erased in texts) for held in left)
+    return indexed + sum(any(holds(held, erased) for erased in texts) for held in left)
 
 
 def pieces(texts: list[str]) -> frozenset[bytes]:
@@ -90,9 +93,13 @@ def pieces(texts: list[str]) -> frozenset[bytes]:
     )
 
 
-def held_by_nobody(connection: Connection, seen: frozenset[bytes]) -> frozenset[bytes]:
-    """Those of the pieces `seen` in the files that no row of any table holds: traces of what was erased."""
-    return frozenset(piece for piece in seen if not _is_held(connection, piece.decode()))
+def traces(connection: Connection, seen: frozenset[bytes], said: frozenset[bytes]) -> frozenset[bytes]:
+    """Those of the pieces `seen` in the files that no row excuses; `said`: the pieces of what was said or kept."""
+    return frozenset(
+        piece
+        for piece in seen
+        if not _is_held(connection, piece.decode(), derived=piece not in said or len(piece) < TELLING_BYTES)
+    )
 
 
 def _held(connection: Connection, table: Table, where: ColumnElement[bool]) -> Iterator[str]:
@@ -100,17 +107,15 @@ def _held(connection: Connection, table: Table, where: ColumnElement[bool]) -> I
         yield from (held for held in row if held)
 
 
-def _holds(held: str, erased: str) -> bool:
-    return held == erased or (len(erased) >= TELLING_CHARS and erased in held)
-
-
 def _text_columns(table: Table) -> list[ColumnElement[str]]:
     return [column for column in table.c if isinstance(column.type, StorableText)]
 
 
-def _is_held(connection: Connection, piece: str) -> bool:
+def _is_held(connection: Connection, piece: str, *, derived: bool) -> bool:
+    """Does a row hold the piece? `derived`: what was made of others' words counts too."""
     for table in SQLModel.metadata.sorted_tables:
-        held = [func.instr(column, piece) > 0 for column in _text_columns(table)]
+        columns = [column for column in _text_columns(table) if derived or column not in DERIVED]
+        held = [func.instr(column, piece) > 0 for column in columns]
         if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():
             return True
     return any(connection.execute(where, {"piece": piece}).scalar_one() for where in (_IN_INDEX, _IN_SCHEMA))
@@ -120,7 +125,4 @@ def _pieces_of(erased: str) -> Iterator[bytes]:
     words = index_words(erased)
     for form in (erased, " ".join(words), max(words, key=len, default="")):
         stretch = max(_STRETCH.findall(form), key=len, default="").strip()
-        for start in sorted({0, (len(stretch) - PIECE_CHARS) // 2, len(stretch) - PIECE_CHARS}):
-            piece = stretch[max(start, 0) : max(start, 0) + PIECE_CHARS].encode()
-            if len(piece) >= PIECE_BYTES:
-                yield piece
+        yield from (piece.encode() for piece in stretches(stretch) if len(piece.encode()) >= PIECE_BYTES)

@@ -7,7 +7,7 @@ form of each word.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -192,6 +192,24 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
         "progress": "",
         "reply_ref": "",
     }
+
+
+def restarted(epoch: object) -> dict[str, object]:
+    """The columns of a turn that starts anew: nobody runs it and nothing of it is done; its pages stay.
+
+    `epoch`: the next one, by which whoever runs it learns of this.
+    """
+    return {"state": "waiting", "owner": None, "lease_until": None, "progress": "", "epoch": epoch}
+
+
+def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:
+    """`payload` without the quoted entries whose text is `gone`; as it was if there are none."""
+    kept = read(payload)
+    entries = _items(_field(kept, "quoted"))
+    staying = [entry for entry in entries if not gone(str(_field(entry, "text")))]
+    if not isinstance(kept, dict) or len(staying) == len(entries):
+        return payload
+    return json_text({**kept, "quoted": staying})
 
 
 def aside(now: datetime) -> dict[str, Any]:

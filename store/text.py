@@ -1,6 +1,6 @@
 """How text becomes index words, and how a question becomes keywords. Pure.
 
-Above: `store.index`, `store.search`, `store.proof`. Below: nothing.
+Above: `store.index`, `store.search`, `store.proof`, `store.erase`. Below: nothing.
 
 Rules
   Case, width and compatibility forms do not matter (NFKC, case folding). Accents do not matter in Latin, Greek and
@@ -19,6 +19,12 @@ from typing import Final
 
 MAX_KEYWORDS: Final = 32
 """A pasted page is a valid question; its first words say what it is about."""
+
+TELLING_CHARS: Final = 8
+"""Somebody else may say "ok" too; nobody says eight characters of an erased text by chance."""
+TELLING_BYTES: Final = 14
+"""Of a piece of an erased text: shorter ones, such as "configuration", stand in others' summaries by chance."""
+PIECE_CHARS: Final = 32
 
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 _ACCENTED: Final = re.compile("([a-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f])[\u0300-\u036f]+")
@@ -59,6 +65,26 @@ def keywords(question: str) -> list[str]:
     words = [word for piece, cjk in _pieces(question) for word in _pairs(piece, cjk=cjk)]
     telling = [word for word in words if word not in STOP_WORDS]
     return list(dict.fromkeys(telling or words))[:MAX_KEYWORDS]
+
+
+def holds(held: str, erased: str) -> bool:
+    """Is `held` the erased text, or does it contain it, if that is long enough to tell?"""
+    return held == erased or (len(erased) >= TELLING_CHARS and erased in held)
+
+
+def quotes(held: str, erased: str) -> bool:
+    """Does `held` contain the erased text or a telling piece of it, whatever the case and the punctuation?"""
+    words = index_words(erased)
+    forms = (" ".join(words), max(words, key=len, default=""))
+    telling = [piece for form in forms for piece in stretches(form) if len(piece.encode()) >= TELLING_BYTES]
+    said = " ".join(index_words(held)) if telling else ""
+    return holds(held, erased) or any(piece in said for piece in telling)
+
+
+def stretches(form: str) -> list[str]:
+    """The first, the middle and the last PIECE_CHARS characters of a text, or all of a shorter one."""
+    starts = sorted({0, max((len(form) - PIECE_CHARS) // 2, 0), max(len(form) - PIECE_CHARS, 0)})
+    return [form[start : start + PIECE_CHARS] for start in starts]
 
 
 def _pairs(piece: str, *, cjk: bool) -> list[str]:

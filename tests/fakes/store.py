@@ -28,6 +28,8 @@ from agent.records import (
     Thread,
 )
 from agent.state import SituationSummary
+from store import rows
+from store.text import holds, quotes
 
 
 @dataclass
@@ -138,13 +140,16 @@ class FakeStore:
             failure, self.fail_next = self.fail_next, None
             raise failure
         turn = self._held(claim)
+        if rows.sources(progress or "") & self.erased_messages:
+            _restart(turn)
+            raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
         turn.progress = turn.progress if progress is None else progress
         turn.reply_ref = turn.reply_ref if reply_ref is None else reply_ref
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         turn = self._held(claim)
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
-        if closing.summary is not None:
+        if closing.summary is not None and not self.erased_messages & set(closing.context_messages):
             self.summaries[turn.incoming.conversation] = closing.summary
         if closing.reply:
             page = closing.pages[0] if closing.pages else None
@@ -214,7 +219,8 @@ class FakeStore:
         def falls(person: str, conversation: str) -> bool:
             return person == plan.person and plan.conversation in (None, conversation)
 
-        gone = [m for _, m in self.messages if falls(m.person, m.conversation)]
+        said = [m for _, m in self.messages if falls(m.person, m.conversation)]
+        gone = said + [m for turn, m in self.messages if m not in said and self._quotes(turn, m, said)]
         sources = {m.id for m in gone}
         turns = [t for t in self.turns if falls(t.incoming.person.id, t.incoming.conversation)]
         notes = [
@@ -224,6 +230,12 @@ class FakeStore:
             self.erased |= dict.fromkeys(_keys(turn.incoming), now)
         for conversation in {m.conversation for m in gone}:
             self.summaries.pop(conversation, None)
+        texts = [m.text for m in gone if m.text] + [n.text for n in notes]
+        for turn in self.turns:
+            if turn.closing is not None and sources & set(turn.closing.context_messages):
+                self.summaries.pop(turn.incoming.conversation, None)
+            elif turn.state != "done" and turn not in turns:
+                _erase_from(turn, sources, texts)
         self.erased_messages |= sources
         self.turns = [t for t in self.turns if t not in turns]
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
@@ -239,6 +251,14 @@ class FakeStore:
             if turn.id == claim.turn and turn.state == "running" and turn.epoch == claim.epoch:
                 return turn
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
+
+    def _quotes(self, turn_id: int, reply: StoredMessage, said: list[StoredMessage]) -> bool:
+        """Does the reply quote one of these messages, which recall gave its turn from another conversation?"""
+        closing = next((turn.closing for turn in self.turns if turn.id == turn_id), None)
+        if closing is None or reply.author is not Author.BOT:
+            return False
+        recalled = [m for m in said if m.id in closing.context_messages and m.conversation != reply.conversation]
+        return any(quotes(reply.text, m.text) for m in recalled)
 
     def _written_in(self, person: str) -> set[str]:
         return {m.conversation for _, m in self.messages if m.person == person and m.author is Author.PERSON}
@@ -262,6 +282,23 @@ def _question(turn: FakeTurn) -> StoredMessage:
         message_id=asked.message_id,
         permalink=asked.permalink,
     )
+
+
+def _restart(turn: FakeTurn) -> None:
+    turn.state, turn.lease_until, turn.progress = "waiting", None, ""
+    turn.epoch += 1
+
+
+def _erase_from(turn: FakeTurn, sources: set[int], texts: list[str]) -> None:
+    """Let an open turn start anew if it names or holds what is erased, and take that out of what came with it."""
+
+    def erased(held: str) -> bool:
+        return any(holds(held, text) for text in texts)
+
+    if rows.sources(turn.progress) & sources or any(map(erased, rows.strings(rows.read(turn.progress)))):
+        _restart(turn)
+    staying = tuple(quoted for quoted in turn.incoming.quoted if not erased(quoted.text))
+    turn.incoming = replace(turn.incoming, quoted=staying)
 
 
 def _keys(incoming: Incoming) -> set[tuple[str, str, str]]:

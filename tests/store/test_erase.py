@@ -252,7 +252,7 @@ async def test_a_turn_that_ends_after_its_context_was_forgotten_leaves_no_record
     mine = await answered(store, said("quince", conversation="club", place=CLUB), "noted")
     await store.ledger.accept(said("what was that?", person="ben", conversation="club", place=CLUB))
     claim = await claimed(store)
-    await store.ledger.save(claim, progress="quince", reply_ref="page 1")
+    await store.ledger.save(claim, progress="half", reply_ref="page 1")
     await store.forgetting.forget(forget_thread("ann", "club"), START)
     saved = await store.database.read(lambda c: c.execute(select(turn.c.progress, turn.c.reply_ref)).one())
     assert tuple(saved) == ("", "page 1")
