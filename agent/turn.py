@@ -53,7 +53,7 @@ from agent.events import (
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, Step
-from agent.reply_text import joined
+from agent.reply_text import is_blank, joined
 from agent.state import Workspace
 from agent.transcript import appended_messages
 
@@ -241,7 +241,7 @@ class Turn:
             return self._finish(Outcome.CUT, TOO_LONG)
         if reason is StopReason.FILTERED:
             return self._finish(Outcome.CUT if self.text.strip() else Outcome.REFUSED, FILTERED)
-        if self._said_now.strip():
+        if not is_blank(self._said_now):
             return self._finish(Outcome.ANSWERED)
         empty = sum(step.problem == EMPTY_ANSWER for step in self._progress.steps)
         if empty < self._limits.max_empty and self._iteration < self._limits.max_iterations:

@@ -34,15 +34,26 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> Exit:
     """Run one command. Every failure is one sentence on standard error and an exit code."""
     command = _parser().parse_args(arguments).command
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        return Exit.USAGE  # a closed stream: there is nowhere to say so
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
         log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
         return asyncio.run(command(settings))
+    except asyncio.CancelledError:
+        return Exit.TERMINATED
     except CogencyError as error:
         sys.stderr.write(f"cogency: {error}\n")
         return _exit_code(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+        return Exit.OK
+    except OSError as error:
+        sys.stderr.write(f"cogency: The output cannot be written: {error.strerror}.\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -79,6 +90,9 @@ async def _chat(settings: Settings) -> Exit:
     def now() -> datetime:
         return CLOCK.now().astimezone(ZoneInfo(zone))
 
+    here = asyncio.current_task()
+    if here is not None:  # the terminal is given back as it was
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, here.cancel)
     user = user_name()
     async with open_terminal(settings, Person(f"terminal:{user}", user, zone)) as bot:
         return await chat(bot, open_window(), now)

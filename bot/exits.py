@@ -18,5 +18,7 @@ class Exit(IntEnum):
     """Another process holds the database: the same command may succeed later (EX_TEMPFAIL)."""
     SETTINGS = 78
     """A setting is unknown, missing or malformed (EX_CONFIG)."""
+    TERMINATED = 143
+    """SIGTERM: 128 + 15, as a shell reports it."""
     INTERRUPTED = 130
     """Ctrl-C: 128 + SIGINT, as a shell reports it."""

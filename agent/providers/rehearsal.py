@@ -177,9 +177,10 @@ def _after_results(intent: Intent, results: str) -> str:
                 "Remembered what the person asked for."
             )
         case Recall(query):
-            if not content.strip() or _NOTHING.match(content):
+            hits = _hits(content)
+            if not hits or _NOTHING.match(hits):
                 return _answer(f"I found nothing about “{_line(query)}” in your past threads.")
-            found = f"This is what I found about “{_line(query)}”:\n\n{_quote(_hits(content))}"
+            found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
             return _answer(found) + _summary("Looked up an earlier conversation.")
         case ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
@@ -204,10 +205,18 @@ def _result(results: str) -> tuple[str, str]:
 
 
 def _hits(content: str) -> str:
-    """What recall found, without its heading for models and without the notice under earlier answers."""
+    """What recall found, without its heading for models, our own answers, and earlier questions of this kind."""
     heading, blank, hits = content.strip().partition("\n\n")
     headed = blank and heading.endswith(":") and "\n" not in heading
-    return (hits if headed else content).replace(NOTICE, "")
+    blocks = (hits if headed else content).split("\n\n")
+    return "\n\n".join(block for block in blocks if not _is_echo(block)).strip()
+
+
+def _is_echo(block: str) -> bool:
+    """A hit that only repeats us, or a question like the one that is being answered."""
+    head, _, said = block.partition("\n")
+    words = "\n".join(line.removeprefix("> ") for line in said.splitlines())
+    return head.endswith("you answered:") or (head.startswith("[") and isinstance(_intent(words), Recall))
 
 
 def _summary(progress: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.reply_text import ReplyText, joined
+from agent.reply_text import ReplyText, is_blank, joined
 
 PARTS = st.lists(st.text(alphabet=" \n\t\rab`|", max_size=12), max_size=5)
 
@@ -51,3 +51,10 @@ def test_fed_piece_by_piece_it_is_the_same_and_the_settled_text_only_grows(parts
             assert reply.settled.startswith(before)
             before = reply.settled
     assert reply.text == joined(parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "blank"), [("", True), (" \n", True), ("\u200b\ufeff", True), ("\u200ba", False), ("0", False)]
+)
+def test_zero_width_characters_alone_are_nothing_to_see(text: str, blank: bool) -> None:
+    assert is_blank(text) is blank

@@ -91,10 +91,10 @@ class LiveDisplay:
         self._begun = self._begun or block is not None
         status = Text(self._status, style="dim") if self._status else None
         parts = [part for part in (self._block(ending(self._tail, self._console.height)), status) if part is not None]
-        self._live.update(_Tail(Group(*parts)))
-        if parts and not self._live.is_started:
-            self._live.start()
         if block is not None:
+            # rich draws what it drew last below whatever is printed: the old tail has to go first.
+            self._live.update(_Tail(Group()), refresh=self._live.is_started)
             self._console.print(block)
-        elif self._live.is_started:
-            self._live.refresh()
+        self._live.update(_Tail(Group(*parts)), refresh=self._live.is_started)
+        if parts and not self._live.is_started:
+            self._live.start(refresh=True)

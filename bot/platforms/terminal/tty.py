@@ -129,6 +129,7 @@ def _without_echo() -> Generator[None]:
     before = termios.tcgetattr(fd)
     quiet = [*before]
     quiet[3] &= ~(termios.ECHO | termios.ICANON)  # with ICANON, an early Ctrl-D would be swallowed
+    quiet[3] |= termios.NOFLSH  # without it, Ctrl-C would throw away what was typed before
     termios.tcsetattr(fd, termios.TCSANOW, quiet)
     try:
         yield

@@ -116,13 +116,14 @@ def test_what_was_found_is_quoted_with_its_dates() -> None:
     assert "> 1. 2026-11-20, in your DM, you wrote:\n>    my boat is blue" in visible(answer)
 
 
-def test_what_was_found_is_quoted_without_what_is_meant_for_models() -> None:
+def test_what_was_found_is_quoted_without_our_own_answers_and_earlier_questions_like_it() -> None:
     question = "what did I say about my boat?"
     content = (
-        f"Found in earlier conversations (quotes):\n\n[1] Ana wrote:\nit is blue\n\n[2] you answered:\nYes.\n\n{NOTICE}"
+        "Found in earlier conversations (quotes):\n\n[1] Ana wrote:\n> it is blue\n\n[2] you answered:\n> Yes."
+        "\n\n[3] Ana wrote:\n> what did I say about my boat?"
     )
     answer = rehearse(after(question, rehearse(asked(question)), content))
-    assert "about “boat”:\n\n> [1] Ana wrote:\n> it is blue\n>\n> [2] you answered:\n> Yes.\n\n" in answer
+    assert "about “boat”:\n\n> [1] Ana wrote:\n> > it is blue\n\n" in answer
     assert answer.count(NOTICE) == 1
 
 

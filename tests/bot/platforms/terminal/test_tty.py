@@ -110,18 +110,18 @@ def test_on_a_real_terminal_control_c_stops_the_answer_and_the_chat_goes_on() ->
         terminal.until(">")
         terminal.type("wait\r")
         assert "Well, then" in terminal.until("Well, then")
-        terminal.type(f"typed meanwhile{CTRL_C}")
+        terminal.type(f"oh, {CTRL_C}")
         stopped = terminal.until(">")
         assert "Stopped." in stopped
-        assert "typed" not in stopped
+        assert "oh" not in stopped
         assert "^C" not in stopped
         terminal.type("hello\r")
-        terminal.until("You wrote: hello")
+        terminal.until("You wrote: oh, hello")  # what was typed meanwhile stood at the prompt
         terminal.until(">")
         terminal.type(UP)
         terminal.until("hello")
         terminal.type("!\r")
-        terminal.until("You wrote: hello!")
+        terminal.until("You wrote: oh, hello!")
         terminal.until(">")
         terminal.type(CTRL_D)
         assert terminal.ended() == 0
