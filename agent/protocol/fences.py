@@ -14,6 +14,17 @@ from agent.protocol.tags import BLANKS, MAYBE, Maybe, skip_blanks
 _OPENING = re.compile(r"(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)\n")
 _OPENING_BEGUN = re.compile(r"(?:`{1,2}|~{1,2}|`{3,}[^`\n]*|~{3,}[^\n]*)\Z")
 _CLOSING_BEGUN = re.compile(rf"[{BLANKS}]*(?:`*|~*)[{BLANKS}]*")
+_ITEM = rf"(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]+"
+_ITEMS = re.compile(rf"(?:{_ITEM})+(?=[`~])")
+_ITEMS_BEGUN = re.compile(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
+
+
+def read_item(text: str, start: int, limits: ParserLimits) -> int | Maybe | None:
+    """The position of the fence that opens a list's item, if the item begins at `start`: "- ```sh"."""
+    found = _ITEMS.match(text, start, start + limits.indent)
+    if found:
+        return found.end()
+    return MAYBE if len(text) - start < limits.indent and _ITEMS_BEGUN.match(text, start) else None
 
 
 def read_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
@@ -45,7 +56,9 @@ def unclosed_fence(text: str) -> str | None:
     fence: OpenFence | None = None
     for line in text.rstrip("\n").split("\n"):
         if fence is None:
-            read = read_fence(f"{line}\n", skip_blanks(line, 0), limits)
+            start = skip_blanks(line, 0)
+            item = read_item(f"{line}\n", start, limits)
+            read = read_fence(f"{line}\n", item if isinstance(item, int) else start, limits)
             fence = OpenFence(read[0], limits) if isinstance(read, tuple) else None
         else:
             fence.feed(f"{line}\n", 0)

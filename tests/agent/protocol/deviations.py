@@ -50,6 +50,12 @@ def _answered(name: str, stream: str, text: str) -> Deviation:
 _PLACES = (
     _called("no workspace before the calls", EXECUTE),
     _called("workspace after a sentence", f"Let me look.\n{WORKSPACE}\n{EXECUTE}", "Let me look.\n"),
+    _called(
+        "calls behind a fence in a list",
+        f"1. ```sh\n   ls\n   ```\n2. Then look.\n{WORKSPACE}\n{EXECUTE}",
+        "1. ```sh\n   ls\n   ```\n2. Then look.\n",
+    ),
+    _answered("an example in a list's fence", f"- ```\n  {EXECUTE}\n  ```\nOk.", f"- ```\n  {EXECUTE}\n  ```\nOk."),
     _called("calls in a fence", f"```\n{EXECUTE}\n```"),
     _called("calls in a fence that calls itself xml", f"Let me look.\n\n```xml\n{EXECUTE}\n```\n", "Let me look.\n\n"),
     _called("calls in a fence of tildes", f"~~~\n{EXECUTE}\n~~~"),
