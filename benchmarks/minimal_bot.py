@@ -32,7 +32,7 @@ class Registry(Protocol):
 class Client(Protocol):
     """AsyncWebClient's too."""
 
-    async def chat_postMessage(self, *, channel: str, thread_ts: str, markdown_text: str) -> object: ...  # noqa: N802
+    async def chat_postMessage(self, *, channel: str, thread_ts: str, markdown_text: str) -> object: ...  # noqa: N802 -- the method as Slack's library names it
 
 
 class Model:

@@ -21,6 +21,7 @@ from agent.records import Person
 from bot.casts import LogLevel
 from bot.exits import Exit
 from bot.logs import log_to
+from bot.output import OutputError, write_out
 from bot.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -34,26 +35,22 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> Exit:
     """Run one command. Every failure is one sentence on standard error and an exit code."""
     command = _parser().parse_args(arguments).command
-    if None in (sys.stdin, sys.stdout, sys.stderr):
-        return Exit.USAGE  # a closed stream: there is nowhere to say so
+    if None in (sys.stdin, sys.stdout):
+        print("cogency: Standard input and output must be open.", file=sys.stderr)  # noqa: T201 -- silent if None
+        return Exit.USAGE
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
         log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
         return asyncio.run(command(settings))
     except asyncio.CancelledError:
         return Exit.TERMINATED
-    except CogencyError as error:
+    except (CogencyError, OutputError) as error:
         sys.stderr.write(f"cogency: {error}\n")
         return _exit_code(error)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its end
+    except BrokenPipeError:  # whoever read has seen enough
         return Exit.OK
-    except OSError as error:
-        sys.stderr.write(f"cogency: The output cannot be written: {error.strerror}.\n")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _exit_code(error: CogencyError) -> Exit:
+def _exit_code(error: CogencyError | OutputError) -> Exit:
     match error:
         case SettingsError():
             return Exit.SETTINGS
@@ -117,13 +114,12 @@ async def _check_model(settings: Settings) -> Exit:
     from bot.check_model import check_model, conclusion, is_usable, line  # noqa: PLC0415 -- as above
 
     async with open_checking(settings) as (provider, tools, sentence):
-        sys.stdout.write(f"{sentence}\n\n")
+        write_out(sys.stdout, f"{sentence}\n\n")
         verdicts: list[Verdict] = []
         async for verdict in check_model(provider, tools, CLOCK):
             verdicts.append(verdict)
-            sys.stdout.write(f"{line(verdict)}\n")
-            sys.stdout.flush()
-    sys.stdout.write(f"\n{conclusion(provider.name, verdicts)}\n")
+            write_out(sys.stdout, f"{line(verdict)}\n")
+    write_out(sys.stdout, f"\n{conclusion(provider.name, verdicts)}\n")
     return Exit.OK if is_usable(verdicts) else Exit.FAILED
 
 

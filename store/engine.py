@@ -128,8 +128,8 @@ def _version(connection: Connection) -> str | None:
 
 def _migrate(connection: Connection, path: Path | None) -> None:
     from alembic import command  # noqa: PLC0415  (see the rule above)
-    from alembic.config import Config  # noqa: PLC0415
-    from alembic.util import CommandError  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415  (as above)
+    from alembic.util import CommandError  # noqa: PLC0415  (as above)
 
     if _version(connection) is None and inspect(connection).get_table_names():
         raise StoreError(f"{path} holds another program's tables: choose another file in COGENCY_DATABASE_URL.")

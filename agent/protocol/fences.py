@@ -19,11 +19,11 @@ _ITEMS = re.compile(rf"(?:{_ITEM})+(?=[`~])")
 _ITEMS_BEGUN = re.compile(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
 
 
-def read_item(text: str, start: int, limits: ParserLimits) -> int | Maybe | None:
-    """The position of the fence that opens a list's item, if the item begins at `start`: "- ```sh"."""
+def read_item_fence(text: str, start: int, limits: ParserLimits) -> tuple[str, int] | Maybe | None:
+    """As `read_fence`, for the fence that opens a list's item ("- ```sh") which begins at `start`."""
     found = _ITEMS.match(text, start, start + limits.indent)
     if found:
-        return found.end()
+        return read_fence(text, found.end(), limits)
     return MAYBE if len(text) - start < limits.indent and _ITEMS_BEGUN.match(text, start) else None
 
 
@@ -57,8 +57,7 @@ def unclosed_fence(text: str) -> str | None:
     for line in text.rstrip("\n").split("\n"):
         if fence is None:
             start = skip_blanks(line, 0)
-            item = read_item(f"{line}\n", start, limits)
-            read = read_fence(f"{line}\n", item if isinstance(item, int) else start, limits)
+            read = read_item_fence(f"{line}\n", start, limits) or read_fence(f"{line}\n", start, limits)
             fence = OpenFence(read[0], limits) if isinstance(read, tuple) else None
         else:
             fence.feed(f"{line}\n", 0)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from agent.events import Violation
 from agent.protocol.blocks import Opening, Where
-from agent.protocol.fences import read_fence
+from agent.protocol.fences import read_fence, read_item_fence
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.output import Gap
 from agent.protocol.tags import (
@@ -79,7 +79,10 @@ class Openings:
             case "[" | "{":
                 return self.fenced(text, start, Where.WITHOUT_TAG) or Text(start + 1)
             case _:
-                return Text(start + 1)
+                fence = read_item_fence(text, start, self.limits)
+                if fence is MAYBE:
+                    return MAYBE
+                return Fence(*fence) if isinstance(fence, tuple) else Text(start + 1)
 
     def in_line(self, text: str, start: int, before: str, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
         """At a `<` in the middle of a line, behind the character `before`."""

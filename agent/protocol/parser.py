@@ -33,12 +33,12 @@ from typing import assert_never
 
 from agent.events import ProtocolEvent, ReplyEnded, Violation, ViolationFound
 from agent.protocol.blocks import Block, Opening, Where
-from agent.protocol.fences import OpenFence, read_fence, read_item
+from agent.protocol.fences import OpenFence
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.json_text import SaneStream
 from agent.protocol.openings import Beginning, Fence, Openings, Orphan, Text
 from agent.protocol.output import Gap, Output, ends_stream
-from agent.protocol.tags import BLANKS, MAYBE, Maybe, is_cut_tag, skip_blanks
+from agent.protocol.tags import BLANKS, Maybe, is_cut_tag, skip_blanks
 from agent.protocol.thoughts import read_forgotten_calls
 from agent.protocol.trial import Trial, Verdict
 
@@ -153,12 +153,6 @@ class Parser:
         if text[start] == "\n":
             self._output.say_blank_line(text[position:start])
             return start + 1
-        item = read_item(text, start, self._limits)
-        fence = read_fence(text, item, self._limits) if isinstance(item, int) else item
-        if fence is MAYBE:
-            return None
-        if isinstance(fence, tuple):
-            return self._begin(Fence(*fence), text, position)
         return self._begin(self._openings.at_line_start(text, start, self._talked_about), text, position)
 
     def _in_text(self, text: str, position: int) -> int | None:

@@ -183,3 +183,35 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
         terminal.until("see README.)")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK
+
+
+def test_output_that_cannot_be_written_is_one_sentence_and_a_reader_who_leaves_is_none(tmp_path: Path) -> None:
+    for command, exit_code, said in [
+        ("chat > /dev/full", Exit.FAILED, "cogency: The output cannot be written"),
+        ("chat | true", Exit.OK, ""),
+        ("chat <&-", Exit.USAGE, "cogency: Standard input and output must be open."),
+    ]:
+        ran = subprocess.run(  # noqa: S603 -- our own command
+            ["/bin/bash", "-o", "pipefail", "-c", f"{sys.executable} -m bot {command}"],
+            input="hello\n",
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            cwd=tmp_path,
+            env={**environment(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
+            check=False,
+        )
+        assert ran.returncode == exit_code
+        assert said in ran.stderr
+        assert "Traceback" not in ran.stderr
+
+
+def test_a_sigterm_in_the_middle_of_an_answer_gives_the_terminal_back(tmp_path: Path) -> None:
+    program = (
+        f"import os, signal, threading; threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start(); {CHAT}"
+    )
+    with FakeTerminal(program, 80, 24, **environment(tmp_path)) as terminal:
+        terminal.until(">")
+        terminal.type("tell me a long story with code\r")
+        terminal.until("rehearsal")
+        assert terminal.ended() == Exit.TERMINATED

@@ -141,7 +141,9 @@ def _may_be_used(source: Place, target: Place, server: str) -> bool:
 
 async def _is_in(thread: discord.Thread, member: discord.Member, can: discord.Permissions) -> bool:
     """Whether the member can read a private thread. Raises NotFound if they are not in it."""
-    return can.manage_threads or await thread.fetch_member(member.id) is not None  # pyright: ignore[reportUnnecessaryComparison]
+    if not can.manage_threads:
+        await thread.fetch_member(member.id)
+    return True
 
 
 async def _replied_to(message: discord.Message) -> discord.Message | None:

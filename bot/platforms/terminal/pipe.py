@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TextIO
 
+from bot.output import write_out
 from bot.platforms.terminal.blocks import printable
 from bot.platforms.terminal.window import PlainDisplay
 
@@ -90,10 +91,4 @@ async def _read(fd: int) -> bytes:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    try:
-        stream.write(f"{printable(text)}\n\n")
-        stream.flush()
-    except BrokenPipeError:
-        # Python flushes once more at its end, and would complain then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise
+    write_out(stream, f"{printable(text)}\n\n")

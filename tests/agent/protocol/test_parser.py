@@ -198,11 +198,11 @@ def strings(value: object) -> Iterator[str]:
             yield value
         case dict():
             for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] -- any event's field
-                yield from strings(key)  # pyright: ignore[reportUnknownArgumentType]
-                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType]
+                yield from strings(key)  # pyright: ignore[reportUnknownArgumentType] -- as above
+                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType] -- as above
         case list() | tuple():
-            for item in value:  # pyright: ignore[reportUnknownVariableType]
-                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType]
+            for item in value:  # pyright: ignore[reportUnknownVariableType] -- as above
+                yield from strings(item)  # pyright: ignore[reportUnknownArgumentType] -- as above
         case _:
             for name in getattr(value, "__slots__", ()):
                 yield from strings(getattr(value, name))
@@ -226,7 +226,7 @@ def test_little_text_is_held_back(stream: str) -> None:
     for character in stream:
         events = parser.feed(character)
         waiting = 0 if events else waiting + 1
-        if parser._mode.name in ("BLOCK", "TRIAL"):  # pyright: ignore[reportPrivateUsage]
+        if parser._mode.name in ("BLOCK", "TRIAL"):  # pyright: ignore[reportPrivateUsage] -- only the parser knows its place
             waiting = 0
         assert waiting <= bound
 

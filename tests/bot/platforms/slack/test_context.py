@@ -1,5 +1,7 @@
 """What comes along with a question: the thread before it, linked messages, attached files."""
 
+from typing import Any
+
 import pytest
 
 from bot.platforms.slack import files, threads
@@ -18,11 +20,11 @@ def link(message: FakeMessage) -> str:
     return f"<https://fake.slack.com/archives/{message.channel}/p{message.ts.replace('.', '')}{thread}>"
 
 
-async def quoted(slack: FakeSlack, text: str, channel: str = GENERAL, **more: object) -> list[tuple[str, str, str]]:
+async def quoted(slack: FakeSlack, text: str, channel: str = GENERAL, **more: Any) -> list[tuple[str, str, str]]:
     """What came along with this question of ann, as (source, author, text)."""
     host = FakeHost()
     async with serving(slack, host):
-        await slack.say(ANN, channel, text, **more)  # type: ignore[arg-type]
+        await slack.say(ANN, channel, text, **more)
         await slack.settled()
     return [(quoted.source, quoted.author, quoted.text) for quoted in host.taken[0].quoted]
 
