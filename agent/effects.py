@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TypeAlias
 
 from agent.events import Outcome, ProtocolEvent
-from agent.messages import Message, ToolCall, ToolResult
-from agent.ports import ReasoningArrived, StopReason
+from agent.messages import Message, ModelCall, Native, ToolCall, ToolResult
+from agent.ports import HandleKept, ReasoningArrived, StopReason
 from agent.progress import Progress
 
 
@@ -26,6 +26,14 @@ class ResponseBegun:
     """The model was asked, at this time."""
 
     time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseCounted:
+    """The model call is over, and took this. Comes before whatever ends the call."""
+
+    call: ModelCall
+    native: Native | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,14 @@ class CallAnswered:
 
 
 TurnInput: TypeAlias = (
-    ProtocolEvent | ReasoningArrived | ResponseBegun | ResponseCompleted | ResponseFailed | CallAnswered
+    ProtocolEvent
+    | ReasoningArrived
+    | HandleKept
+    | ResponseBegun
+    | ResponseCounted
+    | ResponseCompleted
+    | ResponseFailed
+    | CallAnswered
 )
 
 

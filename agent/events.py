@@ -109,6 +109,14 @@ class NoticeArrived:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSwitched:
+    """Another model answers than the one that was asked; `why` is a sentence for the person."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """A tool call began to run. `id` is unique in the turn: "<iteration>.<position>"."""
 
@@ -150,5 +158,5 @@ class TurnEnded:
 
 
 AgentEvent: TypeAlias = (
-    IterationStarted | TextArrived | ReplyEnded | NoticeArrived | CallStarted | CallFinished | TurnEnded
+    IterationStarted | TextArrived | ReplyEnded | NoticeArrived | ModelSwitched | CallStarted | CallFinished | TurnEnded
 )

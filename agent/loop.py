@@ -11,8 +11,9 @@ One of the three broad excepts of this program is here: a tool call. Whatever a 
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 
 from agent.effects import (
     CallAnswered,
@@ -22,17 +23,22 @@ from agent.effects import (
     Finish,
     ResponseBegun,
     ResponseCompleted,
+    ResponseCounted,
     ResponseFailed,
     RunTools,
     SaveProgress,
     Say,
+    TurnInput,
 )
 from agent.errors import ProviderError, ToolError
 from agent.events import (
     AgentEvent,
     CallFinished,
+    CallsArrived,
+    CallsRejected,
     CallStarted,
     IterationStarted,
+    ModelSwitched,
     NoticeArrived,
     ProtocolEvent,
     ReplyEnded,
@@ -40,10 +46,15 @@ from agent.events import (
     TurnEnded,
     ViolationFound,
 )
-from agent.messages import Message, ResultStatus, ToolResult, Usage
+from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage
 from agent.ports import (
+    CallOptions,
     Clock,
+    Halt,
+    HandleKept,
+    ModelChanged,
     Provider,
+    ProviderEvent,
     ReasoningArrived,
     ResponseEnded,
     StopReason,
@@ -53,6 +64,7 @@ from agent.ports import (
 )
 from agent.progress import Progress
 from agent.protocol.parser import Parser
+from agent.session import open_session
 from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
 from agent.turn import Turn
@@ -61,6 +73,9 @@ log = logging.getLogger(__name__)
 
 Emit = Callable[[AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
+
+DRAIN_S = 2.0
+"""From the end of the calls to the end of the answer, where the model was told to stop there."""
 
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
@@ -79,6 +94,7 @@ class Loop:
         *,
         emit: Emit,
         save: Save,
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
         self._turn = turn
         self._context = tuple(context)
@@ -88,12 +104,23 @@ class Loop:
         self._clock = clock
         self._emit = emit
         self._save = save
-        self.usage = Usage()
+        self._session = open_session(provider, options)
+        self._model = provider.name
         self.violations: Counter[str] = Counter()
 
     async def run(self) -> TurnEnded:
         """Until the turn ends. Raises CancelledError, and what `emit` and `save` raise; never a provider's error."""
-        effects: deque[Effect] = deque(self._turn.start())
+        try:
+            return await self._run(deque(self._turn.start()))
+        finally:
+            await self._session.close()
+
+    @property
+    def usage(self) -> Usage:
+        """Of all calls of the turn so far."""
+        return sum((call.usage for call in self._turn.progress.calls), Usage())
+
+    async def _run(self, effects: deque[Effect]) -> TurnEnded:
         while True:
             match effects.popleft():
                 case CallModel(number, appended):
@@ -112,33 +139,67 @@ class Loop:
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[Effect]:
         await self._emit(IterationStarted(number))
         self._turn.receive(ResponseBegun(self._clock.now()))
-        parser = Parser(tool_names=self._tools.names)
-        received: list[str] = []
-        ended: ResponseEnded | None = None
+        answer = _Answer(Parser(tool_names=self._tools.names), messages, self.violations.total())
         try:
-            async with aclosing(self._provider.stream(messages)) as stream:
-                async for event in stream:
-                    match event:
-                        case TokensArrived(text):
-                            received.append(text)
-                            effects = await self._take(parser.feed(text))
-                            if parser.halted:
-                                self._count(messages, received, None)
-                                return effects
-                        case ReasoningArrived():
-                            self._turn.receive(event)
-                        case ResponseEnded():
-                            ended = event
+            await self._session.send(messages)
+            async with aclosing(self._session.receive()) as stream:
+                await self._read(stream, answer)
         except asyncio.CancelledError:
-            self._count(messages, received, None)
+            self._count(answer)
             raise
         except ProviderError as error:
-            effects = await self._take(parser.close()) if received else []
-            self._count(messages, received, None)
-            return effects or self._turn.receive(ResponseFailed(str(error)))
-        self._count(messages, received, ended)
-        effects = await self._take(parser.close())
-        return effects or self._turn.receive(ResponseCompleted(ended.reason if ended else StopReason.END))
+            answer.pending += answer.parser.close() if answer.received else []
+            failed: TurnInput = ResponseFailed(str(error))
+        else:
+            answer.pending += answer.parser.close()
+            failed = ResponseCompleted(answer.ended.reason if answer.ended else StopReason.END)
+        await self._take_text(answer)
+        self._count(answer)
+        return await self._take(answer.pending) or self._turn.receive(failed)
+
+    async def _read(self, stream: AsyncGenerator[ProviderEvent, None], answer: "_Answer") -> None:
+        async for event in stream:
+            match event:
+                case TokensArrived(text):
+                    answer.received.append(text)
+                    answer.pending += answer.parser.feed(text)
+                    await self._take_text(answer)
+                    if answer.parser.halted:
+                        return await self._drain(stream, answer)
+                case ReasoningArrived() | HandleKept():
+                    self._turn.receive(event)
+                case ResponseEnded():
+                    answer.ended = event
+                case ModelChanged(name, why):
+                    self._model = name
+                    await self._emit(ModelSwitched(name, why))
+        return None
+
+    async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: "_Answer") -> None:
+        """After the calls: wait a moment for the answer's own end, which tells its usage and keeps the session whole.
+
+        A model that writes on is cut off, and so is one that was not told to stop there.
+        """
+        capabilities = self._provider.capabilities
+        if not (capabilities.resume or capabilities.halt is Halt.TOOL):
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                async for event in stream:
+                    match event:
+                        case ResponseEnded():
+                            answer.ended = event
+                        case TokensArrived(text) if text.strip():
+                            return
+                        case ReasoningArrived() | HandleKept():
+                            self._turn.receive(event)
+                        case TokensArrived() | ModelChanged():
+                            pass
+
+    async def _take_text(self, answer: "_Answer") -> None:
+        """Pass on at once what the person may see; what begins a new step waits until this one is counted."""
+        while answer.pending and not isinstance(answer.pending[0], CallsArrived | CallsRejected):
+            await self._take([answer.pending.pop(0)])
 
     async def _take(self, events: Sequence[ProtocolEvent]) -> list[Effect]:
         effects: list[Effect] = []
@@ -195,16 +256,33 @@ class Loop:
             result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
         return CallAnswered(placed.id, self._tools.bounded(result))
 
-    def _count(self, messages: Sequence[Message], received: Sequence[str], ended: ResponseEnded | None) -> None:
-        if ended and ended.usage:
-            self.usage += ended.usage
-            return
-        self.usage += Usage(
-            input_uncached=sum(estimate_tokens(message.text) for message in messages),
-            output=estimate_tokens("".join(received)),
-            bytes_up=sum(len(message.text.encode()) for message in messages),
-            estimated=True,
-        )
+    def _count(self, answer: "_Answer") -> None:
+        """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""
+        ended = answer.ended
+        native = ended.native if ended and answer.violations == self.violations.total() else None
+        usage = ended.usage if ended and ended.usage else _estimated(answer)
+        self._turn.receive(ResponseCounted(ModelCall(self._model, usage), native))
+
+
+@dataclass(slots=True)
+class _Answer:
+    """One answer while it is read. `pending` are events that wait for its end; `violations` those before it."""
+
+    parser: Parser
+    messages: Sequence[Message]
+    violations: int = 0
+    received: list[str] = field(default_factory=list[str])
+    pending: list[ProtocolEvent] = field(default_factory=list[ProtocolEvent])
+    ended: ResponseEnded | None = None
+
+
+def _estimated(answer: _Answer) -> Usage:
+    return Usage(
+        input_uncached=sum(estimate_tokens(message.text) for message in answer.messages),
+        output=estimate_tokens("".join(answer.received)),
+        bytes_up=sum(len(message.text.encode("utf-8", "replace")) for message in answer.messages),
+        estimated=True,
+    )
 
 
 def _is_cancelled() -> bool:

@@ -4,7 +4,7 @@ Above: everything in `agent`. Below: nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -19,11 +19,32 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that a person shared. `data` holds the file's bytes."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """What a model wrote, in its vendor's own form: reasoning, signatures and calls that must come back unchanged.
+
+    `dialect` names the wire protocol and model that can read it; to every other one the message's text stands for it.
+    """
+
+    dialect: str
+    items: tuple[JsonObject, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message as a model reads it. Results of tools travel as USER text: the protocol is text."""
 
     role: Role
     text: str
+    images: tuple[Image, ...] = ()
+    native: Native | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +72,14 @@ class ToolResult:
     sources: tuple[int, ...] = ()
 
 
+class Depth(StrEnum):
+    """How long the model may reason: the person's choice. ADAPT leaves it to the vendor."""
+
+    FAST = "fast"
+    DEEP = "deep"
+    ADAPT = "adapt"
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one or more model calls. `estimated` is true as soon as one part was not reported by the vendor."""
@@ -73,3 +102,11 @@ class Usage:
             self.bytes_up + other.bytes_up,
             self.estimated or other.estimated,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One answer of a model, and what it took. `model` is the provider's name, "openai:gpt-6.1-terra"."""
+
+    model: str
+    usage: Usage

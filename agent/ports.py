@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from agent.memory.audience import Place
 from agent.memory.forgetting import ForgettingPlan
-from agent.messages import JsonObject, Message, Usage
+from agent.messages import Depth, JsonObject, Message, Native, Usage
 from agent.records import (
     Accepted,
     Claim,
@@ -60,6 +60,14 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
+class CallOptions:
+    """What holds for every model call of one turn. `cache_key` names requests that begin alike, and nobody's data."""
+
+    depth: Depth = Depth.ADAPT
+    cache_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TokensArrived:
     """A piece of the model's one text stream, protocol included."""
 
@@ -86,9 +94,26 @@ class ResponseEnded:
 
     reason: StopReason
     usage: Usage | None = None
+    native: Native | None = None
+    """What was written, in the vendor's own form, where a later request must give it back unchanged."""
 
 
-ProviderEvent: TypeAlias = TokensArrived | ReasoningArrived | ResponseEnded
+@dataclass(frozen=True, slots=True)
+class ModelChanged:
+    """Another model answers than the one that was asked; `why` is a sentence for the person."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandleKept:
+    """The vendor keeps this conversation under `handle`, until it is deleted there."""
+
+    handle: str
+
+
+ProviderEvent: TypeAlias = TokensArrived | ReasoningArrived | ResponseEnded | ModelChanged | HandleKept
 
 
 class Provider(Protocol):
@@ -102,12 +127,44 @@ class Provider(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),
+    ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages` (replay mode: the whole context, each time).
 
         Raises ProviderUnavailable or ProviderRefused before the first event, StreamBroken after it. Closing the
         generator closes the connection, which stops the generation.
         """
+        ...
+
+
+class Session(Protocol):
+    """One turn's exchange with a model. Its rounds send only what is new where the vendor keeps the rest (resume)."""
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        """Ask for the answer to `messages`: always the whole context, whose beginning may not be sent again.
+
+        Raises ProviderUnavailable or ProviderRefused.
+        """
+        ...
+
+    def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to what was sent last. Errors as `Provider.stream`; closing it early abandons the answer."""
+        ...
+
+    async def close(self) -> None:
+        """The turn is over: give the connection back, and drop what the vendor keeps."""
+        ...
+
+
+@runtime_checkable
+class ResumingProvider(Protocol):
+    """A provider whose vendor can keep the context behind a handle (capability `resume`)."""
+
+    def connect(self, options: CallOptions) -> Session:
+        """A new session; the connection is made when it is first needed."""
         ...
 
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TypeGuard
 
 from agent.events import Outcome
-from agent.messages import Json, JsonObject, ResultStatus, ToolCall, ToolResult
+from agent.messages import Json, JsonObject, ModelCall, Native, ResultStatus, ToolCall, ToolResult, Usage
 from agent.state import ActionRecord, Workspace
 
 MAX_RECORDED_CHARS = 1_000
@@ -43,6 +43,8 @@ class Step:
     """The workspace's schema was repeated to the model with these results."""
     bad: bool = False
     """No call of the step could even begin, through the model's fault."""
+    native: Native | None = None
+    """What the model wrote, as its vendor wants it back."""
 
     @property
     def complete(self) -> bool:
@@ -57,6 +59,10 @@ class Progress:
     outcome: Outcome | None = None
     summary: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the model wrote as the conversation's new summary: known keys, non-empty."""
+    calls: tuple[ModelCall, ...] = ()
+    """Every model call so far, also of those that failed."""
+    handles: tuple[str, ...] = ()
+    """Under which vendors still keep something of this turn."""
 
 
 def encode(progress: Progress) -> str:
@@ -67,6 +73,8 @@ def encode(progress: Progress) -> str:
             "reply": progress.reply,
             "outcome": progress.outcome,
             "summary": dict(progress.summary),
+            "model_calls": [{"model": call.model, "usage": asdict(call.usage)} for call in progress.calls],
+            "handles": list(progress.handles),
         },
         ensure_ascii=False,
     )
@@ -83,6 +91,8 @@ def decode(stored: str) -> Progress:
             data["reply"],
             Outcome(data["outcome"]) if data["outcome"] else None,
             data["summary"],
+            tuple(ModelCall(call["model"], Usage(**call["usage"])) for call in data.get("model_calls", [])),
+            tuple(data.get("handles", [])),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a stored progress: {error!r}") from error
@@ -124,6 +134,9 @@ def _step_out(step: Step) -> dict[str, Json]:
         "problem": step.problem,
         "reminded": step.reminded,
         "bad": step.bad,
+        "native": {"dialect": step.native.dialect, "items": list(map(dict, step.native.items))}
+        if step.native
+        else None,
     }
 
 
@@ -150,7 +163,18 @@ def _step_in(data: dict[str, Json]) -> Step:
         problem=str(data["problem"]),
         reminded=bool(data["reminded"]),
         bad=bool(data["bad"]),
+        native=_native_in(data.get("native")),
     )
+
+
+def _native_in(data: Json) -> Native | None:
+    if data is None:
+        return None
+    native = _object(data)
+    items = native["items"]
+    if not _is_list(items):
+        raise TypeError("items are a list")
+    return Native(str(native["dialect"]), tuple(map(_object, items)))
 
 
 def _call_in(data: Json) -> ToolCall:

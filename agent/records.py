@@ -6,13 +6,13 @@ Rules: ids of people, conversations and platform messages are opaque texts made 
 unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from agent.events import Outcome
 from agent.memory.audience import Place
-from agent.messages import Usage
+from agent.messages import Depth, Image, ModelCall, Usage
 from agent.state import ActionRecord, SituationSummary
 
 
@@ -58,6 +58,9 @@ class Incoming:
     permalink: str | None = None
     reply_to: str = ""
     quoted: tuple[Quoted, ...] = ()
+    images: tuple[Image, ...] = ()
+    """Pictures that came with the message; kept only while the turn runs."""
+    depth: Depth = Depth.ADAPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +173,19 @@ class Closing:
     pages: tuple[str, ...] = ()
     summary: SituationSummary | None = None
     actions: tuple[ActionRecord, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    calls: tuple[ModelCall, ...] = ()
+    """Every model call of the turn."""
+    handles: tuple[str, ...] = ()
+    """Under which vendors still keep something of the turn."""
+    footer: str = ""
+    """Shown under the reply, and not stored: which model answered, what it took."""
     context_messages: tuple[int, ...] = ()
     context_notes: tuple[int, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """Of all calls together."""
+        return sum((call.usage for call in self.calls), Usage())
 
 
 @dataclass(frozen=True, slots=True)

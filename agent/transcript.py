@@ -18,7 +18,8 @@ def appended_messages(steps: Sequence[Step], hint: str = "") -> tuple[Message, .
     """Each step as the model's own words and the system's answer; `hint` closes the newest answer."""
     messages: list[Message] = []
     for number, step in enumerate(steps, 1):
-        messages.append(Message(Role.ASSISTANT, render_step(step.text, step.workspace, step.calls)))
+        words = render_step(step.text, step.workspace, step.calls)
+        messages.append(Message(Role.ASSISTANT, words, native=step.native))
         messages.append(Message(Role.USER, _answer(step, hint if number == len(steps) else "")))
     return tuple(messages)
 

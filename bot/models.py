@@ -190,17 +190,12 @@ def open_model(
     """The provider of the choice. `chance` gives numbers in [0, 1), for the jitter of retries."""
     if choice.endpoint is None:
         return RehearsalProvider(sleep=clock.sleep)
-    from agent.providers.chat import ChatProvider, Patience  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.opening import Line, open_chat  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.replay import Patience  # noqa: PLC0415 -- as above
 
-    return ChatProvider(
-        choice.endpoint,
-        choice.model,
-        choice.key.reveal() if choice.key else None,
-        clock=clock,
-        chance=chance,
-        patience=Patience(settings.first_token_timeout_s, settings.next_token_timeout_s),
-        retry=RetryPolicy(settings.provider_retries),
-    )
+    patience = Patience(settings.first_token_timeout_s, settings.next_token_timeout_s)
+    line = Line(clock, chance, patience, RetryPolicy(settings.provider_retries))
+    return open_chat(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None, line)
 
 
 def _named(spec: str, settings: ModelSettings) -> ModelChoice:

@@ -65,7 +65,6 @@ class Thinking:
         tools = self._mind.tools
         turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")
-        loop: Loop | None = None
         try:
             if stopped():
                 return closing
@@ -89,7 +88,8 @@ class Thinking:
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         return replace(
             closing,
-            usage=loop.usage if loop else closing.usage,
+            calls=turn.progress.calls,
+            handles=turn.progress.handles,
             actions=action_records(turn.progress),
             context_messages=(*closing.context_messages, *sources(turn.progress)),
         )

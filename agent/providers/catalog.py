@@ -1,6 +1,6 @@
 """The services that speak Chat Completions, by name: where they are and what a person must set. Pure.
 
-Above: `bot.models`, `agent.providers.chat`, `agent.providers.faults`. Below: nothing.
+Above: `bot.models`, `agent.providers.replay`, `agent.providers.faults`. Below: nothing.
 """
 
 import ipaddress

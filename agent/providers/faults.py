@@ -1,6 +1,6 @@
 """What went wrong with a request to a model, and the one sentence that says what to do. Pure.
 
-Above: `agent.providers.chat`. Below: `agent.errors`, `catalog`, `reading`.
+Above: `agent.providers.replay`. Below: `agent.errors`, `catalog`, `reading`.
 
 Rules. A sentence names the setting to change or the step to take. It never holds a key: a vendor's words are quoted
 only where they help, shortened, with the key taken out.

@@ -1,6 +1,6 @@
 """HTTP, and nothing else: requests out, streams of bytes in. The only module that imports httpx.
 
-Above: `agent.providers.chat`, `agent.providers.sse`, `bot.models`. Below: httpx.
+Above: `agent.providers.replay`, `agent.providers.sse`, `bot.models`. Below: httpx.
 
 Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
 caller says so: none can reach a loopback address. Leaving the block of a reply closes its connection, which is what

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never, cast
 
 from agent.messages import Message, ResultStatus, Role, Usage
-from agent.ports import Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
+from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import neutralise
 
 NOTICE = "*(I am the offline rehearsal model. Set COGENCY_MODEL or an API key for a real one: see README.)*"
@@ -275,7 +275,11 @@ class RehearsalProvider:
     name: str = "rehearsal"
     capabilities: Capabilities = field(default_factory=Capabilities)
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: ARG002, B008 -- the port's; frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer in pieces. Never fails."""
         text = rehearse(messages)
         for start in range(0, len(text), PIECE_CHARS):

@@ -1,6 +1,6 @@
 """Whether and when a failed request is made again. Pure: chance and time of day are arguments.
 
-Above: `agent.providers.chat`. Below: `agent.providers.faults`.
+Above: `agent.providers.replay`. Below: `agent.providers.faults`.
 
 Rules. Only before the first event: what a person has seen begin is never begun again. What the service asks for
 (`retry-after`, `x-should-retry`) holds; where it asks for more than we are ready to wait, we do not wait at all.

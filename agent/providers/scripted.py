@@ -16,7 +16,10 @@ from typing import TypeAlias, assert_never
 from agent.errors import ProviderError, ProviderRefused
 from agent.messages import Message, Usage
 from agent.ports import (
+    CallOptions,
     Capabilities,
+    HandleKept,
+    ModelChanged,
     ProviderEvent,
     ReasoningArrived,
     ResponseEnded,
@@ -59,10 +62,16 @@ class ScriptedProvider:
     usage: Usage = field(default_factory=Usage)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     requests: list[tuple[Message, ...]] = field(default_factory=list[tuple[Message, ...]])
+    options: list[CallOptions] = field(default_factory=list[CallOptions])
     open_streams: int = 0
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
         """Perform the next answer of the script."""
+        self.options.append(options)
         self.requests.append(tuple(messages))
         answer = self._answer(len(self.requests), messages)
         self.open_streams += 1
@@ -91,7 +100,7 @@ class ScriptedProvider:
             match part:
                 case str():
                     yield TokensArrived(part)
-                case TokensArrived() | ReasoningArrived() | ResponseEnded():
+                case TokensArrived() | ReasoningArrived() | ResponseEnded() | ModelChanged() | HandleKept():
                     yield part
                 case Pause(seconds):
                     await self.sleep(seconds)

@@ -1,6 +1,6 @@
 """Server-sent events: pieces of bytes in, the data of each event out.
 
-Above: `agent.providers.chat`. Below: httpx-sse, which knows the grammar, and `http` for the response that it reads.
+Above: `agent.providers.replay`. Below: httpx-sse, which knows the grammar, and `http` for the response that it reads.
 
 Rules. However the bytes are cut, in the middle of a line or of a character, the same data come out. Comments are
 ignored. An event at the very end counts without its blank line: some servers forget it.

@@ -1,6 +1,6 @@
 """Chat Completions on the wire: our messages → request body, the stream's data → our events. Pure.
 
-Above: `agent.providers.chat`. Below: `agent.ports`, `agent.protocol.grammar`, `faults`, `reading`.
+Above: `agent.providers.replay`. Below: `agent.ports`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
 
 Rules, learned from the servers that speak this protocol (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, the vendors):
 - `usage`, `finish_reason`, `index`, ids and `[DONE]` are optional. Usage may come in any chunk; the last one counts.
@@ -11,47 +11,92 @@ Rules, learned from the servers that speak this protocol (Ollama, llama.cpp, vLL
 - No `temperature`: current models refuse it.
 """
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TypeAlias
 
-from agent.messages import Json, Message, Role, Usage
-from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.messages import Depth, Json, Message, Role, Usage
+from agent.ports import (
+    CallOptions,
+    Capabilities,
+    Halt,
+    ReasoningArrived,
+    ResponseEnded,
+    StopReason,
+    TokensArrived,
+)
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.dialect import ReaderEvent, Request
 from agent.providers.faults import Fault, read_error
 from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
+from agent.providers.writing import data_url, described, encoded
 
 MISSING_QUESTION = "(The beginning of this conversation is not shown.)"
 """Stands where history begins with an answer: strict templates want a user message first."""
 
 DONE = "[DONE]"
 
+EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
+
 _REASONS = {"length": StopReason.LENGTH, "content_filter": StopReason.FILTERED}
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """One request. `stop` and `include_usage` are left out for servers that refuse them."""
+class ChatDialect:
+    """Chat Completions for one model. `stop` and `include_usage` are left out for servers that refuse them."""
 
     model: str
-    messages: Sequence[Message]
     stop: bool = True
     include_usage: bool = True
+    images: bool = False
+    """Whether the model reads pictures; where it does not, a line says that there was one."""
+    effort: bool = False
+    """Whether it takes `reasoning_effort`."""
 
-    def encoded(self) -> bytes:
-        """The body, as UTF-8. Half surrogates, which UTF-8 cannot hold, become question marks."""
+    @property
+    def capabilities(self) -> Capabilities:
+        halt = Halt.STOP_SEQUENCE if self.stop else Halt.NONE
+        return Capabilities(halt=halt, images=self.images, effort=self.effort)
+
+    def authorisation(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"}
+
+    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+        """The body is UTF-8. Half surrogates, which UTF-8 cannot hold, become question marks."""
         body: dict[str, Json] = {
             "model": self.model,
-            "messages": [{"role": str(message.role), "content": message.text} for message in merged(self.messages)],
+            "messages": [
+                {"role": str(message.role), "content": self._content(message)} for message in merged(messages)
+            ],
             "stream": True,
         }
         if self.include_usage:
             body["stream_options"] = {"include_usage": True}
         if self.stop:
             body["stop"] = [STOP_SEQUENCE]
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        if self.effort and options.depth in EFFORT:
+            body["reasoning_effort"] = EFFORT[options.depth]
+        return Request("/chat/completions", encoded(body))
+
+    def reader(self) -> "ChatReader":
+        return ChatReader()
+
+    def without(self, fault: Fault) -> "ChatDialect | None":
+        if self.include_usage and fault.names("stream_options"):
+            return replace(self, include_usage=False)
+        if self.stop and fault.names("stop"):
+            return replace(self, stop=False)
+        if self.effort and fault.names("reasoning_effort"):
+            return replace(self, effort=False)
+        return None
+
+    def _content(self, message: Message) -> Json:
+        if not (self.images and message.images):
+            return described(message)
+        pictures: list[Json] = [
+            {"type": "image_url", "image_url": {"url": data_url(image)}} for image in message.images
+        ]
+        return [{"type": "text", "text": message.text}, *pictures]
 
 
 def merged(messages: Sequence[Message]) -> list[Message]:
@@ -60,13 +105,12 @@ def merged(messages: Sequence[Message]) -> list[Message]:
     spoken = [message for message in messages if message.role is not Role.SYSTEM]
     if spoken and spoken[0].role is Role.ASSISTANT:
         spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
-    return [
-        Message(role, "\n\n".join(message.text for message in run))
-        for role, run in groupby([*system, *spoken], key=lambda message: message.role)
-    ]
+    return [_joined(role, list(run)) for role, run in groupby([*system, *spoken], key=lambda message: message.role)]
 
 
-ChatEvent: TypeAlias = ProviderEvent | Fault
+def _joined(role: Role, run: Sequence[Message]) -> Message:
+    images = tuple(image for message in run for image in message.images)
+    return Message(role, "\n\n".join(message.text for message in run), images)
 
 
 class ChatReader:
@@ -82,10 +126,8 @@ class ChatReader:
         self.ignored = 0
         self._reason = StopReason.END
         self._usage: dict[str, object] = {}
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
 
-    def receive(self, data: str) -> list[ChatEvent]:
+    def receive(self, data: str) -> list[ReaderEvent]:
         """The events of one `data` field, in order. A Fault is the last that will be of use."""
         if data.strip() == DONE:
             self.begun = self.finished = True
@@ -101,23 +143,11 @@ class ChatReader:
         choices = [as_object(choice) for choice in as_list(chunk.get("choices"))]
         return [event for choice in choices if not choice.get("index") for event in self._choice(choice)]
 
-    def close(self, messages: Sequence[Message], bytes_up: int, estimate: Callable[[str], int]) -> ResponseEnded:
-        """The end of the answer to `messages`, with its usage: as reported, or else estimated."""
-        if self._usage:
-            return ResponseEnded(self._reason, read_usage(self._usage, bytes_up))
-        return ResponseEnded(
-            self._reason,
-            Usage(
-                input_uncached=sum(estimate(message.text) for message in messages),
-                output=estimate("".join(self._text)),
-                reasoning=estimate("".join(self._reasoning)),
-                bytes_up=bytes_up,
-                estimated=True,
-            ),
-        )
+    def close(self) -> ResponseEnded:
+        return ResponseEnded(self._reason, read_usage(self._usage) if self._usage else None)
 
-    def _choice(self, choice: dict[str, object]) -> list[ChatEvent]:
-        events: list[ChatEvent] = []
+    def _choice(self, choice: dict[str, object]) -> list[ReaderEvent]:
+        events: list[ReaderEvent] = []
         if error := choice.get("error"):
             return [read_error(error)]
         delta = as_object(choice.get("delta")) or as_object(choice.get("message"))
@@ -125,10 +155,8 @@ class ChatReader:
         reasoning = as_text(delta.get("reasoning")) or as_text(delta.get("reasoning_content")) or reasoning
         text = text or as_text(delta.get("refusal"))
         if reasoning:
-            self._reasoning.append(reasoning)
             events.append(ReasoningArrived(reasoning))
         if text:
-            self._text.append(text)
             events.append(TokensArrived(text))
         if reason := as_text(choice.get("finish_reason")):
             self.finished = True
@@ -147,7 +175,7 @@ def _content(content: object) -> tuple[str, str]:
     return "".join(texts), "".join(thoughts)
 
 
-def read_usage(usage: dict[str, object], bytes_up: int) -> Usage:
+def read_usage(usage: dict[str, object]) -> Usage:
     """Token counts as parts that do not overlap: cached, written and other input; reasoning and other output.
 
     Most vendors count reasoning among the completion tokens; where the total shows that it comes on top, it is not
@@ -164,5 +192,4 @@ def read_usage(usage: dict[str, object], bytes_up: int) -> Usage:
         input_written=written,
         output=completion if on_top else max(0, completion - reasoning),
         reasoning=reasoning,
-        bytes_up=bytes_up,
     )

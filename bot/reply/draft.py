@@ -10,6 +10,7 @@ from agent.events import (
     CallFinished,
     CallStarted,
     IterationStarted,
+    ModelSwitched,
     NoticeArrived,
     ReplyEnded,
     TextArrived,
@@ -53,7 +54,7 @@ class Draft:
                 self._ended = True
             case CallStarted(_, call):
                 self.status = status_line(call.name)
-            case CallFinished():
+            case CallFinished() | ModelSwitched():
                 pass
             case TurnEnded(_, text):
                 self.end(text)

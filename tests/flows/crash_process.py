@@ -17,7 +17,7 @@ from pathlib import Path
 
 from agent.context import ContextBudget, Persona
 from agent.messages import JsonObject, Message
-from agent.ports import Capabilities, Ledger, ProviderEvent, ToolContext
+from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Accepted, Claim, Closing, Incoming
 from agent.tools.registry import Registry
@@ -121,8 +121,12 @@ class DyingModel:
     name: str = "dying"
     capabilities: Capabilities = field(default_factory=Capabilities)
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
-        async for event in self.inner.stream(messages):
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        async for event in self.inner.stream(messages, options):
             self.steps.here()
             yield event
 

@@ -8,7 +8,8 @@ from typing import cast
 
 from agent.events import Outcome
 from agent.providers.catalog import OPENAI
-from agent.providers.chat import ChatProvider, Patience
+from agent.providers.opening import Line, open_chat
+from agent.providers.replay import Patience
 from agent.providers.retry import RetryPolicy
 from bot.app import CLOCK
 from bot.surface import Limits
@@ -46,15 +47,9 @@ class Talk:
 async def talking(aimock: AiMock, folder: Path, *fixtures: dict[str, object]) -> AsyncGenerator[Talk, None]:
     aimock.load(*fixtures)
     surface = FakeSurface(CLOCK, Limits(page_chars=2_000, edit_interval_s=0.01))
-    model = ChatProvider(
-        OPENAI.at(aimock.url),
-        "m-1",
-        "sk-1",
-        clock=CLOCK,
-        chance=lambda: 0.0,
-        patience=Patience(first_token_s=10, between_tokens_s=10),
-        retry=RetryPolicy(max_retries=1, first_delay_s=0.01),
-    )
+    patience = Patience(first_token_s=10, between_tokens_s=10)
+    line = Line(CLOCK, lambda: 0.0, patience, RetryPolicy(max_retries=1, first_delay_s=0.01))
+    model = open_chat(OPENAI.at(aimock.url), "m-1", "sk-1", line)
     try:
         async with asyncio.timeout(BOUND_S), live_bot(folder, model, lambda _: surface) as bot:
             yield Talk(bot, surface, aimock)

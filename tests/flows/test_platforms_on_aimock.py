@@ -6,7 +6,8 @@ from pathlib import Path
 
 from agent.ports import Clock
 from agent.providers.catalog import OPENAI
-from agent.providers.chat import ChatProvider, Patience
+from agent.providers.opening import Line, open_chat
+from agent.providers.replay import Patience
 from agent.providers.retry import RetryPolicy
 from bot.app import CLOCK
 from bot.hosting import BotHost
@@ -41,15 +42,9 @@ async def remembering(aimock: AiMock, folder: Path, clock: Clock) -> AsyncGenera
         {"match": {"userMessage": "<results>"}, "response": {"content": ANSWER}, **slowly},
         {"match": {"userMessage": "Remember my boat"}, "response": {"content": REMEMBER}},
     )
-    model = ChatProvider(
-        OPENAI.at(aimock.url),
-        "m-1",
-        "sk-1",
-        clock=CLOCK,
-        chance=lambda: 0.0,
-        patience=Patience(first_token_s=10, between_tokens_s=10),
-        retry=RetryPolicy(max_retries=1, first_delay_s=0.01),
-    )
+    patience = Patience(first_token_s=10, between_tokens_s=10)
+    line = Line(CLOCK, lambda: 0.0, patience, RetryPolicy(max_retries=1, first_delay_s=0.01))
+    model = open_chat(OPENAI.at(aimock.url), "m-1", "sk-1", line)
     try:
         async with live_host(folder, model, clock) as host:
             yield host

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import Outcome
-from agent.messages import ResultStatus, ToolCall, ToolResult, Usage
+from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.records import Closing
 from agent.state import ActionRecord, SituationSummary
 from store import rows
@@ -62,7 +62,8 @@ def test_an_action_record_holds_calls_and_the_beginning_of_results() -> None:
 
 
 def test_an_ending_keeps_what_counts_and_clears_what_only_the_running_turn_needed() -> None:
-    closing = Closing(Outcome.CUT, "half", ("p1",), usage=Usage(output=3), context_messages=(3, 1, 3), context_notes=())
+    calls = (ModelCall("m", Usage(output=1)), ModelCall("m", Usage(output=2)))
+    closing = Closing(Outcome.CUT, "half", ("p1",), calls=calls, context_messages=(3, 1, 3), context_notes=())
     columns = rows.ending(closing, START)
     assert (columns["state"], columns["outcome"], columns["ended"]) == ("done", "cut", START)
     assert (columns["context_messages"], columns["context_notes"], columns["pages"]) == ("[1,3]", "[]", '["p1"]')

@@ -13,7 +13,8 @@ from agent.messages import Message, Role, Usage
 from agent.ports import Halt, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OLLAMA, OPENAI, Endpoint
-from agent.providers.chat import ChatProvider, Patience
+from agent.providers.opening import Line, open_chat
+from agent.providers.replay import Patience, ReplayProvider
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import (
     CHUNKED,
@@ -40,16 +41,14 @@ IMPATIENT = Patience(first_token_s=0.2, between_tokens_s=0.2, tail_s=0.1)
 
 def connected(
     server: ModelServer, *, endpoint: Endpoint = OPENAI, patience: Patience = PATIENT, clock: FakeClock | None = None
-) -> ChatProvider:
-    return ChatProvider(
-        endpoint.at(server.url), "m-1", KEY, clock=clock or FakeClock(), chance=lambda: 0.0, patience=patience
-    )
+) -> ReplayProvider:
+    return open_chat(endpoint.at(server.url), "m-1", KEY, Line(clock or FakeClock(), lambda: 0.0, patience))
 
 
 @asynccontextmanager
 async def serving(
     *script: Reply, patience: Patience = PATIENT, clock: FakeClock | None = None
-) -> AsyncGenerator[tuple[ChatProvider, ModelServer], None]:
+) -> AsyncGenerator[tuple[ReplayProvider, ModelServer], None]:
     async with asyncio.timeout(BOUND_S), ModelServer(script) as server:
         provider = connected(server, patience=patience, clock=clock)
         try:
@@ -58,7 +57,7 @@ async def serving(
             await provider.aclose()
 
 
-async def read(provider: ChatProvider, messages: Sequence[Message] = MESSAGES) -> list[ProviderEvent]:
+async def read(provider: ReplayProvider, messages: Sequence[Message] = MESSAGES) -> list[ProviderEvent]:
     return [event async for event in provider.stream(messages)]
 
 
@@ -357,7 +356,7 @@ def free_port() -> int:
 async def test_a_local_server_that_is_not_there_is_named_with_the_remedy_at_once() -> None:
     clock = FakeClock()
     address = f"http://127.0.0.1:{free_port()}"
-    provider = ChatProvider(OLLAMA.at(address), "m", None, clock=clock, chance=lambda: 0.0)
+    provider = open_chat(OLLAMA.at(address), "m", None, Line(clock, lambda: 0.0))
     with pytest.raises(ProviderUnavailable) as raised:
         await read(provider)
     await provider.aclose()

@@ -11,7 +11,8 @@ from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, St
 from agent.messages import Message, Role, Usage
 from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.providers.catalog import GEMINI, OPENAI, Endpoint
-from agent.providers.chat import ChatProvider, Patience
+from agent.providers.opening import Line, open_chat
+from agent.providers.replay import Patience, ReplayProvider
 from tests.fakes.aimock import AiMock
 from tests.fakes.clock import FakeClock
 
@@ -24,16 +25,10 @@ MESSAGES = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "Hello"))
 @asynccontextmanager
 async def talking(
     aimock: AiMock, *fixtures: Mapping[str, object], endpoint: Endpoint = OPENAI, clock: FakeClock | None = None
-) -> AsyncGenerator[ChatProvider, None]:
+) -> AsyncGenerator[ReplayProvider, None]:
     aimock.load(*fixtures)
-    provider = ChatProvider(
-        endpoint.at(aimock.url),
-        "m-1",
-        "sk-1",
-        clock=clock or FakeClock(),
-        chance=lambda: 0.0,
-        patience=Patience(first_token_s=10.0, between_tokens_s=10.0),
-    )
+    line = Line(clock or FakeClock(), lambda: 0.0, Patience(first_token_s=10.0, between_tokens_s=10.0))
+    provider = open_chat(endpoint.at(aimock.url), "m-1", "sk-1", line)
     async with asyncio.timeout(BOUND_S):
         try:
             yield provider
@@ -41,7 +36,7 @@ async def talking(
             await provider.aclose()
 
 
-async def read(provider: ChatProvider, messages: Sequence[Message] = MESSAGES) -> list[ProviderEvent]:
+async def read(provider: ReplayProvider, messages: Sequence[Message] = MESSAGES) -> list[ProviderEvent]:
     return [event async for event in provider.stream(messages)]
 
 
@@ -146,7 +141,7 @@ async def test_a_connection_lost_in_the_middle_breaks_the_stream_and_what_came_s
     cut = {**ANY, "response": {"content": LONG}, "chunkSize": 10, "truncateAfterChunks": 5, "latency": 20}
     said: list[str] = []
 
-    async def listen(provider: ChatProvider) -> None:
+    async def listen(provider: ReplayProvider) -> None:
         async for event in provider.stream(MESSAGES):
             said.extend(texts([event]))
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.messages import Message, Role, Usage
-from agent.ports import ProviderEvent, ReasoningArrived, StopReason, TokensArrived
+from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, StopReason, TokensArrived
 from agent.providers.faults import Fault, FaultKind
-from agent.providers.wire_chat import MISSING_QUESTION, ChatReader, ChatRequest, merged, read_usage
+from agent.providers.replay import Counted
+from agent.providers.wire_chat import MISSING_QUESTION, ChatDialect, ChatReader, merged, read_usage
 
 roles = st.sampled_from(Role)
 conversations = st.lists(st.builds(Message, roles, st.text(max_size=20)), max_size=12)
@@ -67,13 +68,13 @@ def test_what_is_appended_after_an_answer_never_changes_the_prefix(before: list[
 
 
 def test_fields_that_a_server_refuses_can_be_left_out() -> None:
-    body = json.loads(ChatRequest("m", [user("hi")], stop=False, include_usage=False).encoded())
+    body = json.loads(ChatDialect("m", stop=False, include_usage=False).request([user("hi")], CallOptions()).body)
     assert body == {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
 
 
 @given(st.text(st.characters(codec=None), max_size=30))
 def test_any_text_makes_a_valid_body(text: str) -> None:
-    sent = json.loads(ChatRequest("m", [user(text)]).encoded())
+    sent = json.loads(ChatDialect("m").request([user(text)], CallOptions()).body)
     assert sent["messages"][0]["content"] == text.encode("utf-8", "replace").decode()
 
 
@@ -138,7 +139,7 @@ def test_each_finish_reason_has_its_meaning(choice: dict[str, object], reason: S
     reader = ChatReader()
     reader.receive(json.dumps({"choices": [{"delta": {}, **choice}]}))
     assert reader.finished is (choice["finish_reason"] is not None)
-    assert reader.close([], 0, count).reason is reason
+    assert reader.close().reason is reason
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_an_error_object_in_the_stream_is_a_fault(error: object, status: int) ->
     ],
 )
 def test_usage_is_split_into_parts_that_do_not_overlap(usage: dict[str, object], expected: Usage) -> None:
-    assert read_usage(usage, 0) == expected
+    assert read_usage(usage) == expected
 
 
 def test_the_last_usage_counts_wherever_it_stands() -> None:
@@ -197,13 +198,16 @@ def test_the_last_usage_counts_wherever_it_stands() -> None:
     reader.receive('{"choices": [{"delta": {"content": "a"}}], "usage": {"completion_tokens": 1}}')
     reader.receive('{"choices": [], "usage": {"completion_tokens": 2}}')
     reader.receive('{"choices": [], "usage": null}')
-    assert reader.close([], 7, count).usage == Usage(output=2, bytes_up=7)
+    assert reader.close().usage == Usage(output=2)
 
 
 def test_missing_usage_is_estimated_from_what_was_said() -> None:
     reader = ChatReader()
-    reader.receive(chunk(content="abc", reasoning="de"))
-    end = reader.close([user("12345"), user("67")], 9, count)
+    counted = Counted(count)
+    for event in reader.receive(chunk(content="abc", reasoning="de")):
+        assert not isinstance(event, Fault)
+        counted.see(event)
+    end = counted.ended(reader.close(), [user("12345"), user("67")], 9)
     assert end.usage == Usage(input_uncached=7, output=3, reasoning=2, bytes_up=9, estimated=True)
 
 
@@ -223,11 +227,11 @@ def test_no_chunk_of_any_shape_raises(values: list[object]) -> None:
     reader = ChatReader()
     for value in values:
         reader.receive(json.dumps(value))
-    reader.close([], 0, count)
+    reader.close()
 
 
 @given(st.text(max_size=40))
 def test_no_data_of_any_kind_raises(data: str) -> None:
     reader = ChatReader()
     reader.receive(data)
-    reader.close([], 0, count)
+    reader.close()

@@ -1,9 +1,9 @@
-"""Any service that speaks Chat Completions, in replay mode: OpenAI, Ollama, llama.cpp, vLLM, LM Studio, OpenRouter…
+"""A model over HTTP, in replay mode: each answer is one request with the whole context, and a stream of events back.
 
-Above: `bot.models`. Below: `wire_chat` (what is said), `http` and `sse` (how it travels), `retry` and `faults`.
+Above: `bot.models`. Below: a `dialect` (what is said), `http` and `sse` (how it travels), `retry` and `faults`.
 
 Theory of operation. An attempt sends the whole context and reads the stream. If it fails before the first event, it may
-be made again: without a field that the server refuses (remembered as long as the provider lives), or after a wait that
+be made again: without a field that the service refuses (remembered as long as the provider lives), or after a wait that
 `retry` decides. After the first event nothing is ever repeated. Once the answer is finished only its usage is waited
 for, and only for a moment; losing the connection then loses nothing.
 """
@@ -15,14 +15,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.errors import ProviderError
-from agent.messages import Message
-from agent.ports import Capabilities, Clock, Halt, ProviderEvent
+from agent.messages import Message, Usage
+from agent.ports import (
+    CallOptions,
+    Capabilities,
+    Clock,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    TokensArrived,
+)
 from agent.providers.catalog import Endpoint
+from agent.providers.dialect import Dialect, Reader, Request
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
 from agent.providers.http import Http, Reply, TransportError, Unreachable
 from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
 from agent.providers.sse import event_data
-from agent.providers.wire_chat import ChatReader, ChatRequest
 from agent.tokens import estimate_tokens
 
 
@@ -39,20 +47,21 @@ class Patience:
 
 
 class AttemptFailed(Exception):
-    """One attempt ended in this fault. Never leaves this module."""
+    """One attempt ended in this fault. Never leaves the providers."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.kind)
         self.fault = fault
 
 
-class ChatProvider:
+class ReplayProvider:
     """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         model: str,
+        dialect: Dialect,
         key: str | None,
         *,
         clock: Clock,
@@ -63,6 +72,7 @@ class ChatProvider:
     ) -> None:
         self._endpoint = endpoint
         self._model = model
+        self._dialect = dialect
         self._key = key
         self._clock = clock
         self._chance = chance
@@ -70,11 +80,9 @@ class ChatProvider:
         self._retry = retry
         self._estimate = estimate
         self._http = Http(proxies=not endpoint.is_local)
-        self._stop = endpoint.stops_at_sequences(model)
-        self._include_usage = True
 
     def __repr__(self) -> str:
-        return f"ChatProvider({self.name!r} at {self._endpoint.address!r})"
+        return f"ReplayProvider({self.name!r} at {self._endpoint.address!r})"
 
     @property
     def name(self) -> str:
@@ -82,21 +90,25 @@ class ChatProvider:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(halt=Halt.STOP_SEQUENCE if self._stop else Halt.NONE)
+        return self._dialect.capabilities
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._http.aclose()
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages`. Errors as the port says, each with a sentence for the person."""
         retries, waited_s, bytes_up = 0, 0.0, 0
         while True:
-            body = ChatRequest(self._model, messages, self._stop, self._include_usage).encoded()
-            bytes_up += len(body)
+            request = self._dialect.request(messages, options)
+            bytes_up += len(request.body)
             begun = False
             try:
-                async with aclosing(self._in_time(self._attempt(messages, body, bytes_up))) as events:
+                async with aclosing(in_time(self._attempt(messages, request, bytes_up), self._patience)) as events:
                     async for event in events:
                         begun = True
                         yield event
@@ -106,7 +118,8 @@ class ChatProvider:
                 return
             if begun:
                 raise self._error(fault, begun=True)
-            if self._leave_out(fault):
+            if (simpler := self._dialect.without(fault)) is not None:
+                self._dialect = simpler
                 continue
             delay_s = self._retry.delay_s(fault, retries, waited_s, self._chance())
             if delay_s is None:
@@ -115,11 +128,13 @@ class ChatProvider:
             await self._clock.sleep(delay_s)
 
     async def _attempt(
-        self, messages: Sequence[Message], body: bytes, bytes_up: int
+        self, messages: Sequence[Message], request: Request, bytes_up: int
     ) -> AsyncGenerator[ProviderEvent, None]:
-        reader = ChatReader()
+        reader = self._dialect.reader()
+        counted = Counted(self._estimate)
+        url = f"{self._endpoint.base_url}{request.path}"
         try:
-            async with self._http.request("POST", self._url, self._headers, body) as reply:
+            async with self._http.request("POST", url, self._headers(request), request.body) as reply:
                 if reply.status != 200:
                     raise AttemptFailed(_refusal(reply, await reply.read(), self._clock.now()))
                 async with aclosing(self._data(reply, reader)) as data:
@@ -127,6 +142,7 @@ class ChatProvider:
                         for event in reader.receive(piece):
                             if isinstance(event, Fault):
                                 raise AttemptFailed(event)
+                            counted.see(event)
                             yield event
                 if not reader.begun:
                     raise AttemptFailed(Fault(FaultKind.UNREADABLE))
@@ -135,9 +151,9 @@ class ChatProvider:
         except TransportError as error:
             if not reader.finished:
                 raise AttemptFailed(self._lost(error)) from error
-        yield reader.close(messages, bytes_up, self._estimate)
+        yield counted.ended(reader.close(), messages, bytes_up)
 
-    async def _data(self, reply: Reply, reader: ChatReader) -> AsyncGenerator[str, None]:
+    async def _data(self, reply: Reply, reader: Reader) -> AsyncGenerator[str, None]:
         """The data of the reply's events, until the stream ends; after the answer's own end, only for a moment."""
         if reply.headers.get("content-type", "").startswith("application/json"):
             yield (await reply.read()).decode("utf-8", "replace")
@@ -153,39 +169,9 @@ class ChatProvider:
                     return
                 yield data
 
-    async def _in_time(self, events: AsyncGenerator[ProviderEvent, None]) -> AsyncGenerator[ProviderEvent, None]:
-        """The same events, unless one of them does not come in time."""
-        limit_s = self._patience.first_token_s
-        async with aclosing(events):
-            while True:
-                try:
-                    async with asyncio.timeout(limit_s):
-                        event = await anext(events, None)
-                except TimeoutError:
-                    raise AttemptFailed(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
-                if event is None:
-                    return
-                yield event
-                limit_s = self._patience.between_tokens_s
-
-    @property
-    def _url(self) -> str:
-        return f"{self._endpoint.base_url}/chat/completions"
-
-    @property
-    def _headers(self) -> dict[str, str]:
-        headers = {"content-type": "application/json", "accept": "text/event-stream"}
-        return {**headers, "authorization": f"Bearer {self._key}"} if self._key else headers
-
-    def _leave_out(self, fault: Fault) -> bool:
-        """Stop sending a field that the server has refused by name. False when there is nothing to leave out."""
-        if self._include_usage and fault.names("stream_options"):
-            self._include_usage = False
-            return True
-        if self._stop and fault.names("stop"):
-            self._stop = False
-            return True
-        return False
+    def _headers(self, request: Request) -> dict[str, str]:
+        headers = {"content-type": "application/json", "accept": "text/event-stream", **request.headers}
+        return {**headers, **self._dialect.authorisation(self._key)} if self._key else headers
 
     def _lost(self, error: TransportError) -> Fault:
         if isinstance(error, Unreachable):
@@ -194,6 +180,52 @@ class ChatProvider:
 
     def _error(self, fault: Fault, *, begun: bool) -> ProviderError:
         return provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
+
+
+class Counted:
+    """Gives an answer its usage: as the vendor reported it, or else estimated from what was sent and seen."""
+
+    def __init__(self, estimate: Callable[[str], int] = estimate_tokens) -> None:
+        self._estimate = estimate
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+
+    def see(self, event: ProviderEvent) -> None:
+        if isinstance(event, TokensArrived):
+            self._text.append(event.text)
+        elif isinstance(event, ReasoningArrived):
+            self._reasoning.append(event.text)
+
+    def ended(self, ended: ResponseEnded, messages: Sequence[Message], bytes_up: int) -> ResponseEnded:
+        """The same end, with usage and the `bytes_up` that asking took."""
+        if ended.usage is not None:
+            return replace(ended, usage=replace(ended.usage, bytes_up=bytes_up))
+        estimated = Usage(
+            input_uncached=sum(self._estimate(message.text) for message in messages),
+            output=self._estimate("".join(self._text)),
+            reasoning=self._estimate("".join(self._reasoning)),
+            bytes_up=bytes_up,
+            estimated=True,
+        )
+        return replace(ended, usage=estimated)
+
+
+async def in_time(
+    events: AsyncGenerator[ProviderEvent, None], patience: Patience
+) -> AsyncGenerator[ProviderEvent, None]:
+    """The same events; AttemptFailed when one of them does not come in time."""
+    limit_s = patience.first_token_s
+    async with aclosing(events):
+        while True:
+            try:
+                async with asyncio.timeout(limit_s):
+                    event = await anext(events, None)
+            except TimeoutError:
+                raise AttemptFailed(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
+            if event is None:
+                return
+            yield event
+            limit_s = patience.between_tokens_s
 
 
 def _refusal(reply: Reply, body: bytes, now: datetime) -> Fault:
