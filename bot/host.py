@@ -7,11 +7,21 @@ method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from agent.memory.audience import Place
 from agent.records import Incoming, Note, Receipt
 from bot.surface import Surface
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMenu:
+    """The model that answers a person in a channel, why it is this one, and the names among which they may choose."""
+
+    current: str
+    why: str
+    allowed: tuple[str, ...] = ()
 
 
 class Host(Protocol):
@@ -37,4 +47,16 @@ class Host(Protocol):
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:
         """Forget what the person said in one conversation, or (None) everywhere."""
+        ...
+
+    async def stop(self, conversation: str) -> bool:
+        """Stop the answer that runs in this conversation, and those that wait; whether there was one."""
+        ...
+
+    async def models(self, person: str, channel: str) -> ModelMenu:
+        """The model that answers this person there, and the choice."""
+        ...
+
+    async def choose_model(self, person: str, name: str) -> None:
+        """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
         ...
