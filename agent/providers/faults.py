@@ -23,7 +23,7 @@ class FaultKind(StrEnum):
     SLOW = "slow"
     """Connected, and then nothing for too long."""
     CUT = "cut"
-    """The connection ended before the answer did."""
+    """The connection ended before the answer did. Without a word of it: nobody knows whether it was worked on."""
     UNREADABLE = "unreadable"
     """An answer that is no chat stream."""
     ANSWERED = "answered"
@@ -114,7 +114,10 @@ def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
                 "please ask again later, or choose a faster model with COGENCY_MODEL."
             )
         case FaultKind.CUT:
-            return ProviderUnavailable(f"{endpoint.label} closed the connection without an answer; please ask again.")
+            return ProviderUnavailable(
+                f"{endpoint.label} closed the connection without an answer, and may have worked on the question; "
+                "please ask again."
+            )
         case FaultKind.UNREADABLE:
             return ProviderRefused(
                 f"What answers at {endpoint.address} does not stream chat completions; "

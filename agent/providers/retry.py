@@ -2,8 +2,10 @@
 
 Above: `agent.providers.replay`. Below: `agent.providers.faults`.
 
-Rules. Only before the first event: what a person has seen begin is never begun again. What the service asks for
-(`retry-after`, `x-should-retry`) holds; where it asks for more than we are ready to wait, we do not wait at all.
+Rules. Only before the first event: what a person has seen begin is never begun again. Only what was not worked on: a
+refusal says so, a connection that was never made shows it; after any other silence the request may be running, and the
+person decides. What the service asks for (`retry-after`, `x-should-retry`) holds; where it asks for more than we are
+ready to wait, we do not wait at all.
 """
 
 import math
@@ -43,15 +45,13 @@ class RetryPolicy:
 
 def _worth_it(fault: Fault) -> bool:
     match fault.kind:
-        case FaultKind.CUT:
-            return True
         case FaultKind.ANSWERED if fault.should_retry is not None:
             return fault.should_retry
         case FaultKind.ANSWERED:
             return (fault.status in RETRIED or fault.status >= 500) and not fault.no_credit
         case FaultKind.UNREACHABLE:
             return fault.should_retry is True
-        case FaultKind.SLOW | FaultKind.UNREADABLE:
+        case FaultKind.SLOW | FaultKind.CUT | FaultKind.UNREADABLE:
             return False
 
 

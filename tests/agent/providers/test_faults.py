@@ -161,7 +161,7 @@ def test_a_server_that_wants_a_key_where_none_is_set_is_told_apart() -> None:
         (
             Fault(FaultKind.CUT),
             OPENAI,
-            "OpenAI closed the connection without an answer; please ask again.",
+            "OpenAI closed the connection without an answer, and may have worked on the question; please ask again.",
         ),
     ],
 )

@@ -34,7 +34,7 @@ def test_an_empty_account_is_not_a_rate_limit() -> None:
 @pytest.mark.parametrize(
     ("fault", "again"),
     [
-        (Fault(FaultKind.CUT), True),
+        (Fault(FaultKind.CUT), False),
         (Fault(FaultKind.SLOW), False),
         (Fault(FaultKind.UNREADABLE), False),
         (Fault(FaultKind.UNREACHABLE), False),
