@@ -5,8 +5,8 @@ Above: `bot.models`. Below: a `dialect` (what is said), `http` and `sse` (how it
 Theory of operation. An attempt sends the whole context and reads the stream. If it is refused before the first event,
 or no connection was made, it may be made again: without a field that the service refuses (remembered as long as the
 provider lives), or after a wait that `retry` decides. A connection that is lost before the answer leaves open whether
-the model works on it: that is told, not repeated. After the first event nothing is ever repeated. Once the answer is finished only its usage is waited
-for, and only for a moment; losing the connection then loses nothing.
+the model works on it: that is told, not repeated. After the first event nothing is ever repeated. Once the answer is
+finished only its usage is waited for, and only for a moment; losing the connection then loses nothing.
 """
 
 import asyncio
