@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from agent.messages import Message, Role
+from agent.messages import Image, Message, Role
 from agent.protocol.grammar import teach
 from agent.protocol.render import neutralise, one_line, quote
 from agent.records import Author, Note, Person, Quoted, StoredMessage
@@ -64,6 +64,7 @@ class ContextParts:
     person: Person
     now: datetime
     question: str
+    images: tuple[Image, ...] = ()
     history: Sequence[StoredMessage] = ()
     quoted: Sequence[Quoted] = ()
     notes: Sequence[Note] = ()
@@ -95,7 +96,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
         Message(Role.USER, _turn_context(parts, notes, quoted)),
-        Message(Role.USER, f"{one_line(parts.person.name)}: {question}" if named else question),
+        Message(Role.USER, f"{one_line(parts.person.name)}: {question}" if named else question, parts.images),
     )
     return Context(messages, tuple(message.id for message, _ in kept), tuple(note.id for note in notes))
 

@@ -25,6 +25,7 @@ from agent.turn import TurnLimits
 from bot.casts import DiscordReplies
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
+from bot.model_desk import ModelDesk
 from bot.model_switch import ModelSwitch
 from bot.models import ModelSettings
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
@@ -79,7 +80,8 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
     async with open_store_of(settings) as store, open_models(settings) as models:
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another.
-        turns = open_turns(settings, store, models, surfaces, TurnsLimits(max_running=1))
+        desk = ModelDesk(models, store.preferences)
+        turns = open_turns(settings, store, desk, surfaces, TurnsLimits(max_running=1))
         async with TerminalBot(
             person=person,
             turns=turns,
@@ -90,7 +92,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             models=models,
             clock=CLOCK,
             new_id=new_id,
-            where=str(store.database.path or "nowhere; it ends with this process"),
+            where=store.database.where,
         ) as bot:
             yield bot
 
@@ -101,7 +103,8 @@ async def serve_platforms(settings: Settings) -> None:
     async with open_store_of(settings) as store, open_models(settings) as models:
         log.info("%s", models.sentence)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, CLOCK)
-        host.turns = open_turns(settings, store, models, host.surface_for, TurnsLimits())
+        host.desk = ModelDesk(models, store.preferences)
+        host.turns = open_turns(settings, store, host.desk, host.surface_for, TurnsLimits())
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
 
@@ -156,12 +159,12 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
 def open_turns(
     settings: Settings,
     store: Store,
-    models: ModelSwitch,
+    desk: ModelDesk,
     surface_for: Callable[[Incoming], Surface],
     limits: TurnsLimits,
 ) -> Turns:
     registry = tools(settings, store.memories)
-    thinking = Thinking(mind(settings, models, registry), store.ledger, store.conversations, store.memories, CLOCK)
+    thinking = Thinking(mind(settings, desk, registry), store.ledger, store.conversations, store.memories, CLOCK)
     return Turns(store.ledger, thinking, surface_for, CLOCK, owner=new_id(), limits=limits)
 
 
@@ -186,16 +189,13 @@ def tools(settings: Settings, memories: Memories) -> Registry:
     return Registry([RecallTool(memories, timeout_s), RememberTool(memories, timeout_s)])
 
 
-def mind(settings: Settings, models: ModelSwitch, registry: Registry) -> Mind:
-    def provider(_: Incoming) -> Provider:
-        return models.provider
-
+def mind(settings: Settings, desk: ModelDesk, registry: Registry) -> Mind:
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, settings.language_rule, instructions)
 
     return Mind(
-        provider=provider,
+        provider=desk.provider,
         persona=persona,
         tools=registry,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),

@@ -22,6 +22,17 @@ class LogLevel(StrEnum):
     ERROR = "ERROR"
 
 
+class Mode(StrEnum):
+    """How the rounds of one answer reach a model (seed 004)."""
+
+    AUTO = "auto"
+    """Only what is new, where the vendor can keep the rest without storing it; else the whole context."""
+    RESUME = "resume"
+    """Only what is new wherever the vendor can keep the rest, even if it stores it until it is deleted."""
+    REPLAY = "replay"
+    """The whole context in every round."""
+
+
 class DiscordReplies(StrEnum):
     """Where a mention in a Discord channel is answered."""
 
@@ -39,6 +50,14 @@ def ids(value: str) -> frozenset[str]:
     if not all(part.isascii() and part.isalnum() for part in parts):
         raise ValueError("must be ids with commas between them, as in B0123,B0456")
     return frozenset(parts)
+
+
+def models(value: str) -> tuple[str, ...]:
+    """Names of models with commas between them, in order."""
+    names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
+    if not names or not all(":" in name or name == "rehearsal" for name in names):
+        raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
+    return names
 
 
 def discord_replies(value: str) -> DiscordReplies:
@@ -122,17 +141,32 @@ def log_level(value: str) -> LogLevel:
         raise ValueError(f"must be one of {', '.join(LogLevel)}") from None
 
 
-def texts_by_channel(value: str) -> Mapping[str, str]:
-    """A JSON object from channel ids to texts."""
-    remedy = 'must be a JSON object of channel ids and texts, as in {"C0123": "Answer formally."}'
+def texts_by_id(what: str, example: str) -> Callable[[str], Mapping[str, str]]:
+    """A JSON object from ids to texts; `what` names both in the remedy."""
+
+    def read(value: str) -> Mapping[str, str]:
+        try:
+            parsed: object = json.loads(value)
+        except (ValueError, RecursionError):
+            parsed = None
+        texts = cast("dict[str, object]", parsed) if isinstance(parsed, dict) else None
+        if texts is None or not all(isinstance(entry, str) for entry in texts.values()):
+            raise ValueError(f"must be a JSON object of {what}, as in {example}")
+        return cast("dict[str, str]", texts)
+
+    return read
+
+
+texts_by_channel = texts_by_id("channel ids and texts", '{"C0123": "Answer formally."}')
+models_by_channel = texts_by_id("channel ids and models", '{"C0123": "ollama:llama3.2"}')
+models_by_person = texts_by_id("user ids and models", '{"U0123": "ollama:llama3.2"}')
+
+
+def mode(value: str) -> Mode:
     try:
-        read: object = json.loads(value)
-    except (ValueError, RecursionError):
-        read = None
-    texts = cast("dict[str, object]", read) if isinstance(read, dict) else None
-    if texts is None or not all(isinstance(entry, str) for entry in texts.values()):
-        raise ValueError(remedy)
-    return cast("dict[str, str]", texts)
+        return Mode(value.lower())
+    except ValueError:
+        raise ValueError(f"must be one of {', '.join(Mode)}") from None
 
 
 def websocket_url(base_url: str) -> str:

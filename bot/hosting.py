@@ -13,6 +13,8 @@ from agent.memory.audience import Place, may_flow_from
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories
 from agent.records import Incoming, Note, Receipt
+from bot.host import ModelMenu
+from bot.model_desk import ModelDesk
 from bot.surface import PageUnsent, Surface
 from bot.turns import Turns
 
@@ -24,7 +26,7 @@ START_PATIENCE_S = 60.0
 
 @dataclass(slots=True)
 class BotHost:
-    """Implements `bot.host.Host`. `turns` is set once it exists: turns and host need each other."""
+    """Implements `bot.host.Host`. `turns` and `desk` are set once they exist: turns and host need each other."""
 
     ledger: Ledger
     conversations: Conversations
@@ -32,6 +34,7 @@ class BotHost:
     forgetting: Forgetting
     clock: Clock
     turns: Turns = field(init=False)
+    desk: ModelDesk = field(init=False)
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     registered: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by each `show_on`; whoever waits for one clears it."""
@@ -62,6 +65,12 @@ class BotHost:
         await self.turns.take_back(person, conversation)
         plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
         return await self.forgetting.forget(plan, self.clock.now())
+
+    async def models(self, person: str, channel: str) -> ModelMenu:
+        return await self.desk.menu(person, channel)
+
+    async def choose_model(self, person: str, name: str) -> None:
+        await self.desk.choose(person, name)
 
 
 async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host: BotHost, grace_s: float) -> None:

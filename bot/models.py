@@ -13,9 +13,9 @@ httpx is imported when a server is talked to, not before: a rehearsal starts wit
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from agent.errors import SettingsError
@@ -24,6 +24,7 @@ from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, OPENAI, Endpoi
 from agent.providers.reading import as_list, as_object, as_text, read_json
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.retry import RetryPolicy
+from bot.casts import Mode
 from bot.secret import Secret
 
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
@@ -40,6 +41,12 @@ class ModelSettings:
     """The settings that the choice and the use of a model need. An address is what its setting holds."""
 
     model: str | None = None
+    fallback_models: tuple[str, ...] = ()
+    learning_model: str | None = None
+    allowed_models: tuple[str, ...] = ()
+    channel_models: Mapping[str, str] = field(default_factory=dict[str, str])
+    person_models: Mapping[str, str] = field(default_factory=dict[str, str])
+    mode: Mode = Mode.AUTO
     openai_api_key: Secret | None = None
     anthropic_api_key: Secret | None = None
     gemini_api_key: Secret | None = None
@@ -120,7 +127,7 @@ class ClosableProvider(Provider, Protocol):
 def first_choice(settings: ModelSettings) -> Choice:
     """What the settings alone decide. Pure. Raises SettingsError with the setting and the remedy."""
     if settings.model:
-        return _named(settings.model.strip(), settings)
+        return named_choice(settings.model, settings, "COGENCY_MODEL")
     server = settings.endpoint("openai")
     if server != OPENAI:
         return AskServer(server, settings.openai_api_key, required=True)
@@ -198,25 +205,29 @@ def open_model(
     return open_chat(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None, line)
 
 
-def _named(spec: str, settings: ModelSettings) -> ModelChoice:
-    """The choice that `COGENCY_MODEL` names. No error repeats its value: it may be a key in the wrong place."""
+def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:
+    """The model that a setting (or a person) names. Pure. Raises SettingsError.
+
+    No error repeats the value: it may be a key in the wrong place.
+    """
+    why = why or f"{setting} says so"
     provider, colon, model = (part.strip() for part in spec.partition(":"))
     provider = provider.lower()
     if provider == "rehearsal" and not model:
-        return ModelChoice(None, "", None, "COGENCY_MODEL says so")
+        return ModelChoice(None, "", None, why)
     if provider not in ENDPOINTS:
         forms = ", ".join(f"{name}:<model>" for name in ENDPOINTS)
-        raise SettingsError(f"COGENCY_MODEL must be rehearsal or one of {forms}.")
+        raise SettingsError(f"{setting} must be rehearsal or one of {forms}.")
     if not model:
         example = DEFAULT_MODELS.get(provider, "llama3.2")
-        raise SettingsError(f"COGENCY_MODEL names no model: write it as in {provider}:{example}.")
+        raise SettingsError(f"{setting} names no model: write it as in {provider}:{example}.")
     endpoint, key = settings.endpoint(provider), settings.key(provider)
     if endpoint.key_required and key is None:
         raise SettingsError(
-            f"{endpoint.key_setting} is missing: COGENCY_MODEL={provider}{colon}… needs it. "
+            f"{endpoint.key_setting} is missing: {setting}={provider}{colon}… needs it. "
             "Set it in the environment or in .env."
         )
-    return ModelChoice(endpoint, model, key, "COGENCY_MODEL says so")
+    return ModelChoice(endpoint, model, key, why)
 
 
 def _nothing_configured(ollama: Endpoint, *, answered: bool) -> str:

@@ -21,7 +21,7 @@ from platformdirs import user_data_path
 
 from agent.errors import SettingsError
 from bot import casts
-from bot.casts import DiscordReplies, LogLevel
+from bot.casts import DiscordReplies, LogLevel, Mode
 from bot.secret import Secret
 
 T = TypeVar("T")
@@ -46,6 +46,21 @@ class Settings:
 
     model: Annotated[str | None, From("COGENCY_MODEL", casts.text)] = None
     """"provider:name"; None chooses by the keys that are set, else a local Ollama, else rehearsal."""
+    fallback_models: Annotated[tuple[str, ...], From("COGENCY_FALLBACK_MODELS", casts.models)] = ()
+    """Which answer, in this order, while the chosen model is down."""
+    learning_model: Annotated[str | None, From("COGENCY_LEARNING_MODEL", casts.text)] = None
+    """For work in the background, where nobody waits: a cheap one serves. None: the one that answers."""
+    allowed_models: Annotated[tuple[str, ...], From("COGENCY_ALLOWED_MODELS", casts.models)] = ()
+    """Among which people may choose with /model, besides the usual one."""
+    channel_models: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_MODELS", casts.models_by_channel)] = field(
+        default_factory=dict[str, str]
+    )
+    """By the platform's channel id."""
+    person_models: Annotated[Mapping[str, str], From("COGENCY_PERSON_MODELS", casts.models_by_person)] = field(
+        default_factory=dict[str, str]
+    )
+    """By the platform's user id; goes before the channel's."""
+    mode: Annotated[Mode, From("COGENCY_MODE", casts.mode)] = Mode.AUTO
     database_url: Annotated[str, From("COGENCY_DATABASE_URL", casts.sqlite_url)] = ""
     """`load_settings` fills it in: a file in the person's data folder."""
     persona: Annotated[str, From("COGENCY_PERSONA", casts.text)] = PERSONA

@@ -8,15 +8,16 @@ and one log line with the turn's id.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import StoreError
 from agent.events import IterationStarted, Outcome, TextArrived
 from agent.loop import Loop
 from agent.memory.audience import may_flow_from
-from agent.ports import Clock, Conversations, Ledger, Memories, Provider, ToolContext
+from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming
 from agent.reply_text import joined
@@ -35,7 +36,7 @@ BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the o
 class Mind:
     """What answers: chosen anew for each turn, so that a person's choice of model counts from the next question."""
 
-    provider: Callable[[Incoming], Provider]
+    provider: Callable[[Incoming], Awaitable[Provider]]
     persona: Callable[[Incoming], Persona]
     tools: Registry
     turn_limits: TurnLimits
@@ -70,7 +71,8 @@ class Thinking:
                 return closing
             context, summary = await self._context(claim)
             closing = replace(closing, context_messages=context.message_ids, context_notes=context.note_ids)
-            loop = self._loop(claim, turn, context, live)
+            provider = await self._mind.provider(claim.incoming)
+            loop = self._loop(claim, turn, context, provider, live)
             await _show_again(turn.progress, live)
             ended = await loop.run()
             closing = replace(closing, outcome=ended.outcome, reply=ended.text)
@@ -115,6 +117,7 @@ class Thinking:
             person=incoming.person,
             now=incoming.time,
             question=incoming.text,
+            images=incoming.images,
             history=history,
             quoted=incoming.quoted,
             notes=notes,
@@ -123,7 +126,7 @@ class Thinking:
         )
         return build_context(parts, self._mind.budget), summary
 
-    def _loop(self, claim: Claim, turn: Turn, context: Context, live: LiveReply) -> Loop:
+    def _loop(self, claim: Claim, turn: Turn, context: Context, provider: Provider, live: LiveReply) -> Loop:
         async def save(progress: Progress) -> None:
             await self._ledger.save(claim, progress=encode(progress))
 
@@ -131,10 +134,22 @@ class Thinking:
         tool_context = ToolContext(
             incoming.person, incoming.place, incoming.conversation, claim.message, self._clock.now()
         )
-        provider = self._mind.provider(incoming)
         return Loop(
-            turn, context.messages, provider, self._mind.tools, tool_context, self._clock, emit=live.see, save=save
+            turn,
+            context.messages,
+            provider,
+            self._mind.tools,
+            tool_context,
+            self._clock,
+            emit=live.see,
+            save=save,
+            options=CallOptions(incoming.depth, cache_key(incoming.conversation)),
         )
+
+
+def cache_key(conversation: str) -> str:
+    """The name under which a vendor may keep the beginning of this conversation's requests: tells it nothing else."""
+    return sha256(conversation.encode()).hexdigest()[:32]
 
 
 async def _show_again(progress: Progress, live: LiveReply) -> None:

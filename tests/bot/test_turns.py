@@ -25,6 +25,7 @@ from bot.thinking import BROKEN, Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, dm, said
+from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
 
@@ -50,7 +51,7 @@ class World:
 
     def turns(self, owner: str = "worker") -> Turns:
         mind = Mind(
-            provider=lambda _: self.model,
+            provider=always(self.model),
             persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
             tools=Registry([RecallTool(self.store), RememberTool(self.store)]),
             turn_limits=TurnLimits(),

@@ -15,6 +15,7 @@ from agent.turn import TurnLimits
 from bot.hosting import BotHost
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
+from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 
 _owners = count(1)
@@ -24,7 +25,7 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
     host = BotHost(store, store, store, store, clock)
     mind = Mind(
-        provider=lambda _: model,
+        provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
         tools=Registry([RecallTool(store), RememberTool(store)]),
         turn_limits=TurnLimits(),

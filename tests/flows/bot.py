@@ -37,7 +37,7 @@ async def live_bot(
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     try:
         mind = Mind(
-            provider=lambda _: model,
+            provider=always(model),
             persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
             tools=Registry([RecallTool(store.memories), RememberTool(store.memories)]),
             turn_limits=TurnLimits(),

@@ -28,6 +28,7 @@ from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
+from tests.fakes.minds import always
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
 
@@ -176,7 +177,7 @@ async def live(folder: Path, die_at: int | None) -> int:
     tools = Registry([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
     model = DyingModel(ScriptedProvider(script), steps)
     mind = Mind(
-        provider=lambda _: model,
+        provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
         tools=tools,
         turn_limits=TurnLimits(),

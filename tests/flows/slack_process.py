@@ -20,6 +20,7 @@ from bot.turns import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.minds import always
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.fakes.typist import typed
 
@@ -37,7 +38,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     model = ScriptedProvider(lambda _: typed(ANSWER), sleep=clock.sleep)
     mind = Mind(
-        provider=lambda _: model,
+        provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
         tools=Registry([]),
         turn_limits=TurnLimits(),

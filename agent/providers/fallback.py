@@ -1,0 +1,137 @@
+"""A row of models: when the first cannot answer, the next one does, and says so.
+
+Above: `bot.model_switch`. Below: the Provider and Session ports, `agent.session`.
+
+Rules.
+- Only before the first event: an answer that has begun is never begun anew by another model.
+- Within a turn the model that answered goes on: its vendor knows the earlier rounds.
+- A model that failed rests for a while, so that not every question waits for it; the last one in the row never rests.
+- The last error is the one that is raised; it says what to do about the model that was tried last.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from agent.errors import ProviderError, StreamBroken
+from agent.messages import Message
+from agent.ports import (
+    CallOptions,
+    Capabilities,
+    Clock,
+    HandleKept,
+    ModelChanged,
+    Provider,
+    ProviderEvent,
+    Session,
+)
+from agent.session import open_session
+
+REST_S = 60.0
+"""How long a model that failed is passed over: an outage lasts longer, a hiccup costs one minute of the second best."""
+
+
+class FallbackProvider:
+    """Answers with the first of `providers` that can. At least one."""
+
+    def __init__(self, providers: Sequence[Provider], clock: Clock, rest_s: float = REST_S) -> None:
+        self._providers = tuple(providers)
+        self._clock = clock
+        self._rest_s = rest_s
+        self._failed: dict[int, tuple[float, str]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._providers[0].name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the first; each turn has a session of its own, which keeps to the model that answered."""
+        return replace(self._providers[0].capabilities, resume=True)
+
+    def connect(self, options: CallOptions) -> "FallbackSession":
+        return FallbackSession(self, options)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        session = self.connect(options)
+        try:
+            await session.send(messages)
+            async with aclosing(session.receive()) as events:
+                async for event in events:
+                    yield event
+        finally:
+            await session.close()
+
+    def candidates(self) -> list[tuple[int, Provider, str]]:
+        """Those that may answer now, each with the reason why the one before it did not; "" for the first."""
+        now, why = self._clock.monotonic(), ""
+        found: list[tuple[int, Provider, str]] = []
+        for place, provider in enumerate(self._providers):
+            failed_at, sentence = self._failed.get(place, (float("-inf"), ""))
+            if now - failed_at < self._rest_s and place < len(self._providers) - 1:
+                why = why or sentence
+            else:
+                found.append((place, provider, why))
+        return found
+
+    def failed(self, place: int, sentence: str) -> None:
+        self._failed[place] = (self._clock.monotonic(), sentence)
+
+
+class FallbackSession:
+    """One turn's exchange with whichever model answers."""
+
+    def __init__(self, row: FallbackProvider, options: CallOptions) -> None:
+        self._row = row
+        self._options = options
+        self._messages: Sequence[Message] = ()
+        self._current: Session | None = None
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+
+    async def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+        if self._current is not None:
+            async with aclosing(_asked(self._current, self._messages)) as events:
+                async for event in events:
+                    yield event
+            return
+        candidates, failure = self._row.candidates(), ""
+        for place, provider, rested in candidates:
+            last = place == candidates[-1][0]
+            session, why = open_session(provider, self._options), failure or rested
+            begun = False
+            try:
+                async with aclosing(_asked(session, self._messages)) as events:
+                    async for event in events:
+                        if not (begun or isinstance(event, HandleKept)):
+                            begun, self._current = True, session
+                            if why:
+                                yield ModelChanged(provider.name, why)
+                        yield event
+            except ProviderError as error:
+                if begun or last or isinstance(error, StreamBroken):
+                    raise
+                failure = failure or str(error)
+                self._row.failed(place, str(error))
+            finally:
+                if self._current is not session:
+                    await session.close()
+            if begun:
+                return
+
+    async def close(self) -> None:
+        if self._current is not None:
+            await self._current.close()
+
+
+async def _asked(session: Session, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    """Send and receive as one, so that a failure of either is met in one place."""
+    await session.send(messages)
+    async with aclosing(session.receive()) as events:
+        async for event in events:
+            yield event

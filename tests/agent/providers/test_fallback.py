@@ -1,0 +1,86 @@
+"""A row of models: the next one answers when the first cannot, and only before the first event."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.messages import Message, Role
+from agent.ports import CallOptions, ModelChanged, ProviderEvent, ResponseEnded, TokensArrived
+from agent.providers.fallback import REST_S, FallbackProvider
+from agent.providers.scripted import ScriptedProvider
+from tests.fakes.clock import FakeClock
+
+QUESTION = (Message(Role.USER, "Hello?"),)
+DOWN = ProviderUnavailable("The first does not answer.")
+
+
+def texts(events: Sequence[ProviderEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TokensArrived))
+
+
+async def ask(row: FallbackProvider) -> list[ProviderEvent]:
+    return [event async for event in row.stream(QUESTION)]
+
+
+def model(name: str, *script: object) -> ScriptedProvider:
+    return ScriptedProvider([answer if isinstance(answer, str) else [answer] for answer in script], name=name)  # type: ignore[list-item]
+
+
+async def test_the_first_answers_as_long_as_it_can() -> None:
+    first, second = model("first", "one"), model("second", "two")
+    events = await ask(FallbackProvider([first, second], FakeClock()))
+    assert texts(events) == "one"
+    assert not any(isinstance(event, ModelChanged) for event in events)
+    assert second.requests == []
+
+
+@pytest.mark.parametrize("error", [DOWN, ProviderRefused("The first refused the key.")])
+async def test_the_next_answers_when_the_first_cannot_and_says_why(error: Exception) -> None:
+    events = await ask(FallbackProvider([model("first", error), model("second", "two")], FakeClock()))
+    assert events[0] == ModelChanged("second", str(error))
+    assert texts(events) == "two"
+
+
+async def test_an_answer_that_has_begun_is_not_begun_anew() -> None:
+    broken = ScriptedProvider([["half", StreamBroken("It broke off.")]], name="first")
+    second = model("second", "two")
+    events: list[ProviderEvent] = []
+    with pytest.raises(StreamBroken):
+        async for event in FallbackProvider([broken, second], FakeClock()).stream(QUESTION):
+            events.append(event)  # noqa: PERF401 -- the error comes in between
+    assert texts(events) == "half"
+    assert second.requests == []
+
+
+async def test_when_all_fail_the_last_error_is_told() -> None:
+    row = FallbackProvider([model("first", DOWN), model("second", ProviderRefused("No key."))], FakeClock())
+    with pytest.raises(ProviderRefused, match="No key"):
+        await ask(row)
+
+
+async def test_a_model_that_failed_rests_for_a_while() -> None:
+    clock = FakeClock()
+    first, second = model("first", DOWN, "back"), model("second", "two", "three")
+    row = FallbackProvider([first, second], clock)
+    await ask(row)
+    rested = await ask(row)
+    assert rested[0] == ModelChanged("second", str(DOWN))
+    assert len(first.requests) == 1
+    await clock.sleep(REST_S)
+    assert texts(await ask(row)) == "back"
+
+
+async def test_within_a_turn_the_model_that_answered_goes_on() -> None:
+    clock = FakeClock()
+    first, second = model("first", DOWN, "back"), model("second", "two", "three")
+    session = FallbackProvider([first, second], clock).connect(CallOptions())
+    await session.send(QUESTION)
+    assert texts([event async for event in session.receive()]) == "two"
+    await clock.sleep(REST_S)
+    await session.send(QUESTION)
+    later = [event async for event in session.receive()]
+    await session.close()
+    assert texts(later) == "three"
+    assert isinstance(later[-1], ResponseEnded)
+    assert first.open_streams == second.open_streams == 0
