@@ -8,10 +8,10 @@ Rules
   Whatever holds somebody's words names the person, the turn or the conversation by which `store.erase` finds it.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from store.columns import StorableText, UtcDateTime
@@ -171,6 +171,37 @@ class TaskWorkspace(SQLModel, table=True):
     discoveries: str = Field(sa_type=StorableText, default="")
 
 
+class ModelCall(SQLModel, table=True):
+    """What one model call took. It holds nobody's words, and outlives what was asked: then without turn and channel.
+
+    `number` counts the calls of one turn, `kind` says what it was for, `day` is of UTC, `cost` is in nano-dollars, None
+    for a model without a price. The person is no foreign key: what they spent still counts after they are forgotten.
+    """
+
+    __tablename__ = "model_call"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+    __table_args__: ClassVar[Any] = (
+        Index("ix_model_call_person", "person", "day"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int | None = Field(default=None, foreign_key="turn.id", index=True)
+    number: int
+    kind: str = Field(sa_type=StorableText)
+    model: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    channel: str = Field(sa_type=StorableText, default="")
+    day: date = Field(index=True)
+    input_uncached: int
+    input_cached: int
+    input_written: int
+    output: int
+    reasoning: int
+    bytes_up: int = Field(sa_type=BigInteger)
+    estimated: bool
+    cost: int | None = Field(sa_type=BigInteger, default=None)
+
+
 class Erased(SQLModel, table=True):
     """A keyed hash of an erased platform id, so that a redelivery or a catch-up never brings it back."""
 
@@ -188,4 +219,5 @@ message = _tables["message"]
 action_record = _tables["action_record"]
 note = _tables["note"]
 workspace = _tables["task_workspaces"]
+model_call = _tables["model_call"]
 erased = _tables["erased"]

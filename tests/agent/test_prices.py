@@ -1,0 +1,98 @@
+"""Prices: list prices to the nano-dollar, per vendor, and no price where none is known."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.messages import ModelCall, Usage
+from agent.prices import NANO, PRICES, Rates, cost, price_of
+
+MILLION = 1_000_000
+COUNTS = st.integers(0, 2_000_000)
+USAGES = st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("model", "usage", "dollars"),
+    [
+        ("openai:gpt-6.1-terra", Usage(input_uncached=200_000), 0.20),
+        ("openai:gpt-6.1-terra", Usage(input_cached=200_000), 0.01),
+        ("openai:gpt-6.1-terra", Usage(input_written=200_000), 0.25),
+        ("openai:gpt-6.1-terra", Usage(output=MILLION), 5.00),
+        ("openai:gpt-6.1-terra", Usage(reasoning=MILLION), 5.00),
+        ("anthropic:claude-sonnet-5-5", Usage(input_written=MILLION), 2.50),
+        ("gemini:gemini-3.8-flash", Usage(MILLION, MILLION, 0, MILLION, MILLION), 0.75 + 0.075 + 2 * 3.75),
+        ("mistral:mistral-medium-latest", Usage(input_uncached=MILLION), 1.50),
+    ],
+)
+def test_a_call_costs_its_vendors_list_price(model: str, usage: Usage, dollars: float) -> None:
+    assert cost(ModelCall(model, usage)) == round(dollars * NANO)
+
+
+def test_one_cached_token_of_the_cheapest_model_is_not_free() -> None:
+    assert cost(ModelCall("openai:gpt-6-luna", Usage(input_cached=1))) == 10
+
+
+@pytest.mark.parametrize(
+    ("model", "limit", "factors"),
+    [("openai:gpt-6.1-terra", 272_000, (2, 1.5)), ("anthropic:claude-haiku-5-5", 100_000, (5, 5))],
+)
+def test_above_the_limit_the_whole_call_costs_more_cached_input_counted(
+    model: str, limit: int, factors: tuple[float, float]
+) -> None:
+    def costs(usage: Usage) -> int:
+        return cost(ModelCall(model, usage)) or 0
+
+    rates = PRICES[model].rates
+    at_limit = Usage(input_uncached=1, input_cached=limit - 2, input_written=1, output=10)
+    assert costs(at_limit) == rates.uncached + (limit - 2) * rates.cached + rates.written + 10 * rates.output
+    above = costs(Usage(input_uncached=2, input_cached=limit - 2, input_written=1, output=10))
+    read, answered = factors
+    assert above == (2 * rates.uncached + (limit - 2) * rates.cached + rates.written) * read + (
+        10 * rates.output * answered
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "openai:gpt-6.1-terra-2026-09-01",
+        "openai:gpt-6.1-terra-20260901",
+        "openai:gpt-6.1-terra-latest",
+        "openai:gpt-6.1-terra-09-2026",
+        "openai:gpt-6.1-terra-001",
+    ],
+)
+def test_a_dated_version_costs_what_its_model_costs(model: str) -> None:
+    assert price_of(model) == PRICES["openai:gpt-6.1-terra"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "rehearsal",
+        "scripted",
+        "",
+        "openai:gpt-6.1-terra-pro",
+        "openai:gpt-6.1-terra-mini-2026-09-01",
+        "openai:gpt-6.1",
+        "gpt-6.1-terra",
+        "openrouter:openai/gpt-6.1-terra",
+        "openrouter:gpt-6.1-terra",
+        "mistral:gpt-6.1-terra",
+        "ollama:mistral-medium",
+        "vllm:gpt-6.1-terra",
+    ],
+)
+def test_what_is_not_in_the_table_has_no_price_rather_than_none_to_pay(model: str) -> None:
+    assert cost(ModelCall(model, Usage(10, 10, 10, 10, 10))) is None
+
+
+def test_every_rate_is_positive_and_reading_the_cache_is_the_cheapest() -> None:
+    every: list[Rates] = [rates for price in PRICES.values() for rates in (price.rates, price.long) if rates]
+    assert all(0 < rates.cached < rates.uncached <= rates.written < rates.output for rates in every)
+
+
+@given(st.sampled_from(sorted(PRICES)), USAGES, USAGES)
+def test_using_more_never_costs_less(model: str, one: Usage, more: Usage) -> None:
+    assert (cost(ModelCall(model, one + more)) or 0) >= (cost(ModelCall(model, one)) or 0)
