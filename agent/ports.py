@@ -281,6 +281,18 @@ class Memories(Protocol):
         ...
 
 
+class Preferences(Protocol):
+    """What people chose, by name. `owner` is a person's id, or "channel:" and a channel's id."""
+
+    async def of(self, owner: str) -> dict[str, str]:
+        """Every choice that stands."""
+        ...
+
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        """Keep a choice in place of an earlier one; None takes it back."""
+        ...
+
+
 class Forgetting(Protocol):
     async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
         """Erase what the plan names in one transaction, then search for proof."""

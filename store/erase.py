@@ -6,7 +6,7 @@ What falls: the person's messages and the replies to them, with their turns (a w
 cancelled: its worker gets LeaseLost), action records and workspaces; their notes from those messages (everywhere: all
 their notes); action records and progress of other turns in whose context an erased message or note stood, and the
 summary of their conversations; the summary of each touched conversation; an empty conversation; for everything, the
-person. Platform ids stay as keyed hashes.
+person and what they chose. Platform ids stay as keyed hashes.
 
 A reply to somebody else falls if recall gave its turn an erased message, which is one of another conversation, and the
 reply quotes that message: it contains the text or a telling piece of it (`store.text.quotes`). Then what quotes that
@@ -49,6 +49,7 @@ from store.tables import (
     note,
     participant,
     person,
+    preference,
     turn,
     workspace,
 )
@@ -144,6 +145,7 @@ def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, n
     counts["conversations"] = _drop_empty(connection, doomed.conversations)
     if plan.everything:
         _delete(connection, workspace, workspace.c.person == plan.person)
+        counts["preferences"] = _delete(connection, preference, preference.c.owner == plan.person)
         counts["people"] = _delete(connection, person, person.c.id == plan.person)
     _settle(connection)
     connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))

@@ -171,6 +171,14 @@ class TaskWorkspace(SQLModel, table=True):
     discoveries: str = Field(sa_type=StorableText, default="")
 
 
+class Preference(SQLModel, table=True):
+    """What somebody chose. `owner` is a person, who may not have written yet, or "channel:" and a channel's id."""
+
+    owner: str = Field(sa_type=StorableText, primary_key=True)
+    name: str = Field(sa_type=StorableText, primary_key=True)
+    value: str = Field(sa_type=StorableText)
+
+
 class ModelCall(SQLModel, table=True):
     """What one model call took. It holds nobody's words, and outlives what was asked: then without turn and channel.
 
@@ -219,5 +227,6 @@ message = _tables["message"]
 action_record = _tables["action_record"]
 note = _tables["note"]
 workspace = _tables["task_workspaces"]
+preference = _tables["preference"]
 model_call = _tables["model_call"]
 erased = _tables["erased"]

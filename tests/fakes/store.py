@@ -13,7 +13,7 @@ from itertools import count
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
 from agent.memory.forgetting import ForgettingPlan
-from agent.ports import Conversations, Forgetting, Ledger, Memories
+from agent.ports import Conversations, Forgetting, Ledger, Memories, Preferences
 from agent.records import (
     Accepted,
     Author,
@@ -30,6 +30,7 @@ from agent.records import (
 from agent.state import SituationSummary
 from store import rows
 from store.text import holds, quotes
+from tests.fakes.preferences import FakePreferences
 
 
 @dataclass
@@ -61,6 +62,7 @@ class FakeStore:
     fail_next_claim: Exception | None = None
     on_claim: Callable[[int], object] | None = None
     """Called with the turn of each claim."""
+    choices: FakePreferences = field(default_factory=FakePreferences)
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -79,6 +81,10 @@ class FakeStore:
     @property
     def forgetting(self) -> Forgetting:
         return self
+
+    @property
+    def preferences(self) -> Preferences:
+        return self.choices
 
     async def close(self) -> None:
         """Nothing to give back."""
@@ -241,6 +247,8 @@ class FakeStore:
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
         self.kept_notes = [n for n in self.kept_notes if n not in notes]
         erased = {"messages": len(gone), "notes": len(notes), "turns": len(turns)}
+        if plan.everything:
+            erased["preferences"] = len(self.choices.kept.pop(plan.person, {}))
         return Receipt(erased, found_again=0, bytes_gone=True)
 
     async def sweep(self) -> bool:

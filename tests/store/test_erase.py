@@ -81,6 +81,7 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
     pieces = [piece for secret in SECRETS for piece in secret.split("-")]
     assert await pieces_in_files(path.parent, pieces) == len(pieces)
     await store.ledger.accept(said(f"waiting {SECRETS[0]}"))
+    await store.preferences.set("ann", "model", SECRETS[0])
     receipt = await store.forgetting.forget(forget_everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert receipt.erased == {
@@ -91,6 +92,7 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
         "turns": 21,
         "summaries": 4,
         "conversations": 5,
+        "preferences": 1,
         "people": 1,
     }
     assert await pieces_in_files(path.parent, [*pieces, "secret00", "waiting"]) == 0

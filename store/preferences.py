@@ -1,0 +1,35 @@
+"""What people chose, by name.
+
+Above: `store.engine` bundles it. Below: `store.database`, tables.
+"""
+
+from sqlalchemy import Connection, and_, delete, insert, select, update
+
+from store.database import Database
+from store.tables import preference
+
+
+class SqlPreferences:
+    """The port Preferences on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of(self, owner: str) -> dict[str, str]:
+        return await self._database.read(chosen, owner)
+
+    async def set(self, owner: str, name: str, value: str | None) -> None:
+        await self._database.write(choose, owner, name, value)
+
+
+def chosen(connection: Connection, owner: str) -> dict[str, str]:
+    kept = select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
+    return {row.name: row.value for row in connection.execute(kept.order_by(preference.c.name))}
+
+
+def choose(connection: Connection, owner: str, name: str, value: str | None) -> None:
+    this = and_(preference.c.owner == owner, preference.c.name == name)
+    if value is None:
+        connection.execute(delete(preference).where(this))
+    elif connection.execute(update(preference).where(this).values(value=value)).rowcount == 0:
+        connection.execute(insert(preference).values(owner=owner, name=name, value=value))
