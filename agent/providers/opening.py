@@ -12,6 +12,7 @@ from agent.providers.dialect import Dialect
 from agent.providers.replay import Patience, ReplayProvider
 from agent.providers.retry import RetryPolicy
 from agent.providers.wire_chat import ChatDialect
+from agent.providers.wire_messages import MessagesDialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Line:
 def open_chat(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
     """A model of a service that speaks Chat Completions."""
     return replaying(endpoint, model, ChatDialect(model, stop=endpoint.stops_at_sequences(model)), key, line)
+
+
+def open_messages(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
+    """A model of Anthropic, or of a server that speaks its Messages. The address ends where "/messages" begins."""
+    return replaying(endpoint, model, MessagesDialect(model), key, line)
 
 
 def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, line: Line) -> ReplayProvider:

@@ -1,0 +1,271 @@
+"""Anthropic's Messages on the wire: our messages → request body, the stream's data → our events. Pure.
+
+Above: `agent.providers.replay`. Below: `alternation`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
+
+Rules:
+- The reply stops before the stop sequence and does not hold it. It cannot be continued (no prefill since 4.6), so the
+  model's words and the results go back as a message each.
+- Thinking goes back unchanged and in its place, within the turn that it was thought in. It is bound to everything
+  before it; where that changed (a turn that went on after a crash), the vendor refuses it and `replay` says it plainly.
+- A text that follows thinking begins a paragraph of its own, so that a block's tag stands at the start of a line.
+- Usage comes in two parts, the second cumulative. Input, cached and written tokens do not overlap.
+- `ping` and unknown events mean nothing. An `error` may come at any point of a stream that began with status 200.
+- No `temperature`: the current version of the protocol refuses it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
+from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.alternation import alternating, system_text
+from agent.providers.dialect import ReaderEvent, Request
+from agent.providers.faults import Fault, read_error
+from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
+from agent.providers.writing import base64_of, described, encoded
+
+VERSION = "2026-10-21"
+"""The one that the vendor's own clients send, and whose types our tests check against. The older 2023-06-01 is still
+served; what the newer one refuses (sampling parameters, documents and citations in odd places) we never send."""
+
+MAX_TOKENS = 32_000
+"""Of one answer, thinking included; the protocol requires a limit. Every model that is served allows as much, and it
+leaves deep thinking room before an answer; only what is written is billed."""
+
+IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
+
+_REASONS = {
+    "stop_sequence": StopReason.HALTED,
+    "max_tokens": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.LENGTH,
+    "refusal": StopReason.FILTERED,
+}
+_CACHED: dict[str, Json] = {"type": "ephemeral"}
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesDialect:
+    """Messages for one model. `effort` and `caching` are left out for models and servers that refuse them."""
+
+    model: str
+    max_tokens: int = MAX_TOKENS
+    images: bool = True
+    effort: bool = True
+    caching: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of what can be given back to this model only."""
+        return f"anthropic-messages:{self.model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(halt=Halt.STOP_SEQUENCE, images=self.images, effort=self.effort)
+
+    def authorisation(self, key: str) -> dict[str, str]:
+        return {"x-api-key": key}
+
+    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+        """Two places are marked for the cache: the system's words, which all turns share, and (by the top-level mark)
+        the end, which the next round of this turn goes on from.
+        """
+        body: dict[str, Json] = {"model": self.model, "max_tokens": self.max_tokens, "stream": True}
+        if self.caching:
+            body["cache_control"] = _CACHED
+        if self.effort and options.depth in EFFORT:
+            body["output_config"] = {"effort": EFFORT[options.depth]}
+        body["stop_sequences"] = [STOP_SEQUENCE]
+        if (system := system_text(messages)).strip():
+            mark: dict[str, Json] = {"cache_control": _CACHED} if self.caching else {}
+            body["system"] = [{"type": "text", "text": system, **mark}]
+        body["messages"] = [
+            {"role": str(message.role), "content": self._content(message)}
+            for message in alternating(messages, self.name)
+        ]
+        return Request("/messages", encoded(body), {"anthropic-version": VERSION})
+
+    def reader(self) -> "MessagesReader":
+        return MessagesReader(self.name)
+
+    def without(self, fault: Fault) -> "MessagesDialect | None":
+        if self.effort and (fault.names("output_config") or fault.names("effort")):
+            return replace(self, effort=False)
+        if self.caching and fault.names("cache_control"):
+            return replace(self, caching=False)
+        return None
+
+    def _content(self, message: Message) -> list[Json]:
+        if message.role is Role.ASSISTANT and message.native:
+            return [dict(item) for item in message.native.items]
+        seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
+        text = described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+        pictures: list[Json] = [
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": image.media_type, "data": base64_of(image)},
+            }
+            for image in seen
+        ]
+        words: list[Json] = [{"type": "text", "text": text}] if text.strip() else []
+        return [*words, *pictures]
+
+
+class _Block:
+    """One block of the answer while it grows: its fields as they came, and the pieces of its long one.
+
+    `gap` stands before its text on the stream, where something other than text came between.
+    """
+
+    def __init__(self, fields: Mapping[str, object], gap: str = "") -> None:
+        self.fields = dict(fields)
+        self.kind = as_text(fields.get("type"))
+        self.pieces: list[str] = []
+        self._gap = gap
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether the vendor takes it back: no empty text, and no thinking whose signature was lost."""
+        match self.kind:
+            case "text":
+                return bool(self.text.strip())
+            case "thinking":
+                return bool(as_text(self.fields.get("signature")))
+            case _:
+                return self.kind == "redacted_thinking"
+
+    def grow(self, text: str) -> list[ReaderEvent]:
+        if not text or self.kind not in {"text", "thinking"}:
+            return []
+        gap = "" if self.pieces else self._gap
+        self.pieces.append(text)
+        return [TokensArrived(gap + text) if self.kind == "text" else ReasoningArrived(text)]
+
+    def item(self) -> JsonObject:
+        whole = {**self.fields, self.kind: self.text} if self.kind in {"text", "thinking"} else self.fields
+        return cast("JsonObject", whole)
+
+
+class MessagesReader:
+    """Reads one answer: `receive` each piece of data, then `close` once. `dialect` names what may go back to it."""
+
+    def __init__(self, dialect: str = "") -> None:
+        self.begun = False
+        self.finished = False
+        self.ignored = 0
+        self._dialect = dialect
+        self._reason = StopReason.END
+        self._usage: dict[str, object] = {}
+        self._blocks: list[_Block] = []
+
+    def receive(self, data: str) -> list[ReaderEvent]:
+        """The events of one `data` field, in order. A Fault is the last that will be of use."""
+        event = as_object(read_json(data))
+        match event.get("type"):
+            case "content_block_delta":
+                return self._delta(as_object(event.get("delta")))
+            case "content_block_start":
+                return self._start(as_object(event.get("content_block")))
+            case "message_start":
+                self._begin(as_object(event.get("message")))
+            case "message_delta":
+                self._end(as_object(event.get("delta")).get("stop_reason"), event.get("usage"))
+            case "message_stop":
+                self.begun = self.finished = True
+            case "message":
+                return self._whole(event)
+            case "error":
+                return [read_error(event.get("error"))]
+            case "content_block_stop" | "ping":
+                pass
+            case _:
+                self.ignored += 1
+        return []
+
+    def close(self) -> ResponseEnded:
+        usage = read_usage(self._usage) if self._usage else None
+        return ResponseEnded(self._reason, usage, self._native())
+
+    def _begin(self, message: Mapping[str, object]) -> None:
+        self.begun = True
+        self._count(message.get("usage"))
+
+    def _start(self, fields: dict[str, object]) -> list[ReaderEvent]:
+        self.begun = True
+        block = _Block(fields, self._gap())
+        self._blocks.append(block)
+        return block.grow(as_text(fields.get(block.kind)))
+
+    def _gap(self) -> str:
+        """What parts a text that begins now from the one before it."""
+        spoken = next(
+            (block.pieces[-1] for block in reversed(self._blocks) if block.kind == "text" and block.pieces), ""
+        )
+        if not spoken or self._blocks[-1].kind == "text":
+            return ""
+        return "\n" if spoken.endswith("\n") else "\n\n"
+
+    def _delta(self, delta: dict[str, object]) -> list[ReaderEvent]:
+        match delta.get("type"):
+            case "text_delta":
+                return self._grow("text", as_text(delta.get("text")))
+            case "thinking_delta":
+                return self._grow("thinking", as_text(delta.get("thinking")))
+            case "signature_delta":
+                if self._blocks:
+                    self._blocks[-1].fields["signature"] = as_text(delta.get("signature"))
+            case _:
+                self.ignored += 1
+        return []
+
+    def _grow(self, kind: str, text: str) -> list[ReaderEvent]:
+        if not self._blocks or self._blocks[-1].kind != kind:
+            self._start({"type": kind})
+        return self._blocks[-1].grow(text)
+
+    def _end(self, reason: object, usage: object) -> None:
+        self.begun = True
+        self._count(usage)
+        if as_text(reason):
+            self.finished = True
+            self._reason = _REASONS.get(as_text(reason), StopReason.END)
+
+    def _whole(self, message: Mapping[str, object]) -> list[ReaderEvent]:
+        """An answer in one piece, from a server that does not stream."""
+        self._begin(message)
+        events = [event for block in as_list(message.get("content")) for event in self._start(as_object(block))]
+        self._end(message.get("stop_reason") or "end_turn", None)
+        return events
+
+    def _count(self, usage: object) -> None:
+        self._usage |= {name: value for name, value in as_object(usage).items() if value is not None}
+
+    def _native(self) -> Native | None:
+        """What goes back, if there is more than text. The tag that the stop swallowed stands at its end."""
+        blocks = [block for block in self._blocks if block.goes_back]
+        if {block.kind for block in blocks} <= {"text"} or blocks[-1].kind != "text":
+            return None
+        items = [block.item() for block in blocks]
+        if self._reason is StopReason.HALTED:
+            items[-1] = {**items[-1], "text": blocks[-1].text + STOP_SEQUENCE}
+        return Native(self._dialect, tuple(items))
+
+
+def read_usage(usage: Mapping[str, object]) -> Usage:
+    """Token counts as parts that do not overlap; the vendor counts thinking among the output."""
+    output = as_count(usage.get("output_tokens"))
+    thinking = as_count(as_object(usage.get("output_tokens_details")).get("thinking_tokens"))
+    return Usage(
+        input_uncached=as_count(usage.get("input_tokens")),
+        input_cached=as_count(usage.get("cache_read_input_tokens")),
+        input_written=as_count(usage.get("cache_creation_input_tokens")),
+        output=max(0, output - thinking),
+        reasoning=min(thinking, output),
+    )
