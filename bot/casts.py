@@ -7,6 +7,7 @@ value: it may be a secret in the wrong place.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import cast
@@ -55,7 +56,7 @@ def ids(value: str) -> frozenset[str]:
 def models(value: str) -> tuple[str, ...]:
     """Names of models with commas between them, in order."""
     names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
-    if not names or not all(":" in name or name == "rehearsal" for name in names):
+    if not names or not all(re.match(r"[a-z0-9-]+:.|rehearsal$", name, re.IGNORECASE | re.ASCII) for name in names):
         raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
     return names
 

@@ -41,12 +41,6 @@ class ModelSettings:
     """The settings that the choice and the use of a model need. An address is what its setting holds."""
 
     model: str | None = None
-    fallback_models: tuple[str, ...] = ()
-    learning_model: str | None = None
-    allowed_models: tuple[str, ...] = ()
-    channel_models: Mapping[str, str] = field(default_factory=dict[str, str])
-    person_models: Mapping[str, str] = field(default_factory=dict[str, str])
-    mode: Mode = Mode.AUTO
     openai_api_key: Secret | None = None
     anthropic_api_key: Secret | None = None
     gemini_api_key: Secret | None = None
@@ -60,6 +54,12 @@ class ModelSettings:
     first_token_timeout_s: float = 180.0
     next_token_timeout_s: float = 60.0
     provider_retries: int = 2
+    fallback_models: tuple[str, ...] = ()
+    learning_model: str | None = None
+    allowed_models: tuple[str, ...] = ()
+    channel_models: Mapping[str, str] = field(default_factory=dict[str, str])
+    person_models: Mapping[str, str] = field(default_factory=dict[str, str])
+    mode: Mode = Mode.AUTO
 
     def endpoint(self, name: str) -> Endpoint:
         """The service of that name, at its address."""

@@ -26,6 +26,7 @@ from bot.secret import Secret
 
 T = TypeVar("T")
 
+OURS = "COGENCY_"
 PERSONA = (
     "You are Cogency, a helpful colleague. You answer to the point, in plain words, and say so when you do not know "
     "or are not sure. You use your tools rather than guess."
@@ -141,7 +142,7 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     sources = _sources()
     known = {source.name for source in sources.values()}
     for name in sorted(written.keys() - known):
-        if name.upper().startswith("COGENCY_"):
+        if name.upper().startswith(OURS):
             raise SettingsError(_unknown(name, known))
     values = {
         attribute: _value(source, written[source.name].strip())
@@ -183,8 +184,9 @@ def _value(source: From, text: str) -> Any:  # noqa: ANN401 -- as many types as 
 
 
 def _unknown(name: str, known: Collection[str]) -> str:
-    near = get_close_matches(name.upper(), known, n=1)
-    remedy = f"did you mean {near[0]}?" if near else ".env.example lists all settings."
+    ours = {known_name.removeprefix(OURS): known_name for known_name in known}
+    near = get_close_matches(name.upper().removeprefix(OURS), ours, n=1)
+    remedy = f"did you mean {ours[near[0]]}?" if near else ".env.example lists all settings."
     return f"{name} is not a setting: {remedy}"
 
 

@@ -21,6 +21,7 @@ from bot.surface import Surface
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from store.engine import Store, open_store
+from tests.fakes.minds import always
 
 
 @dataclass(frozen=True)
