@@ -1,7 +1,7 @@
 """What the agent needs from the world, as Protocols.
 
 Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.providers` (Provider), `agent.tools` (Tool),
-`store` (Ledger, Conversations, Memories, Forgetting), `bot.app` (Clock), and by small fakes in `tests/fakes`.
+`store` (Ledger, Conversations, Memories, Forgetting, Spending), `bot.app` (Clock), and by small fakes in `tests/fakes`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -26,6 +26,7 @@ from agent.records import (
     StoredMessage,
     Thread,
 )
+from agent.spending import By, Period, Total
 from agent.state import SituationSummary
 
 
@@ -241,7 +242,29 @@ class Ledger(Protocol):
         ...
 
     async def release_all(self) -> int:
-        """Embedded start-up: every lease belongs to a dead process. Frees those turns; returns how many."""
+        """Embedded start-up: every lease belongs to a dead process. Frees those turns; returns how many.
+
+        Does nothing where other processes work on the same database: their leases hold, and a dead one's run out.
+        """
+        ...
+
+
+class Bell(Protocol):
+    """Wakes those who wait for something to do. It only hurries: what is due is also found by looking, so a ring may
+    be lost, and one too many does no harm.
+    """
+
+    @property
+    def rung(self) -> bool:
+        """Has somebody rung since the last wait ended?"""
+        ...
+
+    def ring(self) -> None:
+        """Wake whoever waits, in every process that works on the same ledger. Returns at once."""
+        ...
+
+    async def wait(self, timeout_s: float) -> None:
+        """Until somebody rings or has rung since the last wait, or the time is over."""
         ...
 
 
@@ -290,6 +313,12 @@ class Preferences(Protocol):
 
     async def set(self, owner: str, name: str, value: str | None) -> None:
         """Keep a choice in place of an earlier one; None takes it back."""
+        ...
+
+
+class Spending(Protocol):
+    async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
+        """What model calls took in these days, of everybody or of one person: one total for each key, in their order."""
         ...
 
 

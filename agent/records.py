@@ -193,9 +193,12 @@ class Receipt:
     """What forgetting erased, and what the search for proof found afterwards.
 
     `erased` counts rows by what they were ("messages", "notes", …). `found_again` counts what a search for the erased
-    texts still found: 0 is the proof. `bytes_gone` says whether the database files hold none of the erased bytes.
+    texts still found: 0 is the proof. `bytes_gone` says whether the database files hold none of the erased bytes;
+    `kept_by_server` that a database server keeps them, so that nobody here can say: its files, its log and its backups
+    follow the operator's vacuum and retention.
     """
 
     erased: dict[str, int]
     found_again: int
     bytes_gone: bool
+    kept_by_server: bool = False

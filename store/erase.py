@@ -21,7 +21,8 @@ person elsewhere, it loses its saved progress now, and `store.ledger` drops its 
 
 On SQLite a deleted row's bytes are overwritten (secure_delete), FTS5 gives up the words of deleted entries when it is
 optimised, and the write-ahead log keeps old pages until a checkpoint empties it. Until all of that has happened a
-sweep is owed; that is written down with the erasing itself, so it outlives a crash.
+sweep is owed; that is written down with the erasing itself, so it outlives a crash. On PostgreSQL the server keeps the
+files: rows and index entries are gone, and the receipt says that their bytes are the operator's.
 """
 
 import json
@@ -34,8 +35,8 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, i
 
 from agent.memory.forgetting import ForgettingPlan
 from agent.records import Author, Receipt
-from store import index, people, proof, rows
-from store.database import Database
+from store import index, people, proof, rows, spending
+from store.database import Database, Files
 from store.erased import ErasedIds
 from store.reach import notes_of, of_plan
 from store.tables import (
@@ -67,31 +68,35 @@ class SqlForgetting:
 
     async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
         """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
-        wipes them.
+        wipes them; or that a server keeps the files (`kept_by_server`).
         """
-        gone = await self._database.write(erase, plan, self._erased_ids, now)
-        wiped = await self._wipe()
+        files = self._database.files
+        gone = await self._database.write_alone(erase, plan, self._erased_ids, now, owes_sweep=files is not None)
+        wiped = files is not None and await self._wipe(files)
         found_again = await self._database.read(
             proof.found_again, plan, [*gone.texts, *gone.summaries], touched=gone.touched, readers=gone.readers
         )
+        if files is None:
+            return Receipt(gone.counts, found_again, bytes_gone=False, kept_by_server=True)
         said = proof.pieces(gone.texts)
-        seen = await self._database.find(said | proof.pieces(gone.summaries))
+        seen = await files.find(said | proof.pieces(gone.summaries))
         bytes_gone = wiped and not await self._database.read(proof.traces, seen, said)
         if bytes_gone:
             await self._database.write(_settle)
         return Receipt(gone.counts, found_again, bytes_gone)
 
     async def sweep(self) -> bool:
-        if not await self._database.read(_owed):
+        files = self._database.files
+        if files is None or not await self._database.read(_owed):
             return True
-        wiped = await self._wipe()
+        wiped = await self._wipe(files)
         if wiped:
             await self._database.write(_settle)
         return wiped
 
-    async def _wipe(self) -> bool:
+    async def _wipe(self, files: Files) -> bool:
         await self._database.write(index.optimize)
-        return await self._database.checkpoint()
+        return await files.checkpoint()
 
 
 @dataclass(slots=True)
@@ -121,8 +126,10 @@ class _Said:
     text: str
 
 
-def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> Erasure:
-    """Carry out `plan`; nothing of it is proved yet."""
+def erase(
+    connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime, *, owes_sweep: bool
+) -> Erasure:
+    """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
     doomed = _doomed(connection, plan)
     texts, summaries = _texts(connection, plan, doomed)
     where = {*doomed.conversations, *(reply.conversation for reply in doomed.replies.values())}
@@ -138,6 +145,7 @@ def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, n
     counts["actions"] += _delete(connection, action_record, action_record.c.turn.in_(own_turns))
     counts["notes"] = _delete(connection, note, notes_of(plan))
     counts["messages"] = _delete(connection, message, or_(of_plan(plan, message), message.c.id.in_(doomed.replies)))
+    spending.detach(connection, own_turns)
     counts["turns"] = _delete(connection, turn, of_plan(plan, turn))
     _delete(connection, participant, of_plan(plan, participant))
     touched = sorted({*doomed.conversations, *derived.conversations})
@@ -148,7 +156,8 @@ def erase(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, n
         counts["preferences"] = _delete(connection, preference, preference.c.owner == plan.person)
         counts["people"] = _delete(connection, person, person.c.id == plan.person)
     _settle(connection)
-    connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
+    if owes_sweep:
+        connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
     return Erasure(texts, summaries, touched, readers, counts)
 
 

@@ -1,72 +1,61 @@
-"""The full-text index: FTS5 on SQLite, one entry for each message and each person who may find it.
+"""The full-text index: one entry for each message and each person who may find it, on either engine.
 
-Above: ledger (adds), erase (removes), search and proof (ask). Below: `store.text`, `store.tables`.
+Above: ledger and people (add), erase (removes), search and proof (ask). Below: `store.fts5`, `store.tsvector`,
+`store.text`, `store.tables`.
 
 Rules
-  The row id of an entry is the person's number and the message's id, so a person's entries are one range and a
-  search reads nobody else's. Who may find a message: everybody who wrote in its conversation.
+  Who may find a message: everybody who wrote in its conversation. A search reads the person's own entries and nobody
+  else's.
   The index keeps the words that it was given, so a removal is exact even after Python's Unicode tables have changed.
-  Words arrive ready (see `store.text`); FTS5 only splits at blanks and cuts English endings.
+  Words arrive ready (see `store.text`); the engines only cut English endings, both in the same way.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final, Protocol
 
-from sqlalchemy import Connection, bindparam, select, text
+from sqlalchemy import ColumnElement, Connection, Select, select
 
-from store.columns import StorableText
+from agent.records import RecallQuery
+from store import fts5, tsvector
+from store.database import is_postgresql
+from store.ranking import Match
 from store.tables import message, participant, person
 from store.text import index_words
 
 NAME: Final = "message_index"
-SHIFT: Final = 32
-MESSAGE_BITS: Final = (1 << SHIFT) - 1
-
-_ADD: Final = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)")
-_OPTIMIZE: Final = text("INSERT INTO message_index (message_index) VALUES ('optimize')")
-_HAS_ANY: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE rowid BETWEEN :first AND :last)")
-_REMOVE_RANGE: Final = text("DELETE FROM message_index WHERE rowid BETWEEN :first AND :last")
-_REMOVE_THREAD: Final = text(
-    "DELETE FROM message_index WHERE rowid IN (SELECT :first | id FROM message WHERE conversation = :conversation)"
-)
-_REMOVE: Final = text(
-    """
-    DELETE FROM message_index WHERE rowid IN (
-      SELECT (person.number << 32) | message.id
-      FROM message
-      JOIN participant ON participant.conversation = message.conversation
-      JOIN person ON person.id = participant.person
-      WHERE message.id IN :messages)
-    """
-).bindparams(bindparam("messages", expanding=True))
-_REMOVE_MESSAGES: Final = text(
-    """
-    DELETE FROM message_index WHERE rowid IN (
-      SELECT (person.number << 32) | message.id
-      FROM message
-      JOIN participant ON participant.conversation = message.conversation
-      JOIN person ON person.id = participant.person
-      WHERE message.person = :person AND message.conversation IN :conversations)
-    """
-).bindparams(bindparam("person", type_=StorableText), bindparam("conversations", type_=StorableText, expanding=True))
 
 
-def entries_of(number: int) -> tuple[int, int]:
-    """The first and the last row id that a person's entries may have."""
-    return number << SHIFT, number << SHIFT | MESSAGE_BITS
+class _Engine(Protocol):
+    """What `store.fts5` and `store.tsvector` both are. `number` is a person's; a pair is (number, id of a message)."""
 
+    def add(self, connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None: ...
 
-def matching(words: Iterable[str]) -> str:
-    """A query of FTS5 for entries with all `words`, which are plain text."""
-    return " ".join('"' + word.replace('"', '""') + '"' for word in words)
+    def remove(self, connection: Connection, pairs: Select[Any, Any]) -> None: ...
+
+    def remove_all(self, connection: Connection, number: int) -> None: ...
+
+    def has_entries(self, connection: Connection, number: int) -> bool: ...
+
+    def matches(self, connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[Match]: ...
+
+    def holding(
+        self,
+        connection: Connection,
+        texts: list[list[str]],
+        numbers: list[int],
+        *,
+        person: str,
+        conversation: str | None,
+    ) -> int: ...
+
+    def optimize(self, connection: Connection) -> None: ...
 
 
 def add(connection: Connection, message_id: int, words: list[str], numbers: Iterable[int]) -> None:
     """Let the people with these numbers find a message."""
-    body = " ".join(words)
-    entries = [{"entry": number << SHIFT | message_id, "body": body} for number in numbers]
-    if words and entries:
-        connection.execute(_ADD, entries)
+    readers_ = list(numbers)
+    if words and readers_:
+        _engine(connection).add(connection, message_id, words, readers_)
 
 
 def add_thread(connection: Connection, conversation: str, number: int) -> None:
@@ -85,31 +74,53 @@ def readers(connection: Connection, *conversations: str) -> list[int]:
 
 def remove_messages(connection: Connection, person_id: str, conversations: list[str]) -> None:
     """Let nobody find what this person wrote, or was answered, in these conversations."""
-    connection.execute(_REMOVE_MESSAGES, {"person": person_id, "conversations": conversations})
+    _remove(connection, message.c.person == person_id, message.c.conversation.in_(conversations))
 
 
 def remove(connection: Connection, messages: Iterable[int]) -> None:
     """Let nobody find these messages."""
-    connection.execute(_REMOVE, {"messages": list(messages)})
+    _remove(connection, message.c.id.in_(list(messages)))
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:
     """Let this person find nothing of a conversation."""
-    connection.execute(_REMOVE_THREAD, {"first": number << SHIFT, "conversation": conversation})
+    _remove(connection, message.c.conversation == conversation, person.c.number == number)
 
 
 def remove_all(connection: Connection, number: int) -> None:
     """Let this person find nothing."""
-    first, last = entries_of(number)
-    connection.execute(_REMOVE_RANGE, {"first": first, "last": last})
+    _engine(connection).remove_all(connection, number)
 
 
-def has_entries(connection: Connection, number: int) -> bool:
-    """Can this person find anything at all?"""
-    first, last = entries_of(number)
-    return bool(connection.execute(_HAS_ANY, {"first": first, "last": last}).scalar_one())
+def matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[Match]:
+    """The person's messages with one of these keywords that the query may see; of a common word the newest."""
+    return _engine(connection).matches(connection, query, words, number)
+
+
+def holding(
+    connection: Connection, texts: list[list[str]], numbers: list[int], *, person: str, conversation: str | None
+) -> int:
+    """How many entries of these people hold all the words of one of `texts`, though their message is gone or is what
+    the person said, or was answered, in the conversation (None: anywhere).
+    """
+    engine = _engine(connection)
+    asked = [number for number in numbers if engine.has_entries(connection, number)]
+    wanted = [words for words in texts if words]
+    if not asked or not wanted:
+        return 0
+    return engine.holding(connection, wanted, asked, person=person, conversation=conversation)
 
 
 def optimize(connection: Connection) -> None:
-    """Rewrite the index without the words of removed entries, which FTS5 otherwise keeps for a while."""
-    connection.execute(_OPTIMIZE)
+    """Rewrite the index without the words of removed entries, where it keeps them for a while."""
+    _engine(connection).optimize(connection)
+
+
+def _remove(connection: Connection, *where: ColumnElement[bool]) -> None:
+    written = message.join(participant, participant.c.conversation == message.c.conversation)
+    found = written.join(person, person.c.id == participant.c.person)
+    _engine(connection).remove(connection, select(person.c.number, message.c.id).select_from(found).where(*where))
+
+
+def _engine(connection: Connection) -> _Engine:
+    return tsvector if is_postgresql(connection) else fts5

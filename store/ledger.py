@@ -14,13 +14,26 @@ import logging
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, Table, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Table,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
 from agent.records import Accepted, Author, Claim, Closing, Incoming
-from store import index, people, rows
-from store.database import Database, new_id
+from store import index, people, rows, spending
+from store.database import Database, in_order, new_id
 from store.erased import ErasedIds
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
 from store.text import index_words
@@ -65,10 +78,12 @@ class SqlLedger:
         await self._database.write(finish, claim, closing, now)
 
     async def release_all(self) -> int:
-        return await self._database.write(release_all)
+        """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
+        return 0 if self._database.is_shared else await self._database.write(release_all)
 
 
 def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds, *, state: str = WAITING) -> Accepted:
+    in_order(connection, incoming.conversation)
     known = people.standing(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
@@ -104,10 +119,11 @@ def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds, *,
 
 def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -> Claim | None:
     other = turn.alias("other")
-    busy = exists().where(other.c.conversation == turn.c.conversation, other.c.state == RUNNING)
-    due = or_(turn.c.run_at.is_(None), turn.c.run_at <= now)
+    # An earlier one is in the way even if another worker is just claiming it, which cannot be seen yet.
+    earlier = and_(other.c.id < turn.c.id, other.c.state == WAITING, _due(other, now))
+    busy = exists().where(other.c.conversation == turn.c.conversation, or_(other.c.state == RUNNING, earlier))
     free = or_(
-        and_(turn.c.state == WAITING, due, ~busy),
+        and_(turn.c.state == WAITING, _due(turn, now), ~busy),
         and_(turn.c.state == RUNNING, turn.c.lease_until <= now),
     )
     question = message.c.id.label("question")
@@ -119,7 +135,8 @@ def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -
         )
     )
     open_ = turn.c.state.in_((WAITING, RUNNING))
-    oldest = asked.where(open_, free).order_by(turn.c.id).limit(1)
+    # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
+    oldest = asked.where(open_, free).order_by(turn.c.id).limit(1).with_for_update(of=turn, skip_locked=True)
     while (row := connection.execute(oldest).mappings().one_or_none()) is not None:
         try:
             claimed = rows.claim(row, owner)
@@ -150,8 +167,10 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
 
 def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
     _write(connection, claim, rows.ending(closing, now))
-    connection.execute(delete(workspace).where(workspace.c.task_id == claim.turn))
     asked = claim.incoming
+    who, channel = asked.person.id, asked.channel
+    spending.record(connection, closing.calls, turn=claim.turn, person=who, channel=channel, now=now)
+    connection.execute(delete(workspace).where(workspace.c.task_id == claim.turn))
     audience = label(asked.place.audience)
     if closing.reply:
         _store(
@@ -179,6 +198,10 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
 def release_all(connection: Connection) -> int:
     freed = update(turn).where(turn.c.state == RUNNING).values(state=WAITING, owner=None, lease_until=None)
     return connection.execute(freed).rowcount
+
+
+def _due(table: FromClause, now: datetime) -> ColumnElement[bool]:
+    return or_(table.c.run_at.is_(None), table.c.run_at <= now)
 
 
 def _audience(incoming: Incoming) -> str:

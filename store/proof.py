@@ -22,11 +22,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, Connection, Table, exists, func, or_, select, text
 from sqlmodel import SQLModel
 
 from agent.memory.forgetting import ForgettingPlan
-from store import index, rows
+from store import index
 from store.columns import StorableText
 from store.reach import of_plan, orphaned_notes_of
 from store.tables import action_record, conversation, message, note, turn, workspace
@@ -43,18 +43,6 @@ DERIVED: Final = frozenset({*action_record.c, *workspace.c, conversation.c.summa
 
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
-_INDEXED: Final = text(
-    """
-    SELECT count(DISTINCT message_index.rowid)
-    FROM json_each(:readers) AS reader
-    CROSS JOIN json_each(:queries) AS wanted
-    CROSS JOIN message_index ON message_index MATCH wanted.value
-      AND message_index.rowid BETWEEN reader.value << 32 AND reader.value << 32 | :message_bits
-    LEFT JOIN message ON message.id = message_index.rowid & :message_bits
-    WHERE message.id IS NULL
-       OR message.person = :person AND message.conversation = coalesce(:conversation, message.conversation)
-    """
-).bindparams(bindparam("person", type_=StorableText), bindparam("conversation", type_=StorableText))
 _IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(body, :piece))")
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
@@ -66,15 +54,8 @@ def found_again(
 
     `touched`: the conversations whose summaries had to fall. `readers`: the numbers of those who could find the texts.
     """
-    words = (sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts)
-    bound = {
-        "queries": rows.json_text([index.matching(some) for some in words if some]),
-        "readers": rows.json_text([number for number in readers if index.has_entries(connection, number)]),
-        "message_bits": index.MESSAGE_BITS,
-        "person": plan.person,
-        "conversation": plan.conversation,
-    }
-    indexed: int = connection.execute(_INDEXED, bound).scalar_one()
+    words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
+    indexed = index.holding(connection, words, readers, person=plan.person, conversation=plan.conversation)
     reach = (
         (message, of_plan(plan, message)),
         (turn, of_plan(plan, turn)),

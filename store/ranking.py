@@ -1,6 +1,6 @@
 """Which found messages come first. Pure.
 
-Above: `store.search`. Below: nothing.
+Above: `store.search`; the two engines of `store.index` find the matches. Below: nothing.
 
 Rules (measured in conversations between people, and between people and a bot)
   A rare keyword weighs more than a common one; rarity is counted among the messages that this search may see, so
@@ -16,6 +16,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+MOST: Final = 2_000
+"""Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
 K1: Final = 1.2
 B: Final = 0.75
 BOT_PRIOR: Final = 0.7

@@ -1,15 +1,14 @@
 """Recall: a person's past threads, searched for a reply in one place.
 
-Above: `store.memories`. Below: `store.text`, index, ranking, conversations, tables.
+Above: `store.memories`. Below: `store.index`, text, ranking, conversations, tables.
 
 Rules
   A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
   the excluded conversation are conditions of the query itself: what may not flow into the reply never leaves it, not
   as a hit, not as a neighbour, not in the rarity of a word.
-  The statements are SQLite's (FTS5, JSON functions). What they return is not: ranking and hits stay the same elsewhere.
+  What the engines find is ranked here, so both rank alike.
 """
 
-import json
 from typing import Final
 
 from sqlalchemy import Connection, Integer, bindparam, func, select, text
@@ -20,24 +19,6 @@ from store.columns import StorableText
 from store.conversations import stored_messages
 from store.tables import message
 from store.text import keywords
-
-MOST: Final = 2_000
-"""Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
-
-# One JSON array for each keyword: thousands of single rows would cost more than the search.
-MATCHES: Final = text(
-    """
-    SELECT
-      word.key AS keyword,
-      (SELECT json_group_array(json_array(id, turn, author = 'person', length)) FROM
-        (SELECT message.id, message.turn, message.author, message.length
-         FROM message_index CROSS JOIN message ON message.id = message_index.rowid & :message_bits
-         WHERE message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last
-           AND message.audience IN :audiences AND message.conversation != :exclude
-         ORDER BY message_index.rowid DESC LIMIT :most)) AS found
-    FROM json_each(:words) AS word
-    """
-).bindparams(bindparam("audiences", type_=StorableText, expanding=True), bindparam("exclude", type_=StorableText))
 
 NEIGHBOURS: Final = text(
     """
@@ -61,7 +42,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     audiences = sorted(query.audiences)
     if not words or number is None or not audiences:
         return []
-    found = _matches(connection, query, words, number)
+    found = index.matches(connection, query, words, number)
     best = ranking.ranked(found, total=_total(connection, query.person))[: max(query.limit, 0)]
     near = _near(connection, [id_ for id_, _ in best], audiences)
     stored = _messages(connection, {id_ for trio in near.values() for id_ in trio if id_ is not None})
@@ -70,21 +51,6 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
         _, before, after = near[id_]
         hits.append(Hit(stored[id_], score, _at(stored, before), _at(stored, after)))
     return hits
-
-
-def _matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[ranking.Match]:
-    first, last = index.entries_of(number)
-    bound = {
-        "words": rows.json_text([index.matching([word]) for word in words]),
-        "first": first,
-        "last": last,
-        "message_bits": index.MESSAGE_BITS,
-        "audiences": sorted(query.audiences),
-        "exclude": query.exclude_conversation,
-        "most": MOST,
-    }
-    found = connection.execute(MATCHES, bound).all()
-    return [ranking.Match(keyword, *match) for keyword, matches in found for match in json.loads(matches)]
 
 
 def _total(connection: Connection, person_id: str) -> int:
@@ -97,6 +63,8 @@ def _total(connection: Connection, person_id: str) -> int:
 def _near(
     connection: Connection, hits: list[int], audiences: list[str]
 ) -> dict[int, tuple[int, int | None, int | None]]:
+    if not hits:
+        return {}
     found = connection.execute(NEIGHBOURS, {"hits": hits, "audiences": audiences})
     return {hit: (hit, before, after) for hit, before, after in found}
 

@@ -1,6 +1,6 @@
 """How the tables came to be, one revision at a time (Alembic). Forward at every start that finds an older database.
 
-Above: `store.engine`. Below: `versions/`. HEAD lets a start that finds nothing to do leave Alembic unimported; a test
+Above: `store.upgrade`. Below: `versions/`. HEAD lets a start that finds nothing to do leave Alembic unimported; a test
 compares it with the newest revision.
 
 A new revision:

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs revisions on the connection of `store.engine`, or on `-x url=…` for a developer.
+"""Alembic's entry: runs revisions on the connection of `store.upgrade`, or on `-x url=…` for a developer.
 
 The whole upgrade is one transaction, on SQLite too: a crash leaves the old version, not half of the new one.
 """

@@ -1,21 +1,33 @@
-"""Every contract runs on the store in memory that other tests use, and on SQLite, in a file and in memory."""
+"""Every contract runs on the store in memory that other tests use, on SQLite (file, memory) and on PostgreSQL."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from store.engine import Store, open_store
+from tests.contracts.steps import AnyStore
+from tests.fakes.postgresql import PostgresServer
 from tests.fakes.store import FakeStore
 
 
-@pytest.fixture(params=["fake", "sqlite file", "sqlite memory"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[FakeStore | Store]:
-    kind: Any = request.param
+@pytest.fixture(params=["fake", "sqlite file", "sqlite memory", "postgresql"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[AnyStore]:
+    kind: str = request.param
     if kind == "fake":
-        opened = FakeStore()
+        yield FakeStore()
+    elif kind == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        async with server.database() as url, opened_store(url) as opened:
+            yield opened
     else:
-        opened = await open_store("sqlite://" if kind == "sqlite memory" else f"sqlite:///{tmp_path}/store.db")
+        async with opened_store("sqlite://" if kind == "sqlite memory" else f"sqlite:///{tmp_path}/store.db") as opened:
+            yield opened
+
+
+@asynccontextmanager
+async def opened_store(url: str) -> AsyncGenerator[Store]:
+    opened = await open_store(url)
     yield opened
     await opened.close()

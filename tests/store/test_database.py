@@ -10,8 +10,8 @@ from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import OperationalError, StatementError
 
 from agent.errors import StoreError
-from store.database import store_error
 from store.engine import Store
+from store.sqlite import store_error
 from store.tables import erased, meta
 from tests.fakes.incoming import said
 

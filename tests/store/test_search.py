@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Text, bindparam, text
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.records import RecallQuery
-from store import index, search
+from store import fts5, search
 from store.engine import Store, open_store
 from store.text import keywords
 from tests.contracts.steps import answered, found, texts_found
@@ -93,12 +93,12 @@ async def test_a_long_reply_does_not_push_away_the_persons_own_words(store: Stor
 
 async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
     await answered(store, said("my boat"), "your boat")
-    first, last = index.entries_of(1)
+    first, last = fts5.entries_of(1)
     bound = {"words": '["boat"]', "first": first, "last": last, "message_bits": 1, "exclude": "", "most": 9}
 
     def steps(connection: Connection) -> list[str]:
         lists = [bindparam(name, [1], Text, expanding=True) for name in ("audiences", "hits")]
-        matches = text(f"EXPLAIN QUERY PLAN {search.MATCHES.text}").bindparams(lists[0])
+        matches = text(f"EXPLAIN QUERY PLAN {fts5.MATCHES.text}").bindparams(lists[0])
         near = text(f"EXPLAIN QUERY PLAN {search.NEIGHBOURS.text}").bindparams(*lists)
         found_ = (*connection.execute(matches, bound), *connection.execute(near))
         return [row.detail for row in found_]

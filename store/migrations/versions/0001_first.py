@@ -5,6 +5,7 @@ Revision 0001, after nothing.
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
 revision = "0001"
 down_revision = None
@@ -102,6 +103,28 @@ def upgrade() -> None:
     )
     if op.get_bind().dialect.name == "sqlite":
         op.execute(INDEX)
+    else:
+        _create_index()
+
+
+def _create_index() -> None:
+    """The same on PostgreSQL. Its index is kept current with each entry: a list of pending ones would be everybody's,
+    and each search would read it.
+    """
+    op.create_table(
+        "message_index",
+        sa.Column("reader", sa.Integer(), nullable=False),
+        sa.Column("message", sa.Integer(), nullable=False),
+        sa.Column("words", postgresql.TSVECTOR(), nullable=False),
+        sa.PrimaryKeyConstraint("reader", "message", name="pk_message_index"),
+    )
+    op.create_index(
+        "ix_message_index_words",
+        "message_index",
+        ["words"],
+        postgresql_using="gin",
+        postgresql_with={"fastupdate": "off"},
+    )
 
 
 def _create_turn() -> None:
@@ -174,8 +197,7 @@ def _create_message() -> None:
 
 
 def downgrade() -> None:
-    if op.get_bind().dialect.name == "sqlite":
-        op.execute("DROP TABLE message_index")
+    op.execute("DROP TABLE message_index")
     for name in (
         "erased",
         "task_workspaces",

