@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.events import Outcome
-from agent.messages import Json, ResultStatus, ToolCall, ToolResult
+from agent.messages import Json, ModelCall, Native, ResultStatus, ToolCall, ToolResult, Usage
 from agent.progress import MAX_RECORDED_CHARS, Progress, Step, action_records, decode, encode
 from agent.state import Workspace
 
@@ -16,6 +16,11 @@ json_values: st.SearchStrategy[Json] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=5,
+)
+objects = st.dictionaries(texts, json_values, max_size=3)
+counts = st.integers(0, 10**9)
+model_calls = st.builds(
+    ModelCall, texts, st.builds(Usage, counts, counts, counts, counts, counts, counts, st.booleans())
 )
 calls = st.builds(ToolCall, texts, st.dictionaries(texts, json_values, max_size=3))
 results = st.none() | st.builds(ToolResult, texts, st.sampled_from(ResultStatus), texts)
@@ -34,6 +39,7 @@ def steps(draw: st.DrawFn) -> Step:
         problem=draw(texts),
         reminded=draw(st.booleans()),
         bad=draw(st.booleans()),
+        native=draw(st.none() | st.builds(Native, texts, st.lists(objects, max_size=2).map(tuple))),
     )
 
 
@@ -43,12 +49,20 @@ progresses = st.builds(
     st.none() | texts,
     st.none() | st.sampled_from(Outcome),
     st.dictionaries(texts, texts, max_size=2),
+    st.lists(model_calls, max_size=3).map(tuple),
+    st.lists(texts, max_size=2).map(tuple),
 )
 
 
 @given(progresses)
 def test_what_is_stored_reads_back_the_same(progress: Progress) -> None:
     assert decode(encode(progress)) == progress
+
+
+def test_what_an_older_version_stored_is_read() -> None:
+    assert decode('{"steps": [], "reply": "Hi", "outcome": "answered", "summary": {}}') == Progress(
+        reply="Hi", outcome=Outcome.ANSWERED
+    )
 
 
 def test_nothing_stored_is_no_progress() -> None:
