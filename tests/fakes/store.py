@@ -31,6 +31,7 @@ from agent.state import SituationSummary
 from store import rows
 from store.text import holds, quotes
 from tests.fakes.preferences import FakePreferences
+from tests.fakes.spending import FakeSpending
 
 
 @dataclass
@@ -63,6 +64,7 @@ class FakeStore:
     on_claim: Callable[[int], object] | None = None
     """Called with the turn of each claim."""
     choices: FakePreferences = field(default_factory=FakePreferences)
+    spent: FakeSpending = field(default_factory=FakeSpending)
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -85,6 +87,10 @@ class FakeStore:
     @property
     def preferences(self) -> Preferences:
         return self.choices
+
+    @property
+    def spending(self) -> FakeSpending:
+        return self.spent
 
     async def close(self) -> None:
         """Nothing to give back."""
@@ -155,6 +161,7 @@ class FakeStore:
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         turn = self._held(claim)
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
+        self.spent.record(claim, closing, now.date())
         if closing.summary is not None and not self.erased_messages & set(closing.context_messages):
             self.summaries[turn.incoming.conversation] = closing.summary
         if closing.reply:
@@ -242,6 +249,9 @@ class FakeStore:
                 self.summaries.pop(turn.incoming.conversation, None)
             elif turn.state != "done" and turn not in turns:
                 _erase_from(turn, sources, texts)
+        self.spent.detach({turn.id for turn in turns})
+        if plan.everything:
+            self.spent.names.pop(plan.person, None)
         self.erased_messages |= sources
         self.turns = [t for t in self.turns if t not in turns]
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]

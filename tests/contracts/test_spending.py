@@ -1,0 +1,111 @@
+"""The contract of the port Spending: every call counted once, with its turn, and still after forgetting."""
+
+from datetime import date, datetime, timedelta
+
+import pytest
+
+from agent.errors import LeaseLost
+from agent.events import Outcome
+from agent.memory.forgetting import ForgettingPlan, forget_everything, forget_thread
+from agent.messages import ModelCall, Usage
+from agent.records import Closing
+from agent.spending import By, Period, Spent, Total
+from tests.contracts.steps import AnyStore, claimed
+from tests.fakes.incoming import LEASE, START, said
+
+TERRA = ModelCall("openai:gpt-6.1-terra", Usage(100, 2_000, 300, 40, 5, bytes_up=9_000))
+LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 0, bytes_up=3_000_000_000))
+LOCAL = ModelCall("ollama:llama3.2", Usage(input_uncached=7, output=2, bytes_up=50, estimated=True))
+LONG_AGO = Period(date(2020, 1, 1), date(2020, 12, 31))
+TODAY = Period.days_until(START, 1)
+
+
+async def spent(
+    store: AnyStore, *calls: ModelCall, person: str = "ann", conversation: str = "thread", now: datetime = START
+) -> None:
+    """Somebody asks, and the answer takes these calls."""
+    await store.ledger.accept(said("how much?", person=person, conversation=conversation))
+    await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "so much", calls=calls), now)
+
+
+async def sums(store: AnyStore, by: By, period: Period = TODAY, person: str | None = None) -> dict[str, Spent]:
+    totals = await store.spending.totals(period, by, person=person)
+    assert [total.key for total in totals] == sorted(total.key for total in totals)
+    return {total.key: total.spent for total in totals}
+
+
+async def test_nothing_was_spent_before_anything_was_asked(store: AnyStore) -> None:
+    await spent(store)
+    for by in By:
+        assert await store.spending.totals(TODAY, by) == []
+
+
+async def test_each_count_of_each_call_is_summed_and_money_apart_from_what_has_no_price(store: AnyStore) -> None:
+    await spent(store, TERRA, LOCAL, LUNA)
+    [total] = (await sums(store, By.PERSON)).values()
+    assert total == Spent.on([TERRA, LOCAL, LUNA])
+    assert total.usage.bytes_up == 3_000_009_050
+    assert (total.calls, total.unpriced, total.usage.estimated) == (3, 1, True)
+
+
+async def test_sums_are_taken_by_person_with_their_names(store: AnyStore) -> None:
+    await spent(store, TERRA)
+    await spent(store, LUNA, LUNA, person="ben", conversation="elsewhere")
+    name = said("?", person="ben").person.name
+    assert (await store.spending.totals(TODAY, By.PERSON))[1] == Total("ben", Spent.on([LUNA, LUNA]), name)
+    assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA, LUNA])}
+    assert await sums(store, By.PERSON, person="ann") == {"ann": Spent.on([TERRA])}
+    assert await sums(store, By.PERSON, person="nobody") == {}
+
+
+async def test_sums_are_taken_by_channel(store: AnyStore) -> None:
+    here = said("?").channel
+    await spent(store, TERRA, LOCAL)
+    assert await sums(store, By.CHANNEL) == {here: Spent.on([TERRA, LOCAL])}
+
+
+async def test_sums_are_taken_by_model(store: AnyStore) -> None:
+    await spent(store, TERRA, LUNA, TERRA)
+    assert await sums(store, By.MODEL) == {LUNA.model: Spent.on([LUNA]), TERRA.model: Spent.on([TERRA, TERRA])}
+
+
+async def test_sums_are_taken_by_day_of_utc_and_for_a_period_with_both_its_ends(store: AnyStore) -> None:
+    midnight = datetime.combine(START.date(), datetime.min.time(), START.tzinfo) + timedelta(days=1)
+    times = [midnight - timedelta(seconds=1), midnight, midnight + timedelta(days=1)]
+    for time in times:
+        await spent(store, LUNA, now=time)
+    days = [time.date().isoformat() for time in times]
+    one = Spent.on([LUNA])
+    assert await sums(store, By.DAY, Period.days_until(times[2], 9)) == dict.fromkeys(days, one)
+    assert await sums(store, By.DAY, Period.days_until(times[2], 2)) == dict.fromkeys(days[1:], one)
+    assert await sums(store, By.DAY, Period(times[0].date(), times[1].date())) == dict.fromkeys(days[:2], one)
+    assert await sums(store, By.DAY, LONG_AGO) == {}
+
+
+async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> None:
+    await store.ledger.accept(said("hello"))
+    old = await claimed(store, "old")
+    await claimed(store, "new", now=START + LEASE)
+    with pytest.raises(LeaseLost):
+        await store.ledger.finish(old, Closing(Outcome.ANSWERED, "hi", calls=(TERRA,)), START)
+    assert await sums(store, By.PERSON) == {}
+
+
+@pytest.mark.parametrize("plan", [forget_everything("ann"), forget_thread("ann", "thread")])
+async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_and_for_no_channel(
+    store: AnyStore, plan: ForgettingPlan
+) -> None:
+    await spent(store, TERRA)
+    await spent(store, LUNA, person="ben", conversation="elsewhere")
+    here = said("?", person="ben", conversation="elsewhere").channel
+    receipt = await store.forgetting.forget(plan, START)
+    assert receipt.found_again == 0
+    assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA])}
+    assert await sums(store, By.CHANNEL) == {"": Spent.on([TERRA]), here: Spent.on([LUNA])}
+    assert await sums(store, By.DAY, person="ann") == {START.date().isoformat(): Spent.on([TERRA])}
+
+
+async def test_a_person_who_is_forgotten_has_no_name_any_more(store: AnyStore) -> None:
+    await spent(store, TERRA)
+    await store.forgetting.forget(forget_everything("ann"), START)
+    assert await store.spending.totals(TODAY, By.PERSON) == [Total("ann", Spent.on([TERRA]))]

@@ -1,0 +1,53 @@
+"""What model calls took, in memory: the port Spending, and what ending and forgetting a turn do to it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from agent.messages import ModelCall
+from agent.records import Claim, Closing
+from agent.spending import By, Period, Spent, Total
+
+
+@dataclass(frozen=True)
+class KeptCall:
+    turn: int | None
+    person: str
+    channel: str
+    day: date
+    call: ModelCall
+
+    def key(self, by: By) -> str:
+        match by:
+            case By.PERSON:
+                return self.person
+            case By.CHANNEL:
+                return self.channel
+            case By.DAY:
+                return self.day.isoformat()
+            case By.MODEL:
+                return self.call.model
+
+
+@dataclass
+class FakeSpending:
+    """`names`: what each person is called."""
+
+    kept: list[KeptCall] = field(default_factory=list[KeptCall])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+
+    def record(self, claim: Claim, closing: Closing, day: date) -> None:
+        asked = claim.incoming
+        self.names[asked.person.id] = asked.person.name
+        self.kept += [KeptCall(claim.turn, asked.person.id, asked.channel, day, call) for call in closing.calls]
+
+    def detach(self, turns: Collection[int]) -> None:
+        self.kept = [replace(kept, turn=None, channel="") if kept.turn in turns else kept for kept in self.kept]
+
+    async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
+        found: dict[str, Spent] = {}
+        for kept in self.kept:
+            if period.first <= kept.day <= period.last and person in {None, kept.person}:
+                found[kept.key(by)] = found.get(kept.key(by), Spent()) + Spent.on([kept.call])
+        names = self.names if by is By.PERSON else {}
+        return [Total(key, found[key], names.get(key, "")) for key in sorted(found)]
