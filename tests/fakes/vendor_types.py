@@ -1,0 +1,39 @@
+"""Whether a value is what a vendor's own client would send or take, by the types that the vendor publishes.
+
+Above: tests of the wire modules and of our fake services. Below: the official SDKs, which only tests install.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+
+def fits(kind: Any, value: object) -> bool:
+    """Whether the value validates as `kind`, and every field of it is known there. Raises ValidationError if not valid.
+
+    The SDKs type lists as iterables, which are validated only when they are read; typed dictionaries drop what they do
+    not know. So the validated value is read to its end and compared.
+    """
+    return _whole(_adapter(kind).validate_python(value)) == value
+
+
+def parses(kind: Any, value: object) -> bool:
+    """Whether the value validates as `kind`, a model that keeps unknown fields. Raises ValidationError if not."""
+    _adapter(kind).validate_python(value)
+    return True
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _whole(inner) for key, inner in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list | Iterator):
+        return [_whole(inner) for inner in cast("Iterator[object]", value)]
+    return value
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[object]:
+    """Kept, because its iterables are validated by it when they are read."""
+    return TypeAdapter(kind)
