@@ -83,7 +83,7 @@ def totals(connection: Connection, period: Period, by: By, person_id: str | None
     return sorted((_total(row) for row in found), key=lambda total: total.key)
 
 
-def _sums(by: By, where: ColumnElement[bool]) -> Select[Any]:
+def _sums(by: By, where: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
     key = model_call.c[_KEYS[by]]
     sums = (
         select(
