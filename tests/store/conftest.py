@@ -1,4 +1,4 @@
-"""A store in a file of its own."""
+"""A store in a file of its own, and the same on PostgreSQL."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.engine import Store, open_store
+from tests.fakes.postgresql import PostgresServer
 
 
 @pytest.fixture
@@ -20,6 +21,17 @@ def url(path: Path) -> str:
 
 @pytest.fixture
 async def store(url: str) -> AsyncIterator[Store]:
+    opened = await open_store(url, patience_s=0.05)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def either(request: pytest.FixtureRequest, url: str) -> AsyncIterator[Store]:
+    """For what has to hold on both engines."""
+    if request.param == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        url = await server.empty()
     opened = await open_store(url, patience_s=0.05)
     yield opened
     await opened.close()

@@ -1,4 +1,4 @@
-"""The ledger on SQLite: what the contract cannot show from outside."""
+"""The ledger in a database: what the contract cannot show from outside."""
 
 import logging
 
@@ -13,22 +13,22 @@ from tests.fakes.incoming import LEASE, START, said
 
 @pytest.mark.parametrize("damage", [{"payload": "no JSON"}, {"payload": '{"quoted":[{"x":1}]}'}, {"payload": "[]"}])
 async def test_a_turn_that_cannot_be_read_is_put_aside_with_one_log_line(
-    store: Store, caplog: pytest.LogCaptureFixture, damage: dict[str, str]
+    either: Store, caplog: pytest.LogCaptureFixture, damage: dict[str, str]
 ) -> None:
-    accepted = await store.ledger.accept(said("first"))
-    await store.ledger.accept(said("second"))
-    await store.database.write(lambda c: c.execute(update(turn).where(turn.c.id == accepted.turn).values(**damage)))
+    accepted = await either.ledger.accept(said("first"))
+    await either.ledger.accept(said("second"))
+    await either.database.write(lambda c: c.execute(update(turn).where(turn.c.id == accepted.turn).values(**damage)))
     with caplog.at_level(logging.INFO):
-        assert (await claimed(store)).incoming.text == "second"
+        assert (await claimed(either)).incoming.text == "second"
     [line] = caplog.messages
     assert line.startswith(f"turn {accepted.turn} cannot be read")
     columns = select(turn.c.state, turn.c.outcome, turn.c.payload).where(turn.c.id == accepted.turn)
-    assert tuple(await store.database.read(lambda c: c.execute(columns).one())) == ("done", "refused", "{}")
+    assert tuple(await either.database.read(lambda c: c.execute(columns).one())) == ("done", "refused", "{}")
 
 
-async def test_a_place_without_a_name_in_the_database_blocks_nobody(store: Store) -> None:
-    await store.ledger.accept(said("from nowhere", conversation="a"))
-    await store.database.write(lambda c: c.execute(update(message).values(audience="group:")))
-    await store.ledger.accept(said("hello", conversation="b"))
-    assert (await claimed(store)).incoming.text == "hello"
-    assert await store.ledger.claim("worker", START, LEASE) is None
+async def test_a_place_without_a_name_in_the_database_blocks_nobody(either: Store) -> None:
+    await either.ledger.accept(said("from nowhere", conversation="a"))
+    await either.database.write(lambda c: c.execute(update(message).values(audience="group:")))
+    await either.ledger.accept(said("hello", conversation="b"))
+    assert (await claimed(either)).incoming.text == "hello"
+    assert await either.ledger.claim("worker", START, LEASE) is None

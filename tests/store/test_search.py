@@ -1,4 +1,4 @@
-"""Recall on SQLite: scripts and spellings, queries that look like operators, and whose messages are found at all."""
+"""Recall: scripts and spellings, queries that look like operators, and whose messages are found at all."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -56,39 +56,39 @@ TEXTS = [
     ],
 )
 async def test_a_question_in_any_script_finds_the_message_that_it_means(
-    store: Store, query: str, expected: int | None
+    either: Store, query: str, expected: int | None
 ) -> None:
     for number, said_ in enumerate(TEXTS):
-        await store.ledger.accept(said(said_, conversation=f"thread {number}"))
-    hits = await texts_found(store, query)
+        await either.ledger.accept(said(said_, conversation=f"thread {number}"))
+    hits = await texts_found(either, query)
     assert hits[:1] == ([] if expected is None else [TEXTS[expected]])
 
 
-async def test_one_han_character_finds_every_message_with_it(store: Store) -> None:
+async def test_one_han_character_finds_every_message_with_it(either: Store) -> None:
     for number, said_ in enumerate(TEXTS):
-        await store.ledger.accept(said(said_, conversation=f"thread {number}"))
-    assert set(await texts_found(store, "京")) == {TEXTS[1], TEXTS[2]}
+        await either.ledger.accept(said(said_, conversation=f"thread {number}"))
+    assert set(await texts_found(either, "京")) == {TEXTS[1], TEXTS[2]}
 
 
 @given(query=st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_any_text_is_a_valid_message_and_a_valid_query_that_finds_it(store: Store, query: str) -> None:
-    await store.ledger.accept(said(query))
-    assert bool(await found(store, query)) == bool(keywords(query))
+async def test_any_text_is_a_valid_message_and_a_valid_query_that_finds_it(either: Store, query: str) -> None:
+    await either.ledger.accept(said(query))
+    assert bool(await found(either, query)) == bool(keywords(query))
 
 
-async def test_a_newcomer_finds_what_stood_in_the_thread_before(store: Store) -> None:
+async def test_a_newcomer_finds_what_stood_in_the_thread_before(either: Store) -> None:
     club = Place(GroupAudience("club"))
-    await answered(store, said("the regatta is in May", person="ben", conversation="club", place=club), "noted")
-    assert await found(store, "regatta", place=club) == []
-    await store.ledger.accept(said("hello", conversation="club", place=club))
-    assert [h.message.person for h in await found(store, "regatta", place=club)] == ["ben"]
+    await answered(either, said("the regatta is in May", person="ben", conversation="club", place=club), "noted")
+    assert await found(either, "regatta", place=club) == []
+    await either.ledger.accept(said("hello", conversation="club", place=club))
+    assert [h.message.person for h in await found(either, "regatta", place=club)] == ["ben"]
 
 
-async def test_a_long_reply_does_not_push_away_the_persons_own_words(store: Store) -> None:
-    await answered(store, said("my boat leaks", conversation="a"), "Boats leak. " * 40)
-    await answered(store, said("tell me about harbours", conversation="b"), "A boat lies in a harbour. " * 40)
-    assert (await texts_found(store, "boat"))[0] == "my boat leaks"
+async def test_a_long_reply_does_not_push_away_the_persons_own_words(either: Store) -> None:
+    await answered(either, said("my boat leaks", conversation="a"), "Boats leak. " * 40)
+    await answered(either, said("tell me about harbours", conversation="b"), "A boat lies in a harbour. " * 40)
+    assert (await texts_found(either, "boat"))[0] == "my boat leaks"
 
 
 async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
