@@ -1,6 +1,6 @@
 """The driver of one turn: performs what `agent.turn` asks for, and tells what happens.
 
-Above: `bot.turns`. Below: `agent.turn`, `agent.protocol.parser`, the Provider and Tool ports.
+Above: `bot.turns`. Below: `agent.turn`, `agent.protocol`, the Provider and Tool ports.
 
 Events go out through `emit`, not by yielding: a generator that is suspended while tools run could be closed from
 outside its task. Cancelling `run` cancels the model call and the tools, waits for them, and raises.
@@ -50,7 +50,6 @@ from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage
 from agent.ports import (
     CallOptions,
     Clock,
-    Halt,
     HandleKept,
     ModelChanged,
     Provider,
@@ -63,6 +62,7 @@ from agent.ports import (
     ToolOutput,
 )
 from agent.progress import Progress
+from agent.protocol.grammar import TAG_NAMES, Kind
 from agent.protocol.parser import Parser
 from agent.session import open_session
 from agent.tokens import estimate_tokens
@@ -75,7 +75,10 @@ Emit = Callable[[AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
 
 DRAIN_S = 2.0
-"""From the end of the calls to the end of the answer, where the model was told to stop there."""
+"""From the end of the calls to the end of the answer: the model was told to stop there."""
+
+_CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is Kind.EXECUTE)
+"""The calls are complete with their JSON: the tag, or what is left of it, comes after them."""
 
 TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
@@ -178,22 +181,22 @@ class Loop:
     async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: "_Answer") -> None:
         """After the calls: wait a moment for the answer's own end, which tells its usage and keeps the session whole.
 
-        A model that writes on is cut off, and so is one that was not told to stop there.
+        Until then only blanks and the block's closing tag may come: a model that writes on is cut off.
         """
-        capabilities = self._provider.capabilities
-        if not (capabilities.resume or capabilities.halt is Halt.TOOL):
-            return
+        rest = ""
         with suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_S):
                 async for event in stream:
                     match event:
                         case ResponseEnded():
                             answer.ended = event
-                        case TokensArrived(text) if text.strip():
-                            return
+                        case TokensArrived(text):
+                            rest += text
+                            if not any(rest.strip() in tag for tag in _CLOSING_TAGS):
+                                return
                         case ReasoningArrived() | HandleKept():
                             self._turn.receive(event)
-                        case TokensArrived() | ModelChanged():
+                        case ModelChanged():
                             pass
 
     async def _take_text(self, answer: "_Answer") -> None:

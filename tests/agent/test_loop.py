@@ -300,6 +300,15 @@ async def test_where_the_model_stops_at_its_calls_the_end_is_read_for_its_usage_
     assert done.ended.usage == Usage(output=7)
 
 
+@pytest.mark.parametrize("rest", [[], ["\n</exe", "cute>"], ["\n", "</execute>\n"], ["\n</tool_call>", " "]])
+@pytest.mark.parametrize("halt", Halt)
+async def test_the_end_is_read_even_where_the_closing_tag_comes_late_or_never(rest: list[str], halt: Halt) -> None:
+    call = CALL_ONE.removesuffix("\n</execute>")
+    done = await ran([call, *rest, ending(Usage(output=7))], "Heard.", capabilities=Capabilities(halt=halt))
+    assert done.saved[0].steps[0].native == NATIVE
+    assert done.saved[0].calls == (ModelCall("scripted", Usage(output=7)),)
+
+
 async def test_a_model_that_writes_on_after_its_calls_is_cut_off_and_its_own_form_is_not_kept() -> None:
     done = await ran([CALL_ONE, " and then", ending(Usage(output=7))], "Heard.", capabilities=STOPS_BY_TOOL)
     assert done.model.requests[1][len(CONTEXT)].native is None

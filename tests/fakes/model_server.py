@@ -1,8 +1,8 @@
 """A small raw HTTP server that misbehaves on demand: everything that the npm double of the vendors cannot do.
 
-A script is a list of replies, one for each request in order. A reply is a list of steps: bytes are written and flushed,
-`Wait` waits for an event of the test (or for the client to go away), `CUT` resets the connection, and `KEEP` waits for
-the next request on it. After the last step the connection is closed.
+A script is a list of replies, one for each request in order, or a function that answers each request. A reply is a list
+of steps: bytes are written and flushed, `Wait` waits for an event of the test (or for the client to go away), `CUT`
+resets the connection, and `KEEP` waits for the next request on it. After the last step the connection is closed.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class ModelServer:
     `requests` are those that came; `left` is set when a client closed its connection before its reply was over.
     """
 
-    script: Sequence[Reply]
+    script: Sequence[Reply] | Callable[[Request], Reply]
     requests: list[Request] = field(default_factory=list[Request])
     left: asyncio.Event = field(default_factory=asyncio.Event)
     connections: int = 0
@@ -121,7 +121,9 @@ class ModelServer:
                 keep = True
                 while keep and (request := await _read_request(reader)):
                     self.requests.append(request)
-                    keep = await self._reply(self.script[len(self.requests) - 1], reader, writer)
+                    script = self.script
+                    steps = script(request) if callable(script) else script[len(self.requests) - 1]
+                    keep = await self._reply(steps, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             self.left.set()
         finally:

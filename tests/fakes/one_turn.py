@@ -1,0 +1,86 @@
+"""One turn of the real loop with a model and a tool that says its text back, and everything that came of it.
+
+Above: the providers' contract, benchmarks. Below: `agent.loop`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from agent.events import AgentEvent, TextArrived, TurnEnded
+from agent.loop import Loop
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import JsonObject, Message, Role
+from agent.ports import Provider, ToolContext
+from agent.progress import Progress
+from agent.records import Person
+from agent.tools.registry import Registry
+from agent.turn import Turn, TurnLimits
+from tests.fakes.clock import FakeClock
+
+ANNA = Person("terminal:anna", "Anna")
+CONTEXT = (
+    Message(Role.SYSTEM, "You are a bot. " + "Be brief, exact and polite. " * 100),
+    Message(Role.USER, "It is Monday."),
+    Message(Role.USER, "Hello?"),
+)
+"""A turn's beginning: its first message is long, as it is in truth."""
+BOUND_S = 20.0
+
+
+@dataclass(slots=True)
+class Echo:
+    """A tool that may not run twice. `meet` is waited for in each call; `said` is every text that it was given."""
+
+    name: str = "echo"
+    description: str = "Say it back."
+    read_only: bool = False
+    timeout_s: float = 5.0
+    meet: Callable[[], Awaitable[object]] | None = None
+    said: list[str] = field(default_factory=list[str])
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        self.said.append(str(args["text"]))
+        if self.meet:
+            await self.meet()
+        return f"{context.person.name} hears {args['text']}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    ended: TurnEnded
+    events: list[AgentEvent]
+    progress: Progress
+
+    @property
+    def shown(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextArrived))
+
+
+async def run_turn(provider: Provider, tool: Echo, context: Sequence[Message] = CONTEXT, *, rounds: int = 10) -> Ran:
+    """Until the turn ends, within BOUND_S."""
+    events: list[AgentEvent] = []
+
+    async def emit(event: AgentEvent) -> None:
+        events.append(event)
+
+    async def save(_: Progress) -> None:
+        pass
+
+    tools = Registry([tool])
+    clock = FakeClock()
+    turn = Turn(tools.check, tools.read_only, TurnLimits(max_iterations=rounds))
+    asker = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c1", 1, clock.now())
+    loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save)
+    async with asyncio.timeout(BOUND_S):
+        ended = await loop.run()
+    return Ran(ended, events, turn.progress)
+
+
+def echo_call(text: str) -> str:
+    """One block's list, as a model writes it."""
+    return f'[{{"name": "echo", "args": {{"text": "{text}"}}}}]'
