@@ -26,7 +26,7 @@ class Calls:
     """The model says `before`, then asks for tools in the vendor's way (a stop sequence, a free-text tool, plain text).
 
     `blocks` are JSON lists as they stand in an `<execute>` block; several are several calls of the vendor's tool where
-    it has one, and one list in a row after the other elsewhere.
+    it has one, and one block with the calls of all elsewhere.
     """
 
     blocks: tuple[str, ...]
@@ -93,7 +93,7 @@ class Asked:
 
 
 class World(Protocol):
-    """A fake service on loopback, and our provider connected to it with a short patience (first token 0.5 s).
+    """A fake service on loopback, and our provider connected to it with a short patience (0.5 s for each token).
 
     The provider's waits between tries go to `clock`, which never really sleeps.
     """
