@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import cast
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from bot.secret import Secret
 
@@ -32,6 +32,17 @@ class Mode(StrEnum):
     """Only what is new wherever the vendor can keep the rest, even if it stores it until it is deleted."""
     REPLAY = "replay"
     """The whole context in every round."""
+
+
+class FooterStyle(StrEnum):
+    """What stands in small letters under a reply."""
+
+    OFF = "off"
+    """Nothing, unless another model answered than the one that was asked."""
+    MODEL = "model"
+    """Which model answered."""
+    COST = "cost"
+    """That, the tokens that it took, and their price."""
 
 
 class DiscordReplies(StrEnum):
@@ -59,6 +70,13 @@ def models(value: str) -> tuple[str, ...]:
     if not names or not all(re.match(r"[a-z0-9-]+:.|rehearsal$", name, re.IGNORECASE | re.ASCII) for name in names):
         raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
     return names
+
+
+def footer_style(value: str) -> FooterStyle:
+    try:
+        return FooterStyle(value.lower())
+    except ValueError:
+        raise ValueError(f"must be one of {', '.join(FooterStyle)}") from None
 
 
 def discord_replies(value: str) -> DiscordReplies:
@@ -103,12 +121,37 @@ web_address = url("https", "http")
 socket_address = url("wss", "ws")
 
 
-def sqlite_url(value: str) -> str:
-    """A SQLAlchemy URL of an SQLite file: the only database that this version can use."""
+def database_url(value: str) -> str:
+    """The URL of an SQLite file or of a PostgreSQL database."""
     scheme, _, path = value.partition(":///")
-    if scheme not in {"sqlite", "sqlite+aiosqlite"} or not path or path.startswith(":memory:"):
-        raise ValueError("must name an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four slashes)")
+    if scheme in {"sqlite", "sqlite+aiosqlite"} and path and not path.startswith(":memory:"):
+        return value
+    if value.partition("://")[0] in {"postgresql", "postgres", "postgresql+asyncpg"}:
+        return _postgresql_url(value)
+    raise ValueError(
+        "must name an SQLite file, as in sqlite:////var/lib/cogency/cogency.db (four slashes), "
+        "or a PostgreSQL database, as in postgresql://user:password@host/database"
+    )
+
+
+def _postgresql_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # a port that is no number is noticed only when it is read
+    except ValueError:
+        parts = urlsplit("")
+    placed = parts.hostname or "host" in parse_qs(parts.query)
+    if not placed or not parts.path.strip("/") or parts.fragment or not value.isprintable() or " " in value:
+        raise ValueError(
+            "must have the form postgresql://user:password@host/database; "
+            'in the password, write "@", "/", ":", "#", "%" and blanks as %40, %2F, %3A, %23, %25 and %20'
+        )
     return value
+
+
+def password_of(url: str) -> str:
+    """The password in a URL, "" if there is none."""
+    return unquote(urlsplit(url).password or "")
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:

@@ -21,7 +21,7 @@ from platformdirs import user_data_path
 
 from agent.errors import SettingsError
 from bot import casts
-from bot.casts import DiscordReplies, LogLevel, Mode
+from bot.casts import DiscordReplies, FooterStyle, LogLevel, Mode
 from bot.secret import Secret
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Settings:
     )
     """By the platform's user id; goes before the channel's."""
     mode: Annotated[Mode, From("COGENCY_MODE", casts.mode)] = Mode.AUTO
-    database_url: Annotated[str, From("COGENCY_DATABASE_URL", casts.sqlite_url)] = ""
+    database_url: Annotated[str, From("COGENCY_DATABASE_URL", casts.database_url)] = field(default="", repr=False)
     """`load_settings` fills it in: a file in the person's data folder."""
     persona: Annotated[str, From("COGENCY_PERSONA", casts.text)] = PERSONA
     language: Annotated[str, From("COGENCY_LANGUAGE", casts.text)] = "the language that the person writes in"
@@ -77,6 +77,7 @@ class Settings:
     discord_replies: Annotated[DiscordReplies, From("COGENCY_DISCORD_REPLIES", casts.discord_replies)] = (
         DiscordReplies.THREAD
     )
+    footer: Annotated[FooterStyle, From("COGENCY_FOOTER", casts.footer_style)] = FooterStyle.OFF
 
     max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", casts.whole(1, 100))] = 10
     """Model calls in one turn. A task that needs more is better asked again with what was found."""
@@ -130,7 +131,8 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""
         values = (getattr(self, part.name) for part in fields(self))
-        return tuple(value.reveal() for value in values if isinstance(value, Secret))
+        kept = [value.reveal() for value in values if isinstance(value, Secret)]
+        return tuple(filter(None, [*kept, casts.password_of(self.database_url)]))
 
 
 def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:

@@ -139,10 +139,11 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         ("COGENCY_LOG_LEVEL", "loud", "COGENCY_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR."),
         (
             "COGENCY_DATABASE_URL",
-            f"postgresql://bot:{HIDDEN}@db/bot",
+            f"mysql://bot:{HIDDEN}@db/bot",
             (
                 "COGENCY_DATABASE_URL must name an SQLite file, "
-                "as in sqlite:////var/lib/cogency/cogency.db (four slashes)."
+                "as in sqlite:////var/lib/cogency/cogency.db (four slashes), "
+                "or a PostgreSQL database, as in postgresql://user:password@host/database."
             ),
         ),
         (
@@ -224,6 +225,43 @@ def test_a_refused_value_is_never_shown(name: str, value: str) -> None:
         load_settings({name: value})
     assert HIDDEN not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://bot:a%40b@db/bot",
+        "postgres://db:6432/bot?sslmode=require",
+        "postgresql+asyncpg://bot@[::1]:5432/bot",
+        "postgresql:///bot?host=/run/postgresql",
+    ],
+)
+def test_a_postgresql_database_may_be_named(url: str) -> None:
+    assert load_settings({"COGENCY_DATABASE_URL": url}).database_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://",
+        "postgresql://db",
+        "postgresql:///bot",
+        f"postgresql://bot:{HIDDEN}/x@db/bot",
+        f"postgresql://bot:{HIDDEN} x@db/bot",
+        f"postgresql://bot:{HIDDEN}#x@db/bot",
+        "postgresql://db:port/bot",
+    ],
+)
+def test_a_postgresql_address_that_cannot_be_read_is_told_with_the_remedy(url: str) -> None:
+    with pytest.raises(SettingsError, match="must have the form postgresql://user:password@host/database") as raised:
+        load_settings({"COGENCY_DATABASE_URL": url})
+    assert HIDDEN not in str(raised.value)
+
+
+def test_the_password_of_the_database_is_kept_out_of_logs() -> None:
+    settings = load_settings({"COGENCY_DATABASE_URL": "postgresql://bot:open%20sesame@db/bot"})
+    assert "sesame" not in repr(settings)
+    assert settings.secrets() == ("open sesame",)
 
 
 def test_secrets_are_not_shown_with_the_settings_and_can_be_kept_out_of_logs() -> None:
