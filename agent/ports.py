@@ -241,6 +241,18 @@ class Ledger(Protocol):
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn."""
         ...
 
+    async def open_turns(self, conversation: str) -> list[int]:
+        """The turns of a conversation that wait or run, the oldest first."""
+        ...
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        """Put an edited text in place of a question that still waits; False if it does not."""
+        ...
+
+    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+        """End the turn of a question that was deleted while it waited, unanswered; False if it does not wait."""
+        ...
+
     async def release_all(self) -> int:
         """Embedded start-up: every lease belongs to a dead process. Frees those turns; returns how many.
 

@@ -1,6 +1,7 @@
 """The ledger: which turns there are, who runs them, and what they leave behind.
 
-Above: `store.engine` bundles it; `bot.turns` works from it. Below: `store.database`, people, index, rows, tables.
+Above: `store.engine` bundles it; `bot.turns` works from it. Below: `store.database`, amending, people, index,
+rows, tables.
 
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
@@ -32,7 +33,7 @@ from sqlalchemy import (
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
 from agent.records import Accepted, Author, Claim, Closing, Incoming
-from store import index, people, rows, spending
+from store import amending, index, people, rows, spending
 from store.database import Database, in_order, new_id
 from store.erased import ErasedIds
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
@@ -76,6 +77,15 @@ class SqlLedger:
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         await self._database.write(finish, claim, closing, now)
+
+    async def open_turns(self, conversation: str) -> list[int]:
+        return await self._database.read(amending.open_turns, conversation)
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        return await self._database.write(amending.amend, channel, message_id, text)
+
+    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+        return await self._database.write(amending.withdraw, channel, message_id, now)
 
     async def release_all(self) -> int:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""

@@ -7,6 +7,7 @@ form of each word.
 """
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
@@ -14,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
-from agent.messages import Json
+from agent.messages import Depth, Image, Json
 from agent.records import Author, Claim, Closing, Incoming, Note, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 
@@ -82,6 +83,8 @@ def payload(incoming: Incoming) -> str:
             "within_team": incoming.place.within_team,
             "reply_to": incoming.reply_to,
             "quoted": [asdict(quoted) for quoted in incoming.quoted],
+            "images": [_image_text(image) for image in incoming.images],
+            "depth": incoming.depth,
         }
     )
 
@@ -102,6 +105,8 @@ def claim(row: Row, owner: str) -> Claim:
         permalink=row["permalink"],
         reply_to=kept.get("reply_to", ""),
         quoted=tuple(Quoted(**quoted) for quoted in kept.get("quoted", ())),
+        images=tuple(_image(image) for image in kept.get("images", ())),
+        depth=Depth(kept.get("depth", Depth.ADAPT)),
     )
     return Claim(
         turn=row["id"],
@@ -113,6 +118,15 @@ def claim(row: Row, owner: str) -> Claim:
         progress=row["progress"],
         reply_ref=row["reply_ref"],
     )
+
+
+def _image_text(image: Image) -> tuple[str, str]:
+    return image.media_type, b64encode(image.data).decode()
+
+
+def _image(kept: tuple[str, str]) -> Image:
+    media_type, data = kept
+    return Image(media_type, b64decode(data))
 
 
 def message(row: Row) -> StoredMessage:

@@ -169,6 +169,24 @@ class FakeStore:
             answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
             self._store(turn, replace(answer, message_id=page, permalink=None))
 
+    async def open_turns(self, conversation: str) -> list[int]:
+        mine = (turn for turn in self.turns if turn.incoming.conversation == conversation)
+        return [turn.id for turn in mine if turn.state != "done"]
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        turn = self._waiting(channel, message_id)
+        if turn is not None:
+            turn.incoming = replace(turn.incoming, text=text)
+            self.messages = [(t, _question(turn) if m.id == turn.message else m) for t, m in self.messages]
+        return turn is not None
+
+    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:  # noqa: ARG002 -- it keeps no time
+        turn = self._waiting(channel, message_id)
+        if turn is not None:
+            turn.state = "done"
+            self.messages = [(t, m) for t, m in self.messages if m.id != turn.message]
+        return turn is not None
+
     async def release_all(self) -> int:
         running = [turn for turn in self.turns if turn.state == "running"]
         for turn in running:
@@ -269,6 +287,12 @@ class FakeStore:
             if turn.id == claim.turn and turn.state == "running" and turn.epoch == claim.epoch:
                 return turn
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
+
+    def _waiting(self, channel: str, message_id: str) -> FakeTurn | None:
+        for turn in self.turns:
+            if (turn.incoming.channel, turn.incoming.message_id) == (channel, message_id) and turn.state == "waiting":
+                return None if turn.progress or turn.reply_ref else turn
+        return None
 
     def _quotes(self, turn_id: int, reply: StoredMessage, said: list[StoredMessage]) -> bool:
         """Does the reply quote one of these messages, which recall gave its turn from another conversation?"""

@@ -1,0 +1,64 @@
+"""What may still change about questions that wait, and which turns of a conversation are open.
+
+Above: `store.ledger`. Below: index, tables, `store.text`.
+
+Rule: a turn that has begun answers the question as it was; so only one is changed that nobody runs and of which
+nothing is done.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, delete, select, update
+
+from agent.events import Outcome
+from agent.records import Author
+from store import index, rows
+from store.tables import RUNNING, WAITING, message, turn
+from store.text import index_words
+
+
+def open_turns(connection: Connection, conversation: str) -> list[int]:
+    """The turns of a conversation that wait or run, the oldest first."""
+    open_ = select(turn.c.id).where(turn.c.conversation == conversation, turn.c.state.in_((WAITING, RUNNING)))
+    return list(connection.execute(open_.order_by(turn.c.id)).scalars())
+
+
+def amend(connection: Connection, channel: str, message_id: str, text: str) -> bool:
+    """Put `text` in place of a question that waits; False if it does not wait."""
+    if (question := _waiting(connection, channel, message_id)) is None:
+        return False
+    _, asked, conversation = question
+    words = index_words(text)
+    index.remove(connection, [asked])
+    connection.execute(update(message).where(message.c.id == asked).values(text=text, length=len(words)))
+    index.add(connection, asked, words, index.readers(connection, conversation))
+    return True
+
+
+def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
+    """End the turn of a question that waits, unanswered, and erase its words; False if it does not wait.
+
+    The turn stays, empty, so that a message delivered again is known.
+    """
+    if (question := _waiting(connection, channel, message_id)) is None:
+        return False
+    turn_id, asked, _ = question
+    index.remove(connection, [asked])
+    connection.execute(delete(message).where(message.c.id == asked))
+    ended = {**rows.aside(now), "outcome": Outcome.STOPPED}
+    connection.execute(update(turn).where(turn.c.id == turn_id).values(**ended))
+    return True
+
+
+def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+    """The turn, the question's row and the conversation; held against a worker that would claim it just now."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    fresh = and_(turn.c.state == WAITING, turn.c.progress == "", turn.c.reply_ref == "")
+    asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    found = connection.execute(
+        select(turn.c.id, message.c.id, turn.c.conversation)
+        .select_from(turn.join(message, asked))
+        .where(this, fresh)
+        .with_for_update(of=turn)
+    ).one_or_none()
+    return None if found is None else (found[0], found[1], found[2])

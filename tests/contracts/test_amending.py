@@ -1,0 +1,77 @@
+"""The contract of the port Ledger for questions that wait: they may be edited, taken back, and found for stopping."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.memory.forgetting import forget_everything
+from agent.messages import Depth, Image
+from tests.contracts.steps import AnyStore, answered, claimed, texts_found
+from tests.fakes.incoming import LEASE, START, said
+
+
+async def test_an_edited_question_that_waits_is_claimed_and_found_as_edited(store: AnyStore) -> None:
+    asked = said("where is my bicycle?")
+    await store.ledger.accept(asked)
+    assert await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
+    assert (await claimed(store)).incoming == replace(asked, text="where is my boat?")
+    assert await texts_found(store, "boat") == ["where is my boat?"]
+    assert await texts_found(store, "bicycle") == []
+
+
+async def test_a_question_that_is_being_answered_stays_as_it_was(store: AnyStore) -> None:
+    asked = said("where is my bicycle?")
+    await store.ledger.accept(asked)
+    claim = await claimed(store)
+    assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
+    assert not await store.ledger.withdraw(asked.channel, asked.message_id, START)
+    await store.ledger.save(claim, progress="a step")
+    await store.ledger.release_all()
+    assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
+    history = await store.conversations.history("thread", before_turn=10**6, limit=9)
+    assert [message.text for message in history] == ["where is my bicycle?"]
+
+
+async def test_what_was_never_asked_or_is_answered_is_neither_edited_nor_taken_back(store: AnyStore) -> None:
+    done = said("hello")
+    await answered(store, done, "hi")
+    for message_id in (done.message_id, "another"):
+        assert not await store.ledger.amend(done.channel, message_id, "goodbye")
+        assert not await store.ledger.withdraw(done.channel, message_id, START)
+
+
+async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are_gone(store: AnyStore) -> None:
+    first, second = said("where is my bicycle?"), said("and my boat?")
+    await store.ledger.accept(first)
+    await store.ledger.accept(second)
+    assert await store.ledger.withdraw(first.channel, first.message_id, START)
+    claim = await claimed(store)
+    assert claim.incoming.text == "and my boat?"
+    assert await store.conversations.history("thread", before_turn=claim.turn, limit=9) == []
+    assert await texts_found(store, "bicycle") == []
+    assert (await store.ledger.accept(first)).duplicate
+    assert await store.ledger.claim("worker", START, LEASE) is None
+
+
+async def test_the_open_turns_of_a_conversation_are_those_that_run_and_wait(store: AnyStore) -> None:
+    await answered(store, said("done"), "yes")
+    turns = [(await store.ledger.accept(said(text))).turn for text in ("one", "two")]
+    await store.ledger.accept(said("elsewhere", conversation="another"))
+    await claimed(store)
+    assert await store.ledger.open_turns("thread") == turns
+    assert await store.ledger.open_turns("nowhere") == []
+
+
+@pytest.mark.parametrize("depth", Depth)
+async def test_pictures_and_depth_are_there_when_the_question_is_claimed(store: AnyStore, depth: Depth) -> None:
+    pictures = (Image("image/png", bytes(range(256))), Image("image/webp", b""))
+    asked = replace(said("what is this?"), images=pictures, depth=depth)
+    await store.ledger.accept(asked)
+    assert (await claimed(store)).incoming == asked
+
+
+async def test_forgetting_takes_the_pictures_of_a_question_that_waits(store: AnyStore) -> None:
+    await store.ledger.accept(replace(said("what is this?"), images=(Image("image/png", b"secret" * 9),)))
+    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    assert receipt.erased["turns"] == 1
+    assert await store.ledger.claim("worker", START, LEASE) is None
