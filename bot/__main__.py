@@ -61,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="serve Slack and Discord: every platform that has a token").set_defaults(
         command=_run
     )
+    commands.add_parser("migrate", help="bring the database to the newest version, as every start does").set_defaults(
+        command=_migrate
+    )
     checking = commands.add_parser("check-model", help="ask the configured model twenty questions about the protocol")
     checking.set_defaults(command=_check_model)
     return parser
@@ -106,6 +109,13 @@ async def _run(settings: Settings) -> Exit:
     except asyncio.CancelledError:
         if not serving.cancelled():
             raise
+    return Exit.OK
+
+
+async def _migrate(settings: Settings) -> Exit:
+    from bot.app import migrate  # noqa: PLC0415 -- as above
+
+    write_out(sys.stdout, f"{await migrate(settings)}\n")
     return Exit.OK
 
 

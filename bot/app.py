@@ -145,6 +145,19 @@ async def _serve_discord(discord: DiscordSettings, host: Host) -> None:
     await serve(host, discord, CLOCK)
 
 
+async def migrate(settings: Settings) -> str:
+    """Bring the database to the newest version; the sentence that says so. Raises StoreError."""
+    store = await open_store(settings.database_url)
+    await store.close()
+    match store.version_before:
+        case None:
+            return f"{store.database.where}: created, at version {store.version}."
+        case store.version:
+            return f"{store.database.where}: at the newest version already, {store.version}."
+        case before:
+            return f"{store.database.where}: brought from version {before} to {store.version}."
+
+
 @asynccontextmanager
 async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
     """The store that the settings name, with the turns of a dead process free to be claimed. Raises StoreError."""

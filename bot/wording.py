@@ -104,6 +104,11 @@ def receipt_text(receipt: Receipt) -> str:
         return f"{done} **A search afterwards still finds {again}.** Please tell whoever runs this bot."
     if receipt.bytes_gone:
         return f"{done} A search afterwards finds nothing, and the database files no longer hold the text."
+    if receipt.kept_by_server:
+        return (
+            f"{done} A search afterwards finds nothing. The database server's files and backups are kept by whoever "
+            "runs it: old bytes stay there until its next vacuum, and until the backups run out."
+        )
     return (
         f"{done} A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
     )

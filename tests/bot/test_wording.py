@@ -121,6 +121,13 @@ def test_both_questions_say_what_goes_and_how_to_agree() -> None:
             ),
         ),
         (
+            Receipt({"messages": 2}, 0, bytes_gone=False, kept_by_server=True),
+            (
+                "Forgotten: 2 messages. A search afterwards finds nothing. The database server's files and backups are "
+                "kept by whoever runs it: old bytes stay there until its next vacuum, and until the backups run out."
+            ),
+        ),
+        (
             Receipt({"messages": 2}, 1, bytes_gone=True),
             "Forgotten: 2 messages. **A search afterwards still finds 1 entry.** Please tell whoever runs this bot.",
         ),

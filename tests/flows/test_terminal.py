@@ -10,6 +10,7 @@ import pytest
 
 from bot.exits import Exit
 from store.engine import open_store
+from store.migrations import HEAD
 from tests.fakes.terminal import FakeTerminal
 
 TIMEOUT_S = 30
@@ -142,6 +143,23 @@ def test_check_model_prints_twenty_verdicts_and_a_conclusion(tmp_path: Path) -> 
     lines = ran.stdout.splitlines()
     assert sum("The model can " in line for line in lines) == 20
     assert lines[-1].startswith("rehearsal passed ")
+
+
+def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: Path) -> None:
+    said = [cogency(tmp_path, "migrate").stdout for _ in range(2)]
+    assert said == [
+        f"{tmp_path}/bot.db: created, at version {HEAD}.\n",
+        f"{tmp_path}/bot.db: at the newest version already, {HEAD}.\n",
+    ]
+
+
+def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp_path: Path) -> None:
+    ran = cogency(tmp_path, "migrate", COGENCY_DATABASE_URL="postgresql://bot:sesame@127.0.0.1:1/bot")
+    assert (ran.returncode, ran.stdout) == (Exit.FAILED, "")
+    assert ran.stderr == (
+        "cogency: The PostgreSQL database bot on 127.0.0.1 cannot be reached: "
+        "check that the server runs, and the address in COGENCY_DATABASE_URL.\n"
+    )
 
 
 def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:

@@ -93,4 +93,5 @@ def added(receipts: Sequence[Receipt]) -> Receipt:
         {kind: sum(receipt.erased.get(kind, 0) for receipt in receipts) for kind in kinds},
         found_again=sum(receipt.found_again for receipt in receipts),
         bytes_gone=all(receipt.bytes_gone for receipt in receipts),
+        kept_by_server=any(receipt.kept_by_server for receipt in receipts),
     )
