@@ -47,9 +47,14 @@ class Fault:
     should_retry: bool | None = None
     waited_s: float = 0.0
 
+    @property
+    def bad_request(self) -> bool:
+        """Whether the request itself is wrong, in whatever."""
+        return self.status in {400, 422}
+
     def names(self, field: str) -> bool:
         """Whether the request was refused because of this field."""
-        return self.status in {400, 422} and (self.param.startswith(field) or field in self.message)
+        return self.bad_request and (self.param.startswith(field) or field in self.message)
 
     @property
     def no_credit(self) -> bool:

@@ -4,7 +4,8 @@ Above: `bot.models`. Below: a `dialect` (what is said), `http` and `sse` (how it
 
 Theory of operation. An attempt sends the whole context and reads the stream. If it is refused before the first event,
 or no connection was made, it may be made again: without a field that the service refuses (remembered as long as the
-provider lives), or after a wait that `retry` decides. A connection that is lost before the answer leaves open whether
+provider lives), in plain words where it no longer takes back what it wrote in its own form (`Message.native`), or after
+a wait that `retry` decides. A connection that is lost before the answer leaves open whether
 the model works on it: that is told, not repeated. After the first event nothing is ever repeated. Once the answer is
 finished only its usage is waited for, and only for a moment; losing the connection then loses nothing.
 """
@@ -121,6 +122,9 @@ class ReplayProvider:
                 raise self._error(fault, begun=True)
             if (simpler := self._dialect.without(fault)) is not None:
                 self._dialect = simpler
+                continue
+            if fault.bad_request and any(message.native for message in messages):
+                messages = [replace(message, native=None) for message in messages]
                 continue
             delay_s = self._retry.delay_s(fault, retries, waited_s, self._chance())
             if delay_s is None:

@@ -1,0 +1,138 @@
+"""The contract's `World` for any service that streams events over HTTP: what is planned, in the vendor's own words.
+
+Above: `anthropic_service`, `gemini_service`, `interactions_service`. Below: `model_server`.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, assert_never, cast
+
+from agent.messages import Usage
+from agent.ports import Provider
+from agent.providers.opening import Line
+from agent.providers.replay import Patience
+from tests.contracts.model_world import Asked, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
+from tests.fakes.clock import FakeClock
+from tests.fakes.model_server import CHUNKED, CUT, ModelServer, Reply, Request, Wait, event, framed, head, whole
+
+IMPATIENT = Patience(first_token_s=0.5, between_tokens_s=0.5, tail_s=0.1)
+PIECE = 7
+"""Calls arrive in pieces of so many characters, so that every tag is cut somewhere."""
+USAGE = Says(()).usage
+
+
+class Wire(Protocol):
+    """How a vendor says things. Every event that is not bytes is sent as its JSON."""
+
+    def asked(self, request: Request) -> Asked: ...
+
+    def other(self, request: Request) -> Reply | None:
+        """The reply to a request that asks for no answer, or None if it does."""
+        ...
+
+    def begin(self, reasoning: str) -> list[object]: ...
+
+    def text(self, piece: str) -> object: ...
+
+    def end(self, usage: Usage, *, halted: bool) -> list[object]: ...
+
+    def error(self, status: int, code: str, message: str) -> object:
+        """The body of a refusal."""
+        ...
+
+    def error_event(self, status: int) -> object: ...
+
+
+class OpenedProvider(Provider, Protocol):
+    async def aclose(self) -> None: ...
+
+
+@dataclass(slots=True)
+class HttpWorld:
+    provider: Provider
+    clock: FakeClock
+    asked: list[Asked]
+    left: asyncio.Event
+    server: ModelServer
+    planned: list[Turn] = field(default_factory=list[Turn])
+
+    def plan(self, *turns: Turn) -> None:
+        self.planned.extend(turns)
+
+
+@asynccontextmanager
+async def http_world(wire: Wire, opened: Callable[[str, Line], OpenedProvider]) -> AsyncGenerator[HttpWorld, None]:
+    """A service that speaks `wire`, and the provider that `opened` makes for its address."""
+    clock, asked, planned = FakeClock(), list[Asked](), list[Turn]()
+
+    def answer(request: Request) -> Reply:
+        if (other := wire.other(request)) is not None:
+            return other
+        asked.append(wire.asked(request))
+        return _reply(wire, planned.pop(0))
+
+    async with ModelServer(answer) as server:
+        provider = opened(server.url, Line(clock, lambda: 0.0, IMPATIENT))
+        try:
+            yield HttpWorld(provider, clock, asked, server.left, server, planned)
+        finally:
+            await provider.aclose()
+
+
+def _reply(wire: Wire, turn: Turn) -> Reply:
+    """A body whose end can be told from a cut, step by step."""
+    match turn:
+        case Says(pieces, reasoning, usage):
+            return [*_begun(wire, reasoning), *_texts(wire, pieces), *_ended(wire, usage)]
+        case Calls(blocks, before, reasoning):
+            return [
+                *_begun(wire, reasoning),
+                *_texts(wire, _cut(f"{before}\n{_block(blocks)}")),
+                *_ended(wire, halted=True),
+            ]
+        case Cuts(()):
+            return [CUT]
+        case Cuts(pieces):
+            return [*_begun(wire), *_texts(wire, pieces), CUT]
+        case Refuses(status, code, message, retry_after_s):
+            wait = "" if retry_after_s is None else f"retry-after: {retry_after_s:g}\r\n"
+            return whole(status, wire.error(status, code, message), extra=wait)
+        case Breaks(pieces, status):
+            return [*_begun(wire), *_texts(wire, pieces), _sent(wire.error_event(status)), framed(b"")]
+        case Garbles((first, *rest)):
+            garbage = [framed(b"data: {broken\n\n"), _sent({"type": "weather", "event_type": "weather"})]
+            return [*_begun(wire), *_texts(wire, [first]), *garbage, *_texts(wire, rest), *_ended(wire)]
+        case Garbles():
+            raise AssertionError("garbage stands between pieces")
+        case Waits(pieces, until, then):
+            return [*_begun(wire), *_texts(wire, pieces), Wait(until.wait), *_texts(wire, then), *_ended(wire)]
+        case _:
+            assert_never(turn)
+
+
+def _sent(happened: object) -> bytes:
+    return framed(happened if isinstance(happened, bytes) else event(happened))
+
+
+def _begun(wire: Wire, reasoning: str = "") -> list[bytes]:
+    return [head(extra=CHUNKED), *map(_sent, wire.begin(reasoning))]
+
+
+def _texts(wire: Wire, pieces: Sequence[str]) -> list[bytes]:
+    return [_sent(wire.text(piece)) for piece in pieces]
+
+
+def _ended(wire: Wire, usage: Usage = USAGE, *, halted: bool = False) -> list[bytes]:
+    return [*map(_sent, wire.end(usage, halted=halted)), framed(b"")]
+
+
+def _block(blocks: Sequence[str]) -> str:
+    """One `<execute>` block with the calls of all, whose end the stop sequence has swallowed."""
+    return f"<execute>{json.dumps([call for block in blocks for call in cast('list[object]', json.loads(block))])}"
+
+
+def _cut(text: str) -> list[str]:
+    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
