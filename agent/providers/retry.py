@@ -65,6 +65,16 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
 
     The names of `headers` are in lower case; `now` is aware.
     """
+    if (seconds := asked_wait_s(headers)) is not None:
+        return seconds
+    try:
+        return max(0.0, (parsedate_to_datetime(headers["retry-after"]) - now).total_seconds())
+    except (KeyError, ValueError, TypeError, OverflowError):
+        return None
+
+
+def asked_wait_s(headers: Mapping[str, str]) -> float | None:
+    """As `retry_after_s`, of headers that name a number of seconds: what stands inside an event of a stream."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) / unit
@@ -72,7 +82,4 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
             continue
         if math.isfinite(seconds) and seconds >= 0:
             return seconds
-    try:
-        return max(0.0, (parsedate_to_datetime(headers["retry-after"]) - now).total_seconds())
-    except (KeyError, ValueError, TypeError, OverflowError):
-        return None
+    return None
