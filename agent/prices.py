@@ -1,6 +1,6 @@
 """What a model call costs at its vendor's list price, from a small dated table. Pure.
 
-Above: `store.spending` keeps it with each call, `bot.footer` shows it. Below: `agent.messages`.
+Above: `agent.spending` sums it, `store.spending` keeps it with each call. Below: `agent.messages`.
 
 Rules
   Money is a whole number of nano-dollars. In micro-dollars a cached token of the cheapest model would cost nothing.

@@ -1,6 +1,6 @@
 """What the bot itself says, in polite exact Markdown, for every platform. Pure.
 
-Above: the platforms' commands. Below: `agent.records`.
+Above: the platforms' commands. Below: `agent.records`, `bot.amounts`.
 
 Rules: short British English; dates as 2026-11-21; what people wrote is shown literally, so that a "*" in a note stays
 a "*"; nothing is claimed that a receipt does not prove.
@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from agent.records import Note, Receipt, Thread
+from bot.amounts import counted
 
 TITLE_CHARS = 60
 """A thread's title in a list: it stays on one or two lines of a phone."""
@@ -93,14 +94,14 @@ def forget_declined() -> str:
 
 def receipt_text(receipt: Receipt) -> str:
     """What was erased, and what the search for proof says. It claims no more than the receipt does."""
-    erased = [_counted(receipt.erased[kind], *words) for kind, words in _KINDS.items() if receipt.erased.get(kind)]
+    erased = [counted(receipt.erased[kind], *words) for kind, words in _KINDS.items() if receipt.erased.get(kind)]
     if records := sum(count for kind, count in receipt.erased.items() if kind not in _KINDS):
-        erased.append(_counted(records, "internal record", "internal records"))
+        erased.append(counted(records, "internal record", "internal records"))
     if not erased and not receipt.found_again:
         return "There was nothing to forget."
     done = f"Forgotten: {', '.join(erased) or 'nothing'}."
     if receipt.found_again:
-        again = _counted(receipt.found_again, "entry", "entries")
+        again = counted(receipt.found_again, "entry", "entries")
         return f"{done} **A search afterwards still finds {again}.** Please tell whoever runs this bot."
     if receipt.bytes_gone:
         return f"{done} A search afterwards finds nothing, and the database files no longer hold the text."
@@ -128,7 +129,3 @@ def _last(thread: Thread, now: datetime) -> str:
     """The day of the last message; for today also the time, as several threads may share the day."""
     last = thread.last.astimezone(now.tzinfo)
     return f"today {last:%H:%M}" if last.date() == now.date() else last.date().isoformat()
-
-
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}"

@@ -1,0 +1,124 @@
+"""What was spent, in words and tables: for a person, for the operator, for a program. Pure.
+
+Above: the platforms' commands, `bot.__main__`. Below: `agent.spending`, `bot.amounts`, `bot.wording`.
+
+Rules: counts that a model did not report are marked as estimated; a sum that leaves calls without a price out says so.
+"""
+
+import json
+from collections.abc import Sequence
+
+from agent.messages import Json
+from agent.prices import NANO, PRICES_AS_OF
+from agent.spending import Account, By, Period, Spent, Total
+from bot import wording
+from bot.amounts import counted, money
+
+LIST_PRICES = f"Days are of UTC; money is at list prices of {PRICES_AS_OF}."
+_ESTIMATED = "~ in part estimated: the model did not report it"
+_HEADINGS = ("calls", "input", "cached", "written", "output", "reasoning", "cost")
+
+
+def account_text(account: Account) -> str:
+    """What one person's questions took, today and this month, as Markdown."""
+    if not account.month.calls:
+        return "You have asked nothing this month."
+    parts = ["This is what your questions took.", *_block("Today", account.today), *_block("This month", account.month)]
+    if account.month.usage.estimated:
+        parts.append(f"{_ESTIMATED}.")
+    return "\n\n".join([*parts, LIST_PRICES])
+
+
+def cost_text(spent: Spent) -> str:
+    """The money: "$0.0123", "at least $0.0123" where some calls have no price, "no price" where none has."""
+    if spent.calls == spent.unpriced:
+        return "no price" if spent.calls else money(spent.cost)
+    return f"at least {money(spent.cost)}" if spent.unpriced else money(spent.cost)
+
+
+def report_text(totals: Sequence[Total], period: Period, by: By) -> str:
+    """A table for a terminal, the most expensive first (days in their order), with the sum of all below."""
+    heading = f"{period.first} to {period.last}, by {by}. {LIST_PRICES}"
+    if not totals:
+        return f"{heading}\n\nNothing was spent.\n"
+    everything = sum((total.spent for total in totals), Spent())
+    rows = [(by.value, *_HEADINGS)]
+    rows += [(_who(total, by), *_cells(total.spent)) for total in _ordered(totals, by)]
+    rows.append(("all", *_cells(everything)))
+    note = f"\n{_ESTIMATED}\n" if everything.usage.estimated else ""
+    return f"{heading}\n\n{_table(rows)}\n{note}"
+
+
+def report_json(totals: Sequence[Total], period: Period, by: By) -> str:
+    """The same for a program, on one line. `cost_usd` is null if no call has a price."""
+    listed: list[Json] = [_as_json(total) for total in _ordered(totals, by)]
+    report: Json = {
+        "first_day": period.first.isoformat(),
+        "last_day": period.last.isoformat(),
+        "by": by.value,
+        "prices_as_of": PRICES_AS_OF.isoformat(),
+        "totals": listed,
+    }
+    return json.dumps(report, ensure_ascii=False)
+
+
+def _block(when: str, spent: Spent) -> list[str]:
+    if not spent.calls:
+        return [f"**{when}**: nothing"]
+    used = spent.usage
+    about = "~" if used.estimated else ""
+    asked = (
+        f"- Input: {about}{used.input_uncached:,} new tokens, {about}{used.input_cached:,} read from the vendor's "
+        f"cache, {about}{used.input_written:,} written to it"
+    )
+    answered = f"- Output: {about}{counted(used.output, 'token', 'tokens')}, and {about}{used.reasoning:,} of reasoning"
+    total = f"**{when}**: {cost_text(spent)}, {counted(spent.calls, 'model call', 'model calls')}"
+    return ["\n".join([total, "", asked, answered])]
+
+
+def _ordered(totals: Sequence[Total], by: By) -> list[Total]:
+    if by is By.DAY:
+        return sorted(totals, key=lambda total: total.key)
+    return sorted(totals, key=lambda total: (-total.spent.cost, -total.spent.calls, total.key))
+
+
+def _who(total: Total, by: By) -> str:
+    if by is By.CHANNEL and not total.key:
+        return "(forgotten)"
+    key = wording.shortened(total.key, wording.TITLE_CHARS)
+    return f"{wording.shortened(total.name, wording.TITLE_CHARS)} ({key})" if total.name else key
+
+
+def _cells(spent: Spent) -> tuple[str, ...]:
+    used = spent.usage
+    about = "~" if used.estimated else ""
+    counts = (used.input_uncached, used.input_cached, used.input_written, used.output, used.reasoning)
+    return (f"{spent.calls:,}", *(f"{about}{count:,}" for count in counts), cost_text(spent))
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    )
+
+
+def _as_json(total: Total) -> Json:
+    spent, used = total.spent, total.spent.usage
+    return {
+        "key": total.key,
+        "name": total.name,
+        "calls": spent.calls,
+        "input_uncached": used.input_uncached,
+        "input_cached": used.input_cached,
+        "input_written": used.input_written,
+        "output": used.output,
+        "reasoning": used.reasoning,
+        "bytes_up": used.bytes_up,
+        "estimated": used.estimated,
+        "cost_usd": None if spent.calls == spent.unpriced else spent.cost / NANO,
+        "calls_without_price": spent.unpriced,
+    }
