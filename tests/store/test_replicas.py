@@ -1,0 +1,169 @@
+"""Several stores on one PostgreSQL database: nothing is claimed twice, order holds, zombies change nothing."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from agent.errors import LeaseLost
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place
+from agent.memory.forgetting import forget_everything
+from agent.records import Claim, Closing, Incoming
+from agent.state import SituationSummary
+from store.driver import connect
+from store.engine import Store, open_store
+from store.tables import person
+from tests.contracts.steps import answered, claimed
+from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.postgresql import PostgresServer
+
+CLUB = Place(GroupAudience("club"))
+PATIENCE_S = 30.0
+
+
+@asynccontextmanager
+async def replicas(url: str, number: int = 2) -> AsyncGenerator[list[Store]]:
+    opened = [await open_store(url) for _ in range(number)]
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield opened
+    finally:
+        for store in opened:
+            await store.close()
+
+
+async def work_off(store: Store, owner: str) -> list[Claim]:
+    """Claim and finish until three claims in a row find nothing, as others may hold the last ones."""
+    done: list[Claim] = []
+    idle = 0
+    while idle < 3:
+        claim = await store.ledger.claim(owner, START, LEASE)
+        idle = idle + 1 if claim is None else 0
+        if claim is not None:
+            done.append(claim)
+            await store.ledger.finish(claim, Closing(Outcome.ANSWERED, f"re: {claim.incoming.text}"), START)
+    return done
+
+
+async def test_each_turn_is_claimed_once_and_conversations_keep_their_order(postgres: PostgresServer) -> None:
+    async with replicas(await postgres.empty(), 3) as stores:
+        messages = [said(f"{n}", conversation=f"{n % 5}", person=f"p{n % 3}") for n in range(60)]
+        await asyncio.gather(
+            *(stores[n % 3].ledger.accept(asked) for n, asked in enumerate(messages) if n % 5 != 0),
+            in_turn(stores[0], messages[::5]),
+        )
+        workers = [work_off(store, f"worker {n} {m}") for n, store in enumerate(stores) for m in range(2)]
+        done = [claim for some in await asyncio.gather(*workers) for claim in some]
+        done += await work_off(stores[0], "the last one")
+        assert sorted(claim.incoming.text for claim in done) == sorted(f"{n}" for n in range(60))
+        for conversation in map(str, range(5)):
+            history = await stores[1].conversations.history(conversation, before_turn=10**9, limit=99)
+            questions = [m.text for m in history[::2]]
+            assert [m.text for m in history[1::2]] == [f"re: {text}" for text in questions]
+            assert len(questions) == 12
+        history = await stores[2].conversations.history("0", before_turn=10**9, limit=99)
+        assert [m.text for m in history[::2]] == [m.text for m in messages[::5]]
+
+
+async def in_turn(store: Store, messages: list[Incoming]) -> None:
+    for asked in messages:
+        await store.ledger.accept(asked)
+
+
+async def test_a_conversation_runs_one_turn_at_a_time_whoever_claims(postgres: PostgresServer) -> None:
+    async with replicas(await postgres.empty()) as stores:
+        for n in range(4):
+            await stores[0].ledger.accept(said(f"{n}"))
+        for n in range(4):
+            claims = await asyncio.gather(*(stores[k % 2].ledger.claim(f"{k}", START, LEASE) for k in range(6)))
+            [claim] = [claim for claim in claims if claim is not None]
+            assert claim.incoming.text == f"{n}"
+            await stores[n % 2].ledger.finish(claim, Closing(Outcome.ANSWERED, "yes"), START)
+
+
+async def test_an_event_delivered_to_several_replicas_at_once_is_one_turn(postgres: PostgresServer) -> None:
+    async with replicas(await postgres.empty(), 3) as stores:
+        for _ in range(5):
+            asked = said("hello")
+            elsewhere = replace(asked, conversation=f"other {asked.event_id}")  # one mention, read in two ways
+            both = (asked, elsewhere)
+            accepted = await asyncio.gather(*(stores[k % 3].ledger.accept(both[k % 2]) for k in range(6)))
+            assert [one.duplicate for one in accepted].count(False) == 1
+            assert len({one.turn for one in accepted}) == 1
+
+
+async def test_a_person_who_writes_in_many_places_at_once_is_one_person(postgres: PostgresServer) -> None:
+    async with replicas(await postgres.empty(), 3) as stores:
+        messages = [said("hello", person="new", conversation=f"{n}") for n in range(12)]
+        await asyncio.gather(*(stores[n % 3].ledger.accept(asked) for n, asked in enumerate(messages)))
+        people = select(func.count()).select_from(person)
+        assert await stores[0].database.read(lambda c: c.execute(people).scalar_one()) == 1
+        assert len(await stores[1].conversations.threads("new", limit=99)) == 12
+
+
+async def test_a_dead_replicas_turn_is_taken_over_after_its_lease_and_the_zombie_changes_nothing(
+    postgres: PostgresServer,
+) -> None:
+    async with replicas(await postgres.empty()) as (one, other):
+        await one.ledger.accept(said("hello"))
+        zombie = await claimed(one, "one")
+        await one.ledger.save(zombie, progress="step 1", reply_ref="page 1")
+        assert await other.ledger.release_all() == 0
+        assert await other.ledger.claim("other", START + LEASE - timedelta(seconds=1), LEASE) is None
+        taken = await claimed(other, "other", now=START + LEASE)
+        assert (taken.turn, taken.progress, taken.reply_ref) == (zombie.turn, "step 1", "page 1")
+        for write in (
+            one.ledger.save(zombie, progress="more"),
+            one.ledger.renew(zombie, START, LEASE),
+            one.ledger.finish(zombie, Closing(Outcome.ANSWERED, "late"), START),
+        ):
+            with pytest.raises(LeaseLost):
+                await write
+        await other.ledger.finish(taken, Closing(Outcome.ANSWERED, "in time"), START)
+        history = await one.conversations.history("thread", before_turn=10**9, limit=9)
+        assert [m.text for m in history] == ["hello", "in time"]
+
+
+async def test_a_turn_that_ends_while_its_context_is_forgotten_leaves_nothing_of_it(postgres: PostgresServer) -> None:
+    async with replicas(await postgres.empty()) as (one, other):
+        for n in range(8):
+            secret = await answered(one, said(f"quince {n}", conversation=f"a {n}", place=CLUB), "noted")
+            await one.ledger.accept(said("what?", person="ben", conversation=f"b {n}", place=CLUB))
+            claim = await claimed(one)
+            summary = SituationSummary(goal="quince")
+            ending = Closing(Outcome.ANSWERED, "It was.", summary=summary, context_messages=(secret.message,))
+            _, receipt = await asyncio.gather(
+                one.ledger.finish(claim, ending, START), other.forgetting.forget(forget_everything("ann"), START)
+            )
+            assert receipt.found_again == 0
+            assert (receipt.bytes_gone, receipt.kept_by_server) == (False, True)
+            assert await one.conversations.summary(f"b {n}") == SituationSummary()
+
+
+async def test_a_later_turn_waits_for_an_earlier_one_that_is_not_committed_yet(postgres: PostgresServer) -> None:
+    """Otherwise it could be claimed, and answered, first."""
+    url = await postgres.empty()
+    async with replicas(url) as (one, other):
+        holding = await connect(url, timeout_s=PATIENCE_S, command_timeout_s=PATIENCE_S, settings={})
+        await holding.execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('thread', 0))")
+        second = asyncio.create_task(one.ledger.accept(said("second")))
+        await other.ledger.accept(said("elsewhere", conversation="another"))
+        assert not second.done()
+        await holding.execute("COMMIT")
+        assert not (await second).duplicate
+        await holding.close()
+
+
+async def test_replicas_that_start_together_make_one_database(postgres: PostgresServer) -> None:
+    async with postgres.database() as url:
+        opened = await asyncio.gather(*(open_store(url) for _ in range(4)))
+        for number, store in enumerate(opened):
+            assert not (await store.ledger.accept(said(f"hello {number}"))).duplicate
+        assert len(await opened[0].conversations.questions("ann", limit=9)) == 4
+        for store in opened:
+            await store.close()
