@@ -89,6 +89,26 @@ GEMINI = Endpoint(
     key_required=True,
     path="/v1beta/openai",
 )
+REALTIME = Endpoint(
+    "openai-realtime",
+    "OpenAI Realtime",
+    "https://api.openai.com/v1",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    key_required=True,
+    own_path=True,
+)
+"""OpenAI's voice models, over a WebSocket and in text; not Chat Completions."""
+LIVE = Endpoint(
+    "gemini-live",
+    "Gemini Live",
+    "https://generativelanguage.googleapis.com",
+    "GEMINI_API_KEY",
+    "GEMINI_BASE_URL",
+    key_required=True,
+    path="",
+)
+"""Gemini's voice models, over a WebSocket; not Chat Completions. Its paths begin at the address's root."""
 OLLAMA = Endpoint(
     "ollama",
     "Ollama",
