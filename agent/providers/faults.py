@@ -6,6 +6,8 @@ Rules. A sentence names the setting to change or the step to take. It never hold
 only where they help, shortened, with the key taken out.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -25,7 +27,7 @@ class FaultKind(StrEnum):
     CUT = "cut"
     """The connection ended before the answer did. Without a word of it: nobody knows whether it was worked on."""
     UNREADABLE = "unreadable"
-    """An answer that is no chat stream."""
+    """An answer that is no stream of a model’s."""
     ANSWERED = "answered"
     """The service said what is wrong, by status or by an error object in the stream."""
 
@@ -57,6 +59,10 @@ class Fault:
         return self.bad_request and (self.param.startswith(field) or field in self.message)
 
     @property
+    def bad_key(self) -> bool:
+        return self.status == 401 or self.code == "API_KEY_INVALID"
+
+    @property
     def no_credit(self) -> bool:
         words = f"{self.code} {self.message}".lower()
         return self.status == 402 or "insufficient_quota" in words or "credit balance" in words
@@ -68,14 +74,23 @@ class Fault:
     @property
     def too_long(self) -> bool:
         words = f"{self.code} {self.message}".lower()
-        return self.status == 413 or "context_length" in words or "context length" in words or "context size" in words
+        return self.status == 413 or any(saying in words for saying in _TOO_LONG)
 
+
+_TOO_LONG = (
+    *("context_length", "context length", "context size"),
+    *("prompt is too long", "exceeds the maximum number of tokens"),
+)
 
 _STATUS_OF = {
     "insufficient_quota": 429,
     "rate_limit": 429,
+    "resource_exhausted": 429,
     "overloaded": 529,
+    "unavailable": 503,
+    "deadline_exceeded": 504,
     "authentication": 401,
+    "unauthenticated": 401,
     "permission": 403,
     "not_found": 404,
     "invalid": 400,
@@ -96,14 +111,36 @@ def read_fault(status: int, body: bytes) -> Fault:
 def read_error(error: object, status: int = 0) -> Fault:
     """What an error object says. In a stream there is no status: it is guessed from code and type, else 500."""
     fields = as_object(error)
+    details = [as_object(detail) for detail in as_list(fields.get("details"))]
     code, type_ = fields.get("code"), as_text(fields.get("type"))
     if not status and isinstance(code, int) and 400 <= code <= 599:
         status = code
+    names = [
+        as_text(code),
+        type_,
+        *(as_text(detail.get("reason")) for detail in details),
+        as_text(fields.get("status")),
+    ]
     if not status:
-        words = f"{as_text(code)} {type_}".lower()
+        words = " ".join(names).lower()
         status = next((number for word, number in _STATUS_OF.items() if word in words), 500)
-    message = as_text(error) or as_text(fields.get("message")) or as_text(fields.get("detail"))
-    return Fault(FaultKind.ANSWERED, status, as_text(code) or type_, as_text(fields.get("param")), message)
+    return Fault(
+        FaultKind.ANSWERED,
+        status,
+        code=next(filter(None, names), ""),
+        param=as_text(fields.get("param")),
+        message=as_text(error) or as_text(fields.get("message")) or as_text(fields.get("detail")),
+        retry_after_s=next(filter(None, map(_retry_delay_s, details)), None),
+    )
+
+
+def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
+    """What Google's RetryInfo asks for: "3.5s"."""
+    try:
+        seconds = float(as_text(detail.get("retryDelay")).removesuffix("s"))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
 
 
 def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:
@@ -125,7 +162,7 @@ def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None
             )
         case FaultKind.UNREADABLE:
             return ProviderRefused(
-                f"What answers at {endpoint.address} does not stream chat completions; "
+                f"What answers at {endpoint.address} does not stream a model’s answers; "
                 f"check {endpoint.url_setting or 'COGENCY_MODEL'}."
             )
         case FaultKind.ANSWERED:
@@ -137,7 +174,7 @@ def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> 
     setting = endpoint.key_setting or "COGENCY_MODEL"
     if fault.no_credit:
         return ProviderRefused(f"{label} reports that the account has no credit left; check its plan and billing.")
-    if status == 401 or (status == 403 and not key):
+    if fault.bad_key or (status == 403 and not key):
         return ProviderRefused(f"{label} refused the key ({status}); check {setting}." if key else _no_key(endpoint))
     if status == 403:
         return ProviderRefused(f"{label} does not allow this ({status}); check what the key in {setting} may use.")
@@ -146,7 +183,7 @@ def _answered(fault: Fault, endpoint: Endpoint, model: str, key: str | None) -> 
         return ProviderRefused(f"{label} does not know the model “{model}”; {fetch}set COGENCY_MODEL to another.")
     if status == 404 or status < 400:
         check = endpoint.url_setting or "COGENCY_MODEL"
-        return ProviderRefused(f"There are no chat completions at {endpoint.address} ({status}); check {check}.")
+        return ProviderRefused(f"No model is served at {endpoint.address} ({status}); check {check}.")
     if fault.too_long:
         return ProviderRefused(
             f"This conversation is too long for the model “{model}”; begin a new one, or choose a larger model."

@@ -9,10 +9,17 @@ from dataclasses import dataclass, field
 from agent.ports import Clock
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import Dialect
+from agent.providers.dialogue import SocketDialect
 from agent.providers.replay import Patience, ReplayProvider
+from agent.providers.responses_session import ResponsesProvider
 from agent.providers.retry import RetryPolicy
+from agent.providers.socket_session import SocketProvider
+from agent.providers.warm_sockets import SocketLimits
 from agent.providers.wire_chat import ChatDialect
+from agent.providers.wire_gemini import GeminiDialect
 from agent.providers.wire_messages import MessagesDialect
+from agent.providers.wire_realtime import RealtimeDialect
+from agent.providers.wire_responses import ResponsesDialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +42,53 @@ def open_messages(endpoint: Endpoint, model: str, key: str | None, line: Line) -
     return replaying(endpoint, model, MessagesDialect(model), key, line)
 
 
+def open_responses(
+    endpoint: Endpoint,
+    model: str,
+    key: str | None,
+    line: Line,
+    limits: SocketLimits = SocketLimits(),  # noqa: B008 -- frozen
+) -> ResponsesProvider:
+    """A model of a service that speaks Responses over WebSocket. The address ends where "/responses" begins."""
+    dialect = ResponsesDialect(model, endpoint.name)
+    http = replaying(endpoint, model, dialect, key, line)
+    return ResponsesProvider(
+        endpoint,
+        model,
+        dialect,
+        key,
+        http,
+        clock=line.clock,
+        chance=line.chance,
+        patience=line.patience,
+        retry=line.retry,
+        limits=limits,
+    )
+
+
+def open_responses_http(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
+    """The same in replay mode: over HTTP only."""
+    return replaying(endpoint, model, ResponsesDialect(model, endpoint.name), key, line)
+
+
+def open_realtime(endpoint: Endpoint, model: str, key: str | None, line: Line) -> SocketProvider:
+    """A model of OpenAI Realtime, in text. The address ends where "/realtime" begins."""
+    return _speaking(endpoint, model, RealtimeDialect(model), key, line)
+
+
+def open_gemini(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
+    """A model of Gemini, by generateContent. The address ends where "/models" begins."""
+    return replaying(endpoint, model, GeminiDialect(model), key, line)
+
+
 def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, line: Line) -> ReplayProvider:
     """A model in replay mode, in whatever dialect."""
     return ReplayProvider(
+        endpoint, model, dialect, key, clock=line.clock, chance=line.chance, patience=line.patience, retry=line.retry
+    )
+
+
+def _speaking(endpoint: Endpoint, model: str, dialect: SocketDialect, key: str | None, line: Line) -> SocketProvider:
+    return SocketProvider(
         endpoint, model, dialect, key, clock=line.clock, chance=line.chance, patience=line.patience, retry=line.retry
     )

@@ -235,4 +235,9 @@ async def in_time(
 
 def _refusal(reply: Reply, body: bytes, now: datetime) -> Fault:
     fault = read_fault(reply.status, body)
-    return replace(fault, retry_after_s=retry_after_s(reply.headers, now), should_retry=should_retry(reply.headers))
+    wait_s = retry_after_s(reply.headers, now)
+    return replace(
+        fault,
+        retry_after_s=fault.retry_after_s if wait_s is None else wait_s,
+        should_retry=should_retry(reply.headers),
+    )

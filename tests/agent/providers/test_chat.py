@@ -367,7 +367,7 @@ async def test_a_local_server_that_is_not_there_is_named_with_the_remedy_at_once
 
 async def test_a_web_page_is_not_an_answer() -> None:
     async with serving([head(content_type="text/html"), b"<html>Welcome</html>"]) as (provider, _):
-        with pytest.raises(ProviderRefused, match="does not stream chat completions; check OPENAI_BASE_URL"):
+        with pytest.raises(ProviderRefused, match="does not stream a model’s answers; check OPENAI_BASE_URL"):
             await read(provider)
 
 

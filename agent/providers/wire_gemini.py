@@ -1,0 +1,191 @@
+"""Gemini's generateContent on the wire: our messages → request body, the stream's data → our events. Pure.
+
+Above: `agent.providers.replay`. Below: `alternation`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
+
+Rules:
+- The reply stops before the stop sequence and does not hold it; the finish reason does not tell that from an end.
+- Parts that carry a signature go back unchanged, each as a part of its own, within the turn that they were written in.
+- Thoughts are parts of the same stream, marked as such.
+- Usage may come with any piece; the last one counts. The prompt's count holds the cached tokens, the candidates' count
+  does not hold the thoughts.
+- There is no `[DONE]`: a finish reason, or a prompt that was blocked, ends the answer.
+- No `temperature`: current models are tuned for their own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import cast
+from urllib.parse import quote
+
+from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
+from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.alternation import alternating, system_text
+from agent.providers.dialect import ReaderEvent, Request
+from agent.providers.faults import Fault, read_error
+from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
+from agent.providers.writing import base64_of, described, encoded
+
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+
+LEVEL = {Depth.FAST: "low", Depth.DEEP: "high"}
+
+_ROLES = {Role.USER: "user", Role.ASSISTANT: "model"}
+_REASONS = {
+    "MAX_TOKENS": StopReason.LENGTH,
+    "CONTINUATION": StopReason.LENGTH,
+    "SAFETY": StopReason.FILTERED,
+    "RECITATION": StopReason.FILTERED,
+    "LANGUAGE": StopReason.FILTERED,
+    "BLOCKLIST": StopReason.FILTERED,
+    "PROHIBITED_CONTENT": StopReason.FILTERED,
+    "SPII": StopReason.FILTERED,
+    "IMAGE_SAFETY": StopReason.FILTERED,
+    "ESCALATION": StopReason.FILTERED,
+    "PUP_LIMITED_DISABLED": StopReason.FILTERED,
+    "MODEL_ARMOR": StopReason.FILTERED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiDialect:
+    """generateContent for one model. `effort` is left out for models that refuse a level of thinking."""
+
+    model: str
+    images: bool = True
+    effort: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of what can be given back to this model only."""
+        return f"gemini-content:{self.model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(halt=Halt.STOP_SEQUENCE, images=self.images, effort=self.effort)
+
+    def authorisation(self, key: str) -> dict[str, str]:
+        return {"x-goog-api-key": key}
+
+    def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
+        config: dict[str, Json] = {"stopSequences": [STOP_SEQUENCE]}
+        if self.effort and options.depth in LEVEL:
+            config["thinkingConfig"] = {"thinkingLevel": LEVEL[options.depth].upper()}
+        body: dict[str, Json] = {"generationConfig": config}
+        if (system := system_text(messages)).strip():
+            body["systemInstruction"] = {"parts": [{"text": system}]}
+        body["contents"] = [
+            {"role": _ROLES[message.role], "parts": self._parts(message)}
+            for message in alternating(messages, self.name)
+        ]
+        model = quote(self.model.removeprefix("models/"), safe="")
+        return Request(f"/models/{model}:streamGenerateContent?alt=sse", encoded(body))
+
+    def reader(self) -> "GeminiReader":
+        return GeminiReader(self.name)
+
+    def without(self, fault: Fault) -> "GeminiDialect | None":
+        return replace(self, effort=False) if self.effort and refuses_thinking(fault) else None
+
+    def _parts(self, message: Message) -> list[Json]:
+        if message.role is Role.ASSISTANT and message.native:
+            return [dict(item) for item in message.native.items]
+        seen = [image for image in message.images if self.images and image.media_type in IMAGE_TYPES]
+        text = described(replace(message, images=tuple(image for image in message.images if image not in seen)))
+        pictures: list[Json] = [
+            {"inlineData": {"mimeType": image.media_type, "data": base64_of(image)}} for image in seen
+        ]
+        words: list[Json] = [{"text": text}] if text.strip() else []
+        return [*words, *pictures]
+
+
+def refuses_thinking(fault: Fault) -> bool:
+    """Whether the model takes no level of thinking: its words for that differ, and none names the field alike."""
+    return fault.bad_request and "thinking" in fault.message.lower()
+
+
+class GeminiReader:
+    """Reads one answer: `receive` each piece of data, then `close` once. `dialect` names what may go back to it."""
+
+    def __init__(self, dialect: str = "") -> None:
+        self.begun = False
+        self.finished = False
+        self.ignored = 0
+        self._dialect = dialect
+        self._reason = StopReason.END
+        self._usage: dict[str, object] = {}
+        self._parts: list[dict[str, object]] = []
+        self._said: list[str] = []
+
+    def receive(self, data: str) -> list[ReaderEvent]:
+        """The events of one `data` field, in order. A Fault is the last that will be of use."""
+        value = read_json(data)
+        return [event for piece in as_list(value) or [value] for event in self._piece(as_object(piece))]
+
+    def close(self) -> ResponseEnded:
+        text = "".join(self._said)
+        swallowed = self._reason is StopReason.END and stopped_inside(text)
+        reason = StopReason.HALTED if swallowed else self._reason
+        return ResponseEnded(reason, read_usage(self._usage) if self._usage else None, self._native(swallowed))
+
+    def _piece(self, piece: Mapping[str, object]) -> list[ReaderEvent]:
+        if error := piece.get("error"):
+            return [read_error(error)]
+        if piece.keys().isdisjoint({"candidates", "usageMetadata", "promptFeedback"}):
+            self.ignored += 1
+            return []
+        self.begun = True
+        self._usage = as_object(piece.get("usageMetadata")) or self._usage
+        if as_object(piece.get("promptFeedback")).get("blockReason"):
+            self.finished = True
+            self._reason = StopReason.FILTERED
+        candidates = [as_object(candidate) for candidate in as_list(piece.get("candidates"))]
+        return [event for one in candidates if not one.get("index") for event in self._candidate(one)]
+
+    def _candidate(self, candidate: Mapping[str, object]) -> list[ReaderEvent]:
+        parts = as_list(as_object(candidate.get("content")).get("parts"))
+        events = [event for part in parts for event in self._part(as_object(part))]
+        if reason := as_text(candidate.get("finishReason")):
+            self.finished = True
+            self._reason = _REASONS.get(reason, StopReason.END)
+        return events
+
+    def _part(self, part: dict[str, object]) -> list[ReaderEvent]:
+        text, thought = as_text(part.get("text")), bool(part.get("thought"))
+        if part.get("thoughtSignature") or (text and not thought):
+            self._parts.append(part)
+        if not text:
+            return []
+        if thought:
+            return [ReasoningArrived(text)]
+        self._said.append(text)
+        return [TokensArrived(text)]
+
+    def _native(self, swallowed: bool) -> Native | None:  # noqa: FBT001 -- private, and named where it is called
+        """What goes back, if any part of it is signed: signed parts as they came, the others joined."""
+        if not self._said or not any(part.get("thoughtSignature") for part in self._parts):
+            return None
+        ends: list[dict[str, object]] = [{"text": STOP_SEQUENCE}] if swallowed else []
+        items: list[dict[str, object]] = []
+        for plain, run in groupby([*self._parts, *ends], key=lambda part: part.keys() == {"text"}):
+            parts = list(run)
+            whole: dict[str, object] = {"text": "".join(as_text(part.get("text")) for part in parts)}
+            items += [whole] if plain else parts
+        return Native(self._dialect, tuple(cast("JsonObject", item) for item in items))
+
+
+def stopped_inside(text: str) -> bool:
+    """Whether a block of calls was left open: then the stop sequence came, which the vendor does not say."""
+    return text.rfind("<execute") > text.rfind("</execute")
+
+
+def read_usage(usage: Mapping[str, object]) -> Usage:
+    """Token counts as parts that do not overlap."""
+    prompt, cached = as_count(usage.get("promptTokenCount")), as_count(usage.get("cachedContentTokenCount"))
+    return Usage(
+        input_uncached=max(0, prompt - cached) + as_count(usage.get("toolUsePromptTokenCount")),
+        input_cached=cached,
+        output=as_count(usage.get("candidatesTokenCount")),
+        reasoning=as_count(usage.get("thoughtsTokenCount")),
+    )
