@@ -53,6 +53,14 @@ class Host(Protocol):
         """Stop the answer that runs in this conversation, and those that wait; whether there was one."""
         ...
 
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        """A message was edited: while its answer waits, answer what it says now. False if it does not wait."""
+        ...
+
+    async def withdraw(self, channel: str, message_id: str) -> bool:
+        """A message was deleted: while its answer waits, do not give it. False if it does not wait."""
+        ...
+
     async def models(self, person: str, channel: str) -> ModelMenu:
         """The model that answers this person there, and the choice."""
         ...

@@ -66,6 +66,15 @@ class BotHost:
         plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
         return await self.forgetting.forget(plan, self.clock.now())
 
+    async def stop(self, conversation: str) -> bool:
+        return await self.turns.stop_conversation(conversation)
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        return await self.ledger.amend(channel, message_id, text)
+
+    async def withdraw(self, channel: str, message_id: str) -> bool:
+        return await self.ledger.withdraw(channel, message_id, self.clock.now())
+
     async def models(self, person: str, channel: str) -> ModelMenu:
         return await self.desk.menu(person, channel)
 

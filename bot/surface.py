@@ -3,7 +3,9 @@
 Above: `bot.reply.live` and `bot.turns` call it. Implemented by: `bot/platforms/*/surface.py`, `tests/fakes`.
 """
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from agent.errors import CogencyError
@@ -71,6 +73,13 @@ class PageUnsent(SurfaceError):
     pass
 
 
+class Offer(StrEnum):
+    """What a reader may do about a reply that has ended, at a press of a button where there are buttons."""
+
+    CONTINUE = "continue"
+    """Let the model go on where its answer was cut."""
+
+
 class Surface(Protocol):
     """One place in which one reply grows. Pages are numbered from 0; `text` is always the page's whole text."""
 
@@ -84,6 +93,10 @@ class Surface(Protocol):
     async def edit(self, page: PageRef, text: str, *, final: bool) -> None: ...
 
     async def delete(self, page: PageRef) -> None: ...
+
+    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
+        """The reply has ended: leave these buttons under the page, and no others. An ornament, which may fail."""
+        ...
 
     async def status(self, text: str) -> None:
         """Show what the bot is doing outside the reply's text ("Searching past threads…"); "" takes it away."""

@@ -1,7 +1,7 @@
 """From an incoming message to its finished reply: durable intake, one turn at a time per conversation, live reply.
 
-Above: `bot.app` builds it; platforms and commands call `submit`, `wait` and `stop`.
-Below: `bot.thinking`, `bot.reply.live`, `bot.surface`, the Ledger port.
+Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
+Below: `bot.thinking`, `bot.reply.live`, `bot.reply.ending`, `bot.surface`, the Ledger port.
 
 Rules (DESIGN.md, section 7).
 - A message is stored, with its turn, before the platform is told that it arrived.
@@ -22,14 +22,15 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Accepted, Claim, Closing, Incoming
+from bot.reply.ending import leave_offers, shown
 from bot.reply.live import LiveReply
 from bot.surface import PageGone, PageRef, Surface, SurfaceError
 from bot.thinking import Thinking
 
 log = logging.getLogger(__name__)
 
-TAKE_BACK_S = 10.0
-"""How long forgetting waits for running answers to end; what they still write is refused by the ledger afterwards."""
+END_S = 10.0
+"""How long to wait for answers that were stopped; what they write after a forgetting is refused by the ledger."""
 
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
@@ -120,12 +121,11 @@ class Turns:
             del self._asking[key]
 
     async def idle(self) -> None:
-        """Until nothing waits and nothing runs. Cancelling it stops what runs."""
+        """Until nothing waits and nothing runs. Cancelling it stops what runs, and waits until that has ended."""
         try:
             await self._idle.wait()
         except asyncio.CancelledError:
-            for turn in [*self._running]:
-                self.stop(turn)
+            await self._end([*self._running.values()])
             raise
 
     def stop(self, turn: int) -> None:
@@ -133,6 +133,17 @@ class Turns:
         self._stopping.add(turn)
         if turn in self._running:
             self._running[turn].stop()
+
+    async def stop_conversation(self, conversation: str) -> bool:
+        """`stop` the turns of a conversation that run and wait; whether there was one.
+
+        One that another process runs goes on.
+        """
+        turns = await self._ledger.open_turns(conversation)
+        for turn in turns:
+            self.stop(turn)
+        self._bell.set()
+        return bool(turns)
 
     async def take_back(self, person: str, conversation: str | None) -> None:
         """Before something is forgotten: end the running turns that answer it, and delete what they have shown."""
@@ -144,9 +155,13 @@ class Turns:
         ]
         for one in running:
             one.taken_back = True
+        await self._end(running)
+
+    async def _end(self, running: "list[_Running]") -> None:
+        for one in running:
             self.stop(one.claim.turn)
         if running:
-            await asyncio.wait([one.task for one in running], timeout=TAKE_BACK_S)
+            await asyncio.wait([one.task for one in running], timeout=END_S)
 
     async def _serve(self) -> None:
         while True:
@@ -225,15 +240,17 @@ class Turns:
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
         closing = Closing(Outcome.STOPPED, "")
+        surface = self._surface_for(claim.incoming)
         try:
-            surface = self._surface_for(claim.incoming)
             async with LiveReply(surface, self._clock, claim.turn, pages, on_pages=keep_pages) as live:
                 closing = await self._reply(running, live)
-                closing = replace(closing, pages=await live.finish(closing.reply))
+                whole = "" if running.taken_back else shown(closing)
+                closing = replace(closing, pages=await live.finish(whole))
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         await self._ledger.finish(claim, closing, self._clock.now())
+        await leave_offers(surface, self._clock, closing)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
 

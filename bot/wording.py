@@ -18,6 +18,12 @@ from bot.amounts import counted
 TITLE_CHARS = 60
 """A thread's title in a list: it stays on one or two lines of a phone."""
 
+STOPPED = "*Stopped.*"
+"""The end of a reply that somebody stopped."""
+NOTHING_RUNNING = "Nothing is running here."
+GO_ON = "Please go on."
+"""What somebody asks who presses "Continue"."""
+
 _MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<![^\W_])_|_(?![^\W_])|^[#+-]|^(?:\d+)[.)]|^=+$")
 
 _KINDS = {

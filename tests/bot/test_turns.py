@@ -136,7 +136,7 @@ async def test_stopping_keeps_and_shows_what_was_said() -> None:
         with pytest.raises(asyncio.CancelledError):
             await asking
     assert world.stored() == ["Hello?", "Half an answer"]
-    assert world.shown() == ["Half an answer"]
+    assert world.shown() == ["Half an answer\n\n*Stopped.*"]
     assert world.store.turns[0].closing is not None
     assert world.store.turns[0].closing.outcome is Outcome.STOPPED
 

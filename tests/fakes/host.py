@@ -7,9 +7,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, SettingsError
 from agent.memory.audience import Place, label, may_flow_from
 from agent.records import Incoming, Note, Receipt
+from bot.host import ModelMenu
 from bot.surface import Surface
 
 
@@ -28,6 +29,13 @@ class FakeHost:
     again: list[Incoming] = field(default_factory=list[Incoming])
     forgotten: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
     asked_for_memory: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    running: set[str] = field(default_factory=set[str])
+    """The conversations in which an answer runs."""
+    stopped: list[str] = field(default_factory=list[str])
+    amended: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    withdrawn: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    models_allowed: tuple[str, ...] = ("usual:model", "other:model")
+    chosen: dict[str, str] = field(default_factory=dict[str, str])
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -56,6 +64,27 @@ class FakeHost:
         self._fail()
         self.forgotten.append((person, conversation))
         return self.receipt
+
+    async def stop(self, conversation: str) -> bool:
+        self._fail()
+        self.stopped.append(conversation)
+        return conversation in self.running
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        self.amended.append((channel, message_id, text))
+        return True
+
+    async def withdraw(self, channel: str, message_id: str) -> bool:
+        self.withdrawn.append((channel, message_id))
+        return True
+
+    async def models(self, person: str, channel: str) -> ModelMenu:  # noqa: ARG002 -- one for all places
+        return ModelMenu(self.chosen.get(person, "usual:model"), "it is the usual one", self.models_allowed)
+
+    async def choose_model(self, person: str, name: str) -> None:
+        if name and name not in self.models_allowed:
+            raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
+        self.chosen[person] = name
 
     def _keep(self, incoming: Incoming, kept: list[Incoming]) -> bool:
         self._fail()

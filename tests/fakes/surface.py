@@ -4,10 +4,11 @@ Above: tests of replies and turns. Below: `bot.surface`, the fake clock.
 """
 
 from collections import deque
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from agent.ports import Clock
-from bot.surface import Limits, PageGone, PageKey, PageLocked, PageRef, SurfaceError
+from bot.surface import Limits, Offer, PageGone, PageKey, PageLocked, PageRef, SurfaceError
 
 DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2)
 
@@ -38,6 +39,8 @@ class FakeSurface:
         self.keys: dict[PageKey, str] = {}
         self.calls: list[str] = []
         self.statuses: list[str] = []
+        self.offers: dict[str, frozenset[Offer]] = {}
+        self.fail_offers: deque[SurfaceError] = deque()
         self.fail_next: deque[SurfaceError] = deque()
         self.fail_lost: deque[SurfaceError] = deque()
         self.locked: set[str] = set()
@@ -64,6 +67,11 @@ class FakeSurface:
         await self._call(f"delete {page.id}", "-")
         if self.wall.pop(page.id, None) is None:
             raise PageGone("the message is gone")
+
+    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
+        if self.fail_offers:
+            raise self.fail_offers.popleft()
+        self.offers[page.id] = frozenset(offers)
 
     async def status(self, text: str) -> None:
         self.statuses.append(text)

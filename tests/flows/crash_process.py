@@ -10,6 +10,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
@@ -23,7 +24,7 @@ from agent.records import Accepted, Claim, Closing, Incoming
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.app import CLOCK
-from bot.surface import Limits, PageKey, PageRef
+from bot.surface import Limits, Offer, PageKey, PageRef
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from store.engine import open_store
@@ -152,6 +153,9 @@ class DyingSurface:
 
     async def delete(self, page: PageRef) -> None:
         append(self.shown, [page.id, None, True])
+
+    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
+        pass
 
     async def status(self, text: str) -> None:
         pass

@@ -3,13 +3,18 @@
 Above: `bot.platforms.terminal.run` opens one for each reply. Below: `bot.platforms.terminal.window`.
 """
 
+from collections.abc import Set as AbstractSet
+
 from bot.platforms.terminal.window import Display
-from bot.surface import Limits, PageKey, PageRef
+from bot.surface import Limits, Offer, PageKey, PageRef
 
 LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
     edit_interval_s=0.05,  # twenty frames a second look continuous
 )
+
+CONTINUE = "*Write “continue” to go on.*"
+"""A terminal has no buttons."""
 
 
 class TerminalSurface:
@@ -35,6 +40,11 @@ class TerminalSurface:
     async def delete(self, page: PageRef) -> None:
         self._pages.pop(page.id, None)
         self._show()
+
+    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:  # noqa: ARG002 -- a display has one end
+        if Offer.CONTINUE in offers:
+            self._pages[CONTINUE] = f"\n{CONTINUE}"
+            self._show()
 
     async def status(self, text: str) -> None:
         self._display.status(text)
