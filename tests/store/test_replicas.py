@@ -1,13 +1,13 @@
 """Several stores on one PostgreSQL database: nothing is claimed twice, order holds, zombies change nothing."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select, text
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
@@ -15,8 +15,10 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything
 from agent.records import Claim, Closing, Incoming
 from agent.state import SituationSummary
-from store.driver import connect
 from store.engine import Store, open_store
+from store.erased import ErasedIds
+from store.ledger import accept, finish
+from store.ledger import claim as claim_next
 from store.tables import person
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import LEASE, START, said
@@ -24,6 +26,7 @@ from tests.fakes.postgresql import PostgresServer
 
 CLUB = Place(GroupAudience("club"))
 PATIENCE_S = 30.0
+MOMENT_S = 0.4
 
 
 @asynccontextmanager
@@ -35,6 +38,23 @@ async def replicas(url: str, number: int = 2) -> AsyncGenerator[list[Store]]:
     finally:
         for store in opened:
             await store.close()
+
+
+@asynccontextmanager
+async def slow(store: Store, work: Callable[[Connection], object]) -> AsyncGenerator[asyncio.Task[object]]:
+    """While the block runs, the transaction that did `work` stays open for a moment."""
+    done = asyncio.Event()
+
+    def slowly(connection: Connection) -> object:
+        result = work(connection)
+        done.set()
+        connection.execute(text(f"SELECT pg_sleep({MOMENT_S})"))
+        return result
+
+    task = asyncio.create_task(store.database.write(slowly))
+    await done.wait()
+    yield task
+    await task
 
 
 async def work_off(store: Store, owner: str) -> list[Claim]:
@@ -129,34 +149,42 @@ async def test_a_dead_replicas_turn_is_taken_over_after_its_lease_and_the_zombie
         assert [m.text for m in history] == ["hello", "in time"]
 
 
-async def test_a_turn_that_ends_while_its_context_is_forgotten_leaves_nothing_of_it(postgres: PostgresServer) -> None:
+async def test_forgetting_waits_for_a_turn_that_is_just_ending_and_takes_what_it_leaves(
+    postgres: PostgresServer,
+) -> None:
     async with replicas(await postgres.empty()) as (one, other):
-        for n in range(8):
-            secret = await answered(one, said(f"quince {n}", conversation=f"a {n}", place=CLUB), "noted")
-            await one.ledger.accept(said("what?", person="ben", conversation=f"b {n}", place=CLUB))
-            claim = await claimed(one)
-            summary = SituationSummary(goal="quince")
-            ending = Closing(Outcome.ANSWERED, "It was.", summary=summary, context_messages=(secret.message,))
-            _, receipt = await asyncio.gather(
-                one.ledger.finish(claim, ending, START), other.forgetting.forget(forget_everything("ann"), START)
-            )
-            assert receipt.found_again == 0
-            assert (receipt.bytes_gone, receipt.kept_by_server) == (False, True)
-            assert await one.conversations.summary(f"b {n}") == SituationSummary()
+        secret = await answered(one, said("quince", conversation="a", place=CLUB), "noted")
+        await one.ledger.accept(said("what?", person="ben", conversation="b", place=CLUB))
+        claim = await claimed(one)
+        summary = SituationSummary(goal="quince")
+        ending = Closing(Outcome.ANSWERED, "It was.", summary=summary, context_messages=(secret.message,))
+        async with slow(one, lambda c: finish(c, claim, ending, START)):
+            receipt = await other.forgetting.forget(forget_everything("ann"), START)
+        assert (receipt.found_again, receipt.bytes_gone, receipt.kept_by_server) == (0, False, True)
+        assert await one.conversations.summary("b") == SituationSummary()
 
 
 async def test_a_later_turn_waits_for_an_earlier_one_that_is_not_committed_yet(postgres: PostgresServer) -> None:
     """Otherwise it could be claimed, and answered, first."""
-    url = await postgres.empty()
-    async with replicas(url) as (one, other):
-        holding = await connect(url, timeout_s=PATIENCE_S, command_timeout_s=PATIENCE_S, settings={})
-        await holding.execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('thread', 0))")
-        second = asyncio.create_task(one.ledger.accept(said("second")))
-        await other.ledger.accept(said("elsewhere", conversation="another"))
-        assert not second.done()
-        await holding.execute("COMMIT")
-        assert not (await second).duplicate
-        await holding.close()
+    async with replicas(await postgres.empty()) as (one, other):
+        async with slow(one, lambda c: accept(c, said("first"), ErasedIds(b""))) as slowly:
+            await other.ledger.accept(said("elsewhere", person="ben", conversation="another"))
+            assert not slowly.done()
+            await other.ledger.accept(said("second"))
+            claims = [await claimed(other) for _ in range(2)]
+        assert {claim.incoming.text for claim in claims} == {"first", "elsewhere"}
+
+
+async def test_what_another_replica_is_just_claiming_is_passed_by_with_all_that_follows_it(
+    postgres: PostgresServer,
+) -> None:
+    async with replicas(await postgres.empty()) as (one, other):
+        for text_, conversation in (("first", "a"), ("second", "a"), ("elsewhere", "b")):
+            await one.ledger.accept(said(text_, conversation=conversation))
+        async with slow(one, lambda c: claim_next(c, "one", START, LEASE)) as slowly:
+            assert (await claimed(other)).incoming.text == "elsewhere"
+            assert await other.ledger.claim("other", START, LEASE) is None
+            assert not slowly.done()
 
 
 async def test_replicas_that_start_together_make_one_database(postgres: PostgresServer) -> None:
