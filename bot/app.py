@@ -89,6 +89,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             conversations=store.conversations,
             memories=store.memories,
             forgetting=store.forgetting,
+            spending=store.spending,
             models=models,
             clock=CLOCK,
             new_id=new_id,
@@ -102,7 +103,7 @@ async def serve_platforms(settings: Settings) -> None:
     chosen = platforms(settings)
     async with open_store_of(settings) as store, open_models(settings) as models:
         log.info("%s", models.sentence)
-        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, CLOCK)
+        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK)
         host.desk = ModelDesk(models, store.preferences)
         host.turns = open_turns(settings, store, host.desk, host.surface_for, TurnsLimits())
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from agent.memory.audience import Place
 from agent.records import Incoming, Note, Receipt
+from agent.spending import Account
 from bot.surface import Surface
 
 
@@ -59,6 +60,10 @@ class Host(Protocol):
 
     async def withdraw(self, channel: str, message_id: str) -> bool:
         """A message was deleted: while its answer waits, do not give it. False if it does not wait."""
+        ...
+
+    async def usage(self, person: str) -> Account:
+        """What this person's questions took, today and this month."""
         ...
 
     async def models(self, person: str, channel: str) -> ModelMenu:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from agent.errors import CogencyError
 from agent.memory.audience import Place, may_flow_from
 from agent.memory.forgetting import forget_everything, forget_thread
-from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories
+from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Spending
 from agent.records import Incoming, Note, Receipt
+from agent.spending import Account, By, Period, account
 from bot.host import ModelMenu
 from bot.model_desk import ModelDesk
 from bot.surface import PageUnsent, Surface
@@ -32,6 +33,7 @@ class BotHost:
     conversations: Conversations
     memories: Memories
     forgetting: Forgetting
+    spending: Spending
     clock: Clock
     turns: Turns = field(init=False)
     desk: ModelDesk = field(init=False)
@@ -74,6 +76,10 @@ class BotHost:
 
     async def withdraw(self, channel: str, message_id: str) -> bool:
         return await self.ledger.withdraw(channel, message_id, self.clock.now())
+
+    async def usage(self, person: str) -> Account:
+        now = self.clock.now()
+        return account(await self.spending.totals(Period.month_of(now), By.DAY, person=person), now)
 
     async def models(self, person: str, channel: str) -> ModelMenu:
         return await self.desk.menu(person, channel)

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never, cast
 
-from agent.messages import Message, ResultStatus, Role, Usage
+from agent.messages import Message, ResultStatus, Role
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.render import neutralise
 
@@ -268,7 +268,10 @@ def _explanation(question: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalProvider:
-    """Streams what `rehearse` answers, `PIECE_CHARS` characters every `pace_s` seconds. It costs no tokens."""
+    """Streams what `rehearse` answers, `PIECE_CHARS` characters every `pace_s` seconds.
+
+    It reports no usage, so that its tokens are estimated like those of every model that counts none.
+    """
 
     pace_s: float = PACE_S
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -286,7 +289,7 @@ class RehearsalProvider:
             if start:
                 await self.sleep(self.pace_s)
             yield TokensArrived(text[start : start + PIECE_CHARS])
-        yield ResponseEnded(StopReason.END, Usage())
+        yield ResponseEnded(StopReason.END)
 
     async def aclose(self) -> None:
         """Nothing to close."""

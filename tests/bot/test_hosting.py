@@ -2,14 +2,17 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 import pytest
 
 from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError, SettingsError
 from agent.memory.audience import GroupAudience, Place
+from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Incoming
+from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.host import Host
@@ -19,6 +22,7 @@ from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
+from tests.fakes.spending import KeptCall
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
 
@@ -34,7 +38,7 @@ class Service:
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
         mind = Mind(lambda _: self.model, lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
-        self.host = BotHost(self.store, self.store, self.store, self.store, self.clock)
+        self.host = BotHost(self.store, self.store, self.store, self.store, self.store.spending, self.clock)
         self.host.turns = Turns(
             self.store,
             Thinking(mind, self.store, self.store, self.store, self.clock),
@@ -132,6 +136,16 @@ async def test_what_is_taken_twice_is_said_so() -> None:
     service = Service()
     assert await service.host.take(said("Hello?", number=1))
     assert not await service.host.take(said("Hello?", number=1))
+
+
+async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None:
+    service = Service()
+    today, call = service.clock.now().date(), ModelCall("openai:gpt-6-luna", Usage(1_000, output=100))
+    days = [today.replace(day=1) - timedelta(days=1), today.replace(day=1), today]
+    service.store.spent.kept += [KeptCall(None, "ann", "c", day, call) for day in days]
+    service.store.spent.kept.append(KeptCall(None, "ben", "c", today, call))
+    spent = await service.host.usage("ann")
+    assert (spent.today, spent.month) == (Spent.on([call]), Spent.on([call, call]))
 
 
 async def test_the_host_knows_participants_notes_and_forgetting() -> None:

@@ -38,6 +38,6 @@ def answering_host(model: ScriptedProvider, clock: Clock, store: FakeStore | Non
     """A process of its own, on a store that may be an earlier one's."""
     store = store or FakeStore()
     made = turns_host(store, model, clock)
-    host = AnsweringHost(store, store, store, store, clock, made.surfaces, made.registered, store)
+    host = AnsweringHost(store, store, store, store, store.spending, clock, made.surfaces, made.registered, store)
     host.turns = made.turns
     return host

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from agent.errors import SettingsError, StoreError
+from agent.messages import ModelCall, Usage
 from agent.records import Note, Receipt, Thread
+from agent.spending import Account, Spent
 from bot.surface import PageKey, Surface
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -63,6 +65,10 @@ class FakeChatBot:
         notes = [] if conversation is not None else self.notes[:]
         self.notes = [note for note in self.notes if note not in notes]
         return Receipt({"messages": messages, "notes": len(notes)}, 0, bytes_gone=True)
+
+    async def usage(self) -> Account:
+        calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
+        return Account(Spent.on(calls), Spent.on(calls))
 
     async def model(self, name: str | None) -> str:
         if name == "unknown":

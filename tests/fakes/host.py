@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from agent.errors import CogencyError, SettingsError
 from agent.memory.audience import Place, label, may_flow_from
 from agent.records import Incoming, Note, Receipt
+from agent.spending import Account, Spent
 from bot.host import ModelMenu
 from bot.surface import Surface
 
@@ -23,11 +24,13 @@ class FakeHost:
 
     notes: list[Note] = field(default_factory=list[Note])
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
+    account: Account = field(default_factory=lambda: Account(Spent(), Spent()))
     fail_next: CogencyError | None = None
     taken: list[Incoming] = field(default_factory=list[Incoming])
     overheard: list[Incoming] = field(default_factory=list[Incoming])
     again: list[Incoming] = field(default_factory=list[Incoming])
     forgotten: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_memory: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     running: set[str] = field(default_factory=set[str])
     """The conversations in which an answer runs."""
@@ -85,6 +88,11 @@ class FakeHost:
         if name and name not in self.models_allowed:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
         self.chosen[person] = name
+
+    async def usage(self, person: str) -> Account:
+        self._fail()
+        self.asked_for_usage.append(person)
+        return self.account
 
     def _keep(self, incoming: Incoming, kept: list[Incoming]) -> bool:
         self._fail()

@@ -23,7 +23,7 @@ _owners = count(1)
 
 def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
-    host = BotHost(store, store, store, store, clock)
+    host = BotHost(store, store, store, store, store.spending, clock)
     mind = Mind(
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),

@@ -63,6 +63,6 @@ async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerat
 
     async with live_bot(folder, model, surface_for, clock) as bot:
         store = bot.store
-        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, clock)
+        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock)
         host.turns = bot.turns
         yield host

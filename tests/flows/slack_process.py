@@ -44,7 +44,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )
-    host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, clock)
+    host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock)
     thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
     host.turns = Turns(store.ledger, thinking, host.surface_for, clock, started.isoformat(), TurnsLimits(sweep_s=0.05))
     await store.ledger.release_all()

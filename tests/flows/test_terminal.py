@@ -1,6 +1,7 @@
 """`cogency` as a person starts it: real processes, real pipes, a real terminal, the offline model, a real database."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -51,6 +52,15 @@ def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:
     assert "remember that my boat is blue" in recalled
     assert "\x1b" not in ran.stdout
     assert "<execute" not in ran.stdout
+
+
+def test_usage_counts_the_tokens_of_a_rehearsal_as_estimated_and_without_a_price(tmp_path: Path) -> None:
+    cogency(tmp_path, "chat", typed="hello\n")
+    ran = cogency(tmp_path, "chat", typed="/usage\n/forget everything\nyes\n/usage\n")
+    before, _, after = ran.stdout.partition("Forgotten")
+    assert before.count("no price, 1 model call") == 2
+    assert re.search(r"Input: ~[\d,]+ new tokens", before)
+    assert after.count("no price, 1 model call") == 2
 
 
 def test_what_was_forgotten_is_not_found_by_the_next_process(tmp_path: Path) -> None:

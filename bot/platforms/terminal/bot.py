@@ -14,8 +14,9 @@ from typing import Protocol, Self
 
 from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.memory.forgetting import forget_everything, forget_thread
-from agent.ports import Clock, Conversations, Forgetting, Memories
+from agent.ports import Clock, Conversations, Forgetting, Memories, Spending
 from agent.records import Incoming, Note, Person, Receipt, Thread
+from agent.spending import Account, By, Period, account
 from bot.surface import Surface
 from bot.turns import Turns
 
@@ -60,6 +61,7 @@ class TerminalBot:
     conversations: Conversations
     memories: Memories
     forgetting: Forgetting
+    spending: Spending
     models: ModelChoice
     clock: Clock
     new_id: Callable[[], str]
@@ -124,6 +126,10 @@ class TerminalBot:
         await self.turns.take_back(person, conversation)
         plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
         return await self.forgetting.forget(plan, self.clock.now())
+
+    async def usage(self) -> Account:
+        now = self.clock.now()
+        return account(await self.spending.totals(Period.month_of(now), By.DAY, person=self.person.id), now)
 
     async def model(self, name: str | None) -> str:
         if name is not None:

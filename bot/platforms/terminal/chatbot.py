@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from agent.records import Note, Receipt, Thread
+from agent.spending import Account
 from bot.surface import Surface
 
 
@@ -46,6 +47,10 @@ class ChatBot(Protocol):
 
     async def forget(self, conversation: str | None) -> Receipt:
         """Forget one conversation, or (None) everything of this person."""
+        ...
+
+    async def usage(self) -> Account:
+        """What the person's questions took, today and this month."""
         ...
 
     async def model(self, name: str | None) -> str:

@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "/threads N": "go back to thread N of that list",
     "/memory": "show what is remembered about you",
     "/forget": "forget this thread, or everything; asks first",
+    "/usage": "show what your questions took: tokens and money",
     "/model": "show which model answers",
     "/model NAME": "answer with another model",
     "/help": "show this list",
@@ -65,6 +66,11 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowUsage:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
 class ShowModel:
     pass
 
@@ -103,6 +109,7 @@ Command: TypeAlias = (
     | OpenThread
     | ShowMemory
     | Forget
+    | ShowUsage
     | ShowModel
     | UseModel
     | ShowHelp
@@ -163,6 +170,7 @@ def _model(rest: str) -> Command:
 _ALONE: Mapping[str, Command] = {
     "/new": NewThread(),
     "/memory": ShowMemory(),
+    "/usage": ShowUsage(),
     "/help": ShowHelp(),
     "/quit": Quit(),
 }

@@ -19,6 +19,7 @@ from bot.platforms.terminal import inbound
 from bot.platforms.terminal.chatbot import ChatBot
 from bot.platforms.terminal.surface import TerminalSurface
 from bot.platforms.terminal.window import Display, PlainDisplay, Window
+from bot.spending_text import account_text
 from bot.surface import Surface
 from bot.wording import Scope
 
@@ -91,6 +92,8 @@ class _Chat:
                 self._window.say(wording.memory_text(await self._bot.memory(), self._now().tzinfo or UTC))
             case inbound.Forget(scope):
                 await self._forget(scope)
+            case inbound.ShowUsage():
+                self._window.say(account_text(await self._bot.usage()))
             case inbound.ShowModel():
                 self._window.say(await self._bot.model(None))
             case inbound.UseModel(name):

@@ -60,6 +60,12 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     ]
 
 
+async def test_usage_shows_what_the_questions_took() -> None:
+    texts = await conversation(FakeChatBot(), "hello", "/usage")
+    assert "**Today**: $0.0002, 1 model call" in texts
+    assert "**This month**: $0.0002, 1 model call" in texts
+
+
 @pytest.mark.parametrize("answers", [["no"], [""], ["yes please"], []])
 async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str]) -> None:
     bot = FakeChatBot()
