@@ -167,6 +167,7 @@ async def test_forgetting_waits_for_a_turn_that_is_just_ending_and_takes_what_it
 async def test_a_later_turn_waits_for_an_earlier_one_that_is_not_committed_yet(postgres: PostgresServer) -> None:
     """Otherwise it could be claimed, and answered, first."""
     async with replicas(await postgres.empty()) as (one, other):
+        await answered(one, said("before"), "yes")
         async with slow(one, lambda c: accept(c, said("first"), ErasedIds(b""))) as slowly:
             await other.ledger.accept(said("elsewhere", person="ben", conversation="another"))
             assert not slowly.done()
