@@ -2,13 +2,18 @@
 
 Above: the platforms' `inbound` and `run` modules. Below: nothing.
 
+A message of the one word "stop" is never a question: it stops what runs in its conversation.
+
 Rules. A direct message and a mention are. In a thread with the bot every message is, as long as one person takes part;
 once others join in, only mentions are, and the rest is context. Nothing else is: messages outside conversations with
 the bot are not even stored.
 """
 
+import re
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
+
+_STOP = re.compile(r"\s*stop\s*[.!]?\s*", re.IGNORECASE)
 
 
 class Trigger(StrEnum):
@@ -16,6 +21,11 @@ class Trigger(StrEnum):
     OVERHEAR = "overhear"
     """Store it as context of its conversation, and say nothing."""
     IGNORE = "ignore"
+
+
+def is_stop(text: str) -> bool:
+    """Whether a message, without the mention of the bot, only says "stop"."""
+    return _STOP.fullmatch(text) is not None
 
 
 def trigger(*, author: str, direct: bool, mentioned: bool, participants: AbstractSet[str] | None) -> Trigger:

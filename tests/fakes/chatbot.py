@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from agent.errors import SettingsError, StoreError
-from agent.messages import ModelCall, Usage
+from agent.messages import Depth, ModelCall, Usage
 from agent.records import Note, Receipt, Thread
 from agent.spending import Account, Spent
 from bot.surface import PageKey, Surface
@@ -24,6 +24,7 @@ class FakeChatBot:
         self.asked: dict[str, list[str]] = {}
         self.notes: list[Note] = []
         self.stopped: list[str] = []
+        self.depths: list[Depth] = []
         self.waiting = asyncio.Event()
         self.name = "rehearsal"
         self._left = left or {}
@@ -45,7 +46,8 @@ class FakeChatBot:
     async def past_questions(self) -> list[str]:
         return [question for questions in self.asked.values() for question in questions]
 
-    async def ask(self, text: str, conversation: str, surface: Surface) -> None:
+    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> None:
+        self.depths.append(depth)
         self.asked.setdefault(conversation, []).append(text)
         if text == "break":
             raise StoreError("the disk is full: make room and ask again.")
@@ -96,10 +98,11 @@ class FakeChatBot:
         await surface.edit(page, text, final=True)
 
     async def _wait(self, surface: Surface) -> None:
-        await surface.post(PageKey(0, 0), "Well, then", final=False)
+        page = await surface.post(PageKey(0, 0), "Well, then", final=False)
         self.waiting.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             self.stopped.append("wait")
+            await surface.edit(page, "Well, then\n\n*Stopped.*", final=True)
             raise

@@ -14,6 +14,7 @@ from typing import Protocol, Self
 
 from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.memory.forgetting import forget_everything, forget_thread
+from agent.messages import Depth
 from agent.ports import Clock, Conversations, Forgetting, Memories, Spending
 from agent.records import Incoming, Note, Person, Receipt, Thread
 from agent.spending import Account, By, Period, account
@@ -95,7 +96,7 @@ class TerminalBot:
     async def past_questions(self) -> list[str]:
         return await self.conversations.questions(self.person.id, limit=MAX_PAST_QUESTIONS)
 
-    async def ask(self, text: str, conversation: str, surface: Surface) -> None:
+    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> None:
         event = self.new_id()
         self.surfaces.opened[conversation] = surface
         try:
@@ -110,6 +111,7 @@ class TerminalBot:
                     place=self.place,
                     text=text,
                     time=self.clock.now(),
+                    depth=depth,
                 )
             )
         finally:

@@ -8,6 +8,7 @@ Rule: a method may raise `CogencyError`, whose one sentence the terminal shows b
 from collections.abc import Callable
 from typing import Protocol
 
+from agent.messages import Depth
 from agent.records import Note, Receipt, Thread
 from agent.spending import Account
 from bot.surface import Surface
@@ -30,10 +31,11 @@ class ChatBot(Protocol):
         """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
         ...
 
-    async def ask(self, text: str, conversation: str, surface: Surface) -> None:
+    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> None:
         """Take the question in, answer it and show the reply on `surface`.
 
-        When the task is cancelled, the turn is recorded as stopped and CancelledError goes on to the caller.
+        When the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError goes on to the
+        caller.
         """
         ...
 

@@ -1,6 +1,6 @@
 """What a typed line means: a message to the bot, or a command to the terminal. Pure.
 
-Above: `bot.platforms.terminal.run`. Below: `bot.wording`.
+Above: `bot.platforms.terminal.run`. Below: `agent.messages`, `bot.triggers`, `bot.wording`.
 
 The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash; everything else is
 a message. Commands count in any case. Nothing that looks like a command is ever sent to the model: a word that is
@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from agent.messages import Depth
+from bot.triggers import is_stop
 from bot.wording import Scope
 
 COMMANDS: Mapping[str, str] = {
     "/ask TEXT": "ask something; plain text does the same",
+    "/deep TEXT": "ask, and let the model take its time",
+    "/fast TEXT": "ask, and want an answer soon",
     "/new": "begin a new thread",
     "/threads": "list your threads",
     "/threads N": "go back to thread N of that list",
@@ -24,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "/usage": "show what your questions took: tokens and money",
     "/model": "show which model answers",
     "/model NAME": "answer with another model",
+    "/stop": "stop the answer; while it grows, press Ctrl-C",
     "/help": "show this list",
     "/quit": "leave; so does Ctrl-D",
     "//TEXT": "send text that begins with a slash",
@@ -34,6 +39,12 @@ COMMANDS: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Ask:
     text: str
+    depth: Depth = Depth.ADAPT
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop what runs; nothing does while a line is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,7 @@ class Unclear:
 
 Command: TypeAlias = (
     Ask
+    | Stop
     | NewThread
     | ListThreads
     | OpenThread
@@ -127,7 +139,7 @@ def parse(line: str) -> Command:
     if text.startswith("//"):
         return Ask(text[1:])
     if not text.startswith("/"):
-        return Ask(text)
+        return Stop() if is_stop(text) else Ask(text)
     first, *others = text.split(maxsplit=1)
     word, rest = first.lower(), "".join(others)
     if word in _ALONE:
@@ -146,6 +158,14 @@ def forget_scope(words: str) -> Scope | None:
 
 def _ask(rest: str) -> Command:
     return Ask(rest) if rest else Unclear("Write your question after `/ask`.")
+
+
+def _deep(rest: str) -> Command:
+    return Ask(rest, Depth.DEEP) if rest else Unclear("Write your question after `/deep`.")
+
+
+def _fast(rest: str) -> Command:
+    return Ask(rest, Depth.FAST) if rest else Unclear("Write your question after `/fast`.")
 
 
 def _threads(rest: str) -> Command:
@@ -171,11 +191,14 @@ _ALONE: Mapping[str, Command] = {
     "/new": NewThread(),
     "/memory": ShowMemory(),
     "/usage": ShowUsage(),
+    "/stop": Stop(),
     "/help": ShowHelp(),
     "/quit": Quit(),
 }
 _WITH_WORDS: Mapping[str, Callable[[str], Command]] = {
     "/ask": _ask,
+    "/deep": _deep,
+    "/fast": _fast,
     "/threads": _threads,
     "/forget": _forget,
     "/model": _model,

@@ -78,8 +78,10 @@ class _Chat:
 
     async def _do(self, command: inbound.Command) -> None:
         match command:
-            case inbound.Ask(text):
-                await self._answered(self._bot.ask(text, self._conversation, self._open()))
+            case inbound.Ask(text, depth):
+                await self._answered(self._bot.ask(text, self._conversation, self._open(), depth))
+            case inbound.Stop():
+                self._window.say(wording.NOTHING_RUNNING)
             case inbound.NewThread():
                 self._conversation = self._bot.new_conversation()
                 self._window.say("A new thread.")
