@@ -1,0 +1,255 @@
+"""A model behind a WebSocket that keeps the conversation: a connection for each turn, a question for each round.
+
+Above: `opening`, `bot.models`. Below: a `dialogue` (what is said), `websocket` (how it travels), `retry`, `faults`.
+
+Theory of operation. A session makes its connection with the first question and closes it with the turn. The next
+question is asked over the same connection, which then carries only what is new. If the connection was lost in between,
+or the vendor wants it closed, another one is made and the whole context sent: nobody notices.
+
+Rules.
+- A question that went out and was not answered is told as a failure, not asked again: it may have been worked on. It is
+  asked again only where the vendor says that it has refused it, as `retry` decides, or has not begun with it.
+- After the first event nothing is ever repeated.
+- A connection whose answer was not read to its end is closed: that stops the model, and nothing is mixed up later.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+from agent.errors import ProviderError
+from agent.messages import Message
+from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent
+from agent.providers.catalog import Endpoint
+from agent.providers.dialogue import SocketDialect
+from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
+from agent.providers.http import Unreachable
+from agent.providers.replay import AttemptFailed, Counted, Patience, in_time
+from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
+from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
+
+CONNECTIONS = 3
+"""For one question, where the vendor has not begun with it: the one that was there, one by its handle, a new one."""
+
+NO_KEY: Mapping[str, str] = {}
+
+
+class SocketProvider:
+    """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        dialect: SocketDialect,
+        key: str | None,
+        *,
+        clock: Clock,
+        chance: Callable[[], float],
+        patience: Patience = Patience(),  # noqa: B008 -- frozen
+        retry: RetryPolicy = RetryPolicy(),  # noqa: B008 -- frozen
+    ) -> None:
+        self.patience = patience
+        self._endpoint = endpoint
+        self._model = model
+        self._dialect = dialect
+        self._key = key
+        self._clock = clock
+        self._chance = chance
+        self._retry = retry
+
+    def __repr__(self) -> str:
+        return f"SocketProvider({self.name!r} at {self._endpoint.address!r})"
+
+    @property
+    def name(self) -> str:
+        return f"{self._endpoint.name}:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._dialect.capabilities
+
+    @property
+    def warning(self) -> str:
+        """What whoever chooses this model should know, as a sentence to be shown once; "" if there is nothing."""
+        return self._dialect.warning
+
+    def connect(self, options: CallOptions) -> "SocketSession":
+        return SocketSession(self, self._dialect, options)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        """Answer `messages` over a connection of its own. Errors as the port says."""
+        session = self.connect(options)
+        try:
+            await session.send(messages)
+            async with aclosing(session.receive()) as events:
+                async for event in events:
+                    yield event
+        finally:
+            await session.close()
+
+    async def aclose(self) -> None:
+        """Nothing is kept: each session closes its own connection."""
+
+    async def dial(self) -> Socket:
+        """A new connection. Raises AttemptFailed."""
+        headers = self._dialect.authorisation(self._key) if self._key else NO_KEY
+        url = socket_url(self._endpoint.base_url) + self._dialect.path
+        try:
+            return await Socket.open(url, headers, proxies=not self._endpoint.is_local)
+        except HandshakeRefused as refused:
+            fault = read_fault(refused.status, refused.body)
+            wait_s = retry_after_s(refused.headers, self._clock.now())
+            fault = replace(fault, retry_after_s=wait_s, should_retry=should_retry(refused.headers))
+            raise AttemptFailed(fault) from None
+        except Unreachable:
+            raise AttemptFailed(self.not_reached()) from None
+
+    def not_reached(self) -> Fault:
+        """The connection was never made, or closed before it carried a question."""
+        return Fault(FaultKind.UNREACHABLE, should_retry=not self._endpoint.is_local)
+
+    async def wait(self, fault: Fault, retries: int, waited_s: float) -> float:
+        """Wait until the question may be asked again; seconds. Raises the fault's error if it may not."""
+        delay_s = self._retry.delay_s(fault, retries, waited_s, self._chance())
+        if delay_s is None:
+            raise self.error(fault, begun=False)
+        await self._clock.sleep(delay_s)
+        return delay_s
+
+    def error(self, fault: Fault, *, begun: bool) -> ProviderError:
+        return provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
+
+
+class SocketSession:
+    """One turn's exchange; see the Session port. `receive` does all the work, so that it fails in one place."""
+
+    def __init__(self, provider: SocketProvider, dialect: SocketDialect, options: CallOptions) -> None:
+        self._provider = provider
+        self._dialogue = dialect.dialogue(options)
+        self._messages: tuple[Message, ...] = ()
+        self._socket: Socket | None = None
+        self._asked = False
+        self._bytes_up = 0
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        self._messages = tuple(messages)
+
+    async def receive(self) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to what was sent last. Closing it early closes the connection."""
+        retries, waited_s = 0, 0.0
+        self._bytes_up = 0
+        while True:
+            begun = whole = False
+            try:
+                async with aclosing(in_time(self._attempt(), self._provider.patience)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                whole = True
+            except AttemptFailed as failed:
+                fault = failed.fault
+            else:
+                return
+            finally:
+                if not whole:
+                    await self._hang_up()
+            if begun:
+                raise self._provider.error(fault, begun=True)
+            waited_s += await self._provider.wait(fault, retries, waited_s)
+            retries += 1
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._hang_up()
+
+    async def _attempt(self) -> AsyncGenerator[ProviderEvent, None]:
+        fault: Fault | None = None
+        for _ in range(CONNECTIONS):
+            try:
+                await self._ask()
+                async with aclosing(self._answer()) as events:
+                    async for event in events:
+                        yield event
+            except SocketClosed as closed:
+                fault = self._dialogue.lost(closed.code, closed.reason)
+                await self._hang_up()
+            else:
+                return
+            if fault is not None:
+                break
+        fault = fault or Fault(FaultKind.CUT)
+        raise AttemptFailed(self._provider.not_reached() if fault.kind is FaultKind.CUT and not self._asked else fault)
+
+    async def _ask(self) -> None:
+        """Send the question: its end over the connection that has its beginning, else the whole over a new one."""
+        if self._socket and await self._still_open(self._socket) and self._dialogue.continues(self._messages):
+            try:
+                await self._send(self._socket, self._dialogue.ask(self._messages))
+            except SocketClosed:
+                pass
+            else:
+                return
+        await self._hang_up()
+        self._asked = False
+        self._socket = socket = await self._provider.dial()
+        await self._send(socket, [self._dialogue.open(self._messages)])
+        while not self._dialogue.ready:
+            await self._hear(socket)
+        question = self._dialogue.ask(self._messages)
+        self._asked = True
+        await self._send(socket, question)
+
+    async def _still_open(self, socket: Socket) -> bool:
+        """Take in what came since the last answer, without waiting for more."""
+        try:
+            async with asyncio.timeout(0):
+                while True:
+                    self._dialogue.receive(await socket.receive())
+        except TimeoutError:
+            return socket.is_open
+        except SocketClosed:
+            return False
+
+    async def _answer(self) -> AsyncGenerator[ProviderEvent, None]:
+        """The events of the answer. Where the model was told to stop, losing the rest loses only its usage."""
+        socket, counted = self._socket, Counted()
+        while socket and not self._dialogue.finished:
+            try:
+                async with asyncio.timeout(self._provider.patience.tail_s if self._dialogue.halted else None):
+                    events = await self._hear(socket)
+                with suppress(SocketClosed):  # the next frame will not come either, and says what that means
+                    await self._send(socket, self._dialogue.outgoing())
+            except (TimeoutError, SocketClosed):
+                if not self._dialogue.halted:
+                    raise
+                await self._hang_up()
+                break
+            for event in events:
+                counted.see(event)
+                yield event
+        yield counted.ended(self._dialogue.close(), self._messages, self._bytes_up)
+
+    async def _hear(self, socket: Socket) -> list[ProviderEvent]:
+        """The events of the next frame. Raises SocketClosed, and AttemptFailed for a fault."""
+        events: list[ProviderEvent] = []
+        for event in self._dialogue.receive(await socket.receive()):
+            if isinstance(event, Fault):
+                raise AttemptFailed(event)
+            events.append(event)
+        return events
+
+    async def _send(self, socket: Socket, frames: Sequence[str]) -> None:
+        for frame in frames:
+            await socket.send(frame)
+            self._bytes_up += len(frame.encode())
+
+    async def _hang_up(self) -> None:
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            await socket.close()

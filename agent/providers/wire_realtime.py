@@ -1,0 +1,297 @@
+"""OpenAI Realtime on the wire, text in and text out: our messages → client events, server events → our events. Pure.
+
+Above: `socket_session`. Below: `dialogue`, `chain`, `agent.protocol.grammar`, `faults`, `reading`, `writing`.
+
+Rules.
+- The system messages at the beginning are the session's instructions, which are sent once for a connection; without
+  any, the service would use its own. Everything else is an item of the conversation.
+- There is no stop sequence: this side reads along, cancels the response behind `</execute>`, and drops what still comes
+  of it. Whether the service keeps an item that was cut off is not known, and it never keeps it cut where we cut it: so
+  before the next question the item is deleted and written again, as far as it counts.
+- A frame that belongs to another response than the one that is being read is dropped.
+- A connection lasts an hour at most, and another one begins empty: the items are sent again.
+- Nothing is left out of a long conversation silently: `truncation` is off, so the service says that it is too long.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from urllib.parse import quote
+
+from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
+from agent.ports import CallOptions, Capabilities, Halt, ResponseEnded, StopReason, TokensArrived
+from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.chain import Chain, answered
+from agent.providers.dialect import ReaderEvent
+from agent.providers.faults import Fault, FaultKind, read_error
+from agent.providers.reading import as_count, as_object, as_text, read_json
+from agent.providers.writing import data_url, described, encoded
+
+EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
+PICTURES = frozenset({"image/png", "image/jpeg"})
+"""What an item may hold."""
+
+SILENT = frozenset(
+    {
+        *("session.created", "session.updated", "rate_limits.updated", "conversation.created"),
+        *("conversation.item.added", "conversation.item.done", "conversation.item.created"),
+        *("conversation.item.deleted", "response.output_item.added", "response.output_item.done"),
+        *("response.content_part.added", "response.content_part.done", "response.output_text.done"),
+    }
+)
+"""Known events that say nothing new."""
+
+_FORGIVEN = ("cancel-", "delete-")
+"""How the ids of those events of ours begin that may come too late, which the service answers with an error."""
+_LIMIT = "maximum duration"
+"""Of the reason with which a connection is closed after an hour."""
+_STATUS = {"invalid_api_key": 401, "insufficient_quota": 429, "server_is_overloaded": 529}
+"""What these codes mean, where the general reading of error objects does not say."""
+_TRY_AGAIN = re.compile(r"try again in (\d+(?:\.\d+)?)(ms|s)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeDialect:
+    """Realtime for one model."""
+
+    model: str
+
+    @property
+    def name(self) -> str:
+        """Whose items these are."""
+        return f"openai-realtime:{self.model}"
+
+    @property
+    def path(self) -> str:
+        return f"/realtime?model={quote(self.model, safe='')}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            Halt.STOP_SEQUENCE, resume=True, images=True, effort=self.model.startswith("gpt-realtime-2")
+        )
+
+    @property
+    def warning(self) -> str:
+        return ""
+
+    def authorisation(self, key: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {key}"}
+
+    def dialogue(self, options: CallOptions) -> "RealtimeDialogue":
+        return RealtimeDialogue(self, options)
+
+    def session(self, messages: Sequence[Message], options: CallOptions) -> str:
+        """The first frame of a connection: what holds for all of it."""
+        session: dict[str, Json] = {
+            "type": "realtime",
+            "output_modalities": ["text"],
+            "instructions": "\n\n".join(message.text for message in _instructions(messages)),
+            "truncation": "disabled",
+        }
+        if self.capabilities.effort and options.depth in EFFORT:
+            session["reasoning"] = {"effort": EFFORT[options.depth]}
+        return _frame({"type": "session.update", "session": session})
+
+    def items(self, messages: Sequence[Message]) -> list[str]:
+        """The frames that add the messages to the conversation, without the instructions at their beginning."""
+        spoken = messages[len(_instructions(messages)) :]
+        return [_create(item) for message in spoken for item in self._items(message)]
+
+    def _items(self, message: Message) -> Sequence[JsonObject]:
+        if message.native and message.native.dialect == self.name:
+            return message.native.items
+        kept = tuple(image for image in message.images if image.media_type in PICTURES)
+        text = described(replace(message, images=tuple(image for image in message.images if image not in kept)))
+        if message.role is Role.ASSISTANT:
+            return [_said(text)] if text.strip() else []
+        content: list[Json] = [{"type": "input_text", "text": text}] if text.strip() else []
+        if message.role is Role.USER:
+            pictures: list[Json] = [{"type": "input_image", "image_url": data_url(image)} for image in kept]
+            content += pictures
+        return [{"type": "message", "role": str(message.role), "content": content}] if content else []
+
+
+class RealtimeDialogue:
+    """One turn over one connection after the other; see `Dialogue`."""
+
+    def __init__(self, dialect: RealtimeDialect, options: CallOptions) -> None:
+        self.ready = True
+        self.finished = False
+        self.halted = False
+        self.ignored = 0
+        self._dialect = dialect
+        self._options = options
+        self._chain = Chain()
+        self._repairs: list[str] = []
+        self._outgoing: list[str] = []
+        self._messages: Sequence[Message] | None = None
+        self._expired = False
+        self._answer = _Answer()
+
+    def open(self, messages: Sequence[Message]) -> str:
+        self._chain, self._repairs, self._expired = Chain(), [], False
+        return self._dialect.session(messages, self._options)
+
+    def continues(self, messages: Sequence[Message]) -> bool:
+        return bool(self._chain.link(messages).parent)
+
+    def ask(self, messages: Sequence[Message]) -> list[str]:
+        link = self._chain.link(messages)
+        frames = [*self._repairs, *self._dialect.items(link.new), _frame({"type": "response.create"})]
+        self._chain, self._repairs, self._outgoing = Chain(), [], []
+        self._messages, self._answer = messages, _Answer()
+        self.finished = self.halted = False
+        return frames
+
+    def receive(self, data: str) -> list[ReaderEvent]:
+        event = as_object(read_json(data))
+        kind, id_ = as_text(event.get("type")), as_text(event.get("response_id"))
+        if kind == "error":
+            return self._error(as_object(event.get("error")))
+        if kind == "response.created":
+            self._begin(as_text(as_object(event.get("response")).get("id")))
+        elif kind == "response.output_text.delta":
+            return self._text(as_text(event.get("item_id")), as_text(event.get("delta"))) if self._reads(id_) else []
+        elif kind == "response.done":
+            response = as_object(event.get("response"))
+            return self._done(response) if self._reads(as_text(response.get("id"))) else []
+        else:
+            self.ignored += kind not in SILENT
+        return []
+
+    def outgoing(self) -> list[str]:
+        frames, self._outgoing = self._outgoing, []
+        return frames
+
+    def close(self) -> ResponseEnded:
+        answer = self._answer
+        items = tuple(_said(text) for text in answer.texts.values() if text)
+        native = Native(self._dialect.name, items) if items else None
+        if self._messages is not None:
+            self._chain = answered(self._messages, answer.id, native)
+        self._repairs = answer.repairs()
+        self._messages = None
+        reason = StopReason.HALTED if self.halted else answer.reason
+        return ResponseEnded(reason, read_usage(answer.usage) if answer.usage else None, native)
+
+    def lost(self, code: int, reason: str) -> Fault | None:
+        del code
+        limit = self._expired or _LIMIT in reason
+        return None if limit and not self._answer.id else Fault(FaultKind.CUT)
+
+    def _begin(self, id_: str) -> None:
+        if self._messages is not None and not self._answer.id:
+            self._answer.id = id_
+
+    def _reads(self, response_id: str) -> bool:
+        """Whether this response is the one that answers the question."""
+        return self._messages is not None and not self.finished and bool(response_id) and response_id == self._answer.id
+
+    def _text(self, item: str, delta: str) -> list[ReaderEvent]:
+        text = self._answer.read(item, delta)
+        if self._answer.cut and not self.halted:
+            self.halted = True
+            id_ = self._answer.id
+            self._outgoing.append(_frame({"type": "response.cancel", "event_id": f"cancel-{id_}", "response_id": id_}))
+        return [TokensArrived(text)] if text else []
+
+    def _done(self, response: dict[str, object]) -> list[ReaderEvent]:
+        answer, status = self._answer, as_text(response.get("status"))
+        details = as_object(response.get("status_details"))
+        answer.usage = as_object(response.get("usage"))
+        answer.whole = status == "completed"
+        if status == "failed" and not self.halted:
+            return [_fault(as_object(details.get("error")))]
+        if status == "cancelled" and not self.halted:
+            return [Fault(FaultKind.CUT)]
+        if status == "incomplete":
+            filtered = as_text(details.get("reason")) == "content_filter"
+            answer.reason = StopReason.FILTERED if filtered else StopReason.LENGTH
+        self.finished = True
+        return []
+
+    def _error(self, error: dict[str, object]) -> list[ReaderEvent]:
+        if as_text(error.get("event_id")).startswith(_FORGIVEN) or error.get("code") == "response_cancel_not_active":
+            return []
+        if error.get("code") == "session_expired" and not self._answer.id:
+            self._expired = True
+            return []
+        return [_fault(error)] if self._messages is not None else []
+
+
+class _Answer:
+    """One response as it is written: its text by item, as far as it counts. `cut`: it goes on where it should not."""
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.texts: dict[str, str] = {}
+        self.reason = StopReason.END
+        self.usage: dict[str, object] = {}
+        self.whole = False
+        self.cut = False
+        self._overshot = False
+        self._tail = ""
+
+    def read(self, item: str, delta: str) -> str:
+        """What the delta adds to the text, up to the end of the calls. Items that follow one another are paragraphs."""
+        if self.cut:
+            self._overshot = self._overshot or bool(delta)
+            self.texts.setdefault(item, "")
+            return ""
+        apart = "\n\n" if self._tail and item not in self.texts else ""
+        seen = self._tail + apart + delta
+        found = seen.find(STOP_SEQUENCE)
+        if found >= 0:
+            self.cut = True
+            end = found + len(STOP_SEQUENCE)
+            self._overshot = end < len(seen)
+            delta = delta[: len(delta) - (len(seen) - end)]
+        self._tail = seen[1 - len(STOP_SEQUENCE) :]
+        self.texts[item] = self.texts.get(item, "") + delta
+        return apart + delta if delta else ""
+
+    def repairs(self) -> list[str]:
+        """The frames after which the conversation holds this answer as far as it counts, and no further."""
+        if not self.cut or (self.whole and not self._overshot):
+            return []
+        ids = list(self.texts)
+        first = max((place for place, id_ in enumerate(ids) if self.texts[id_]), default=0)
+        deleted = [
+            _frame({"type": "conversation.item.delete", "event_id": f"delete-{id_}", "item_id": id_})
+            for id_ in ids[first:]
+        ]
+        return [*deleted, *(_create(_said(self.texts[id_])) for id_ in ids[first:] if self.texts[id_])]
+
+
+def read_usage(usage: dict[str, object]) -> Usage:
+    """Token counts as parts that do not overlap. Pictures and text are counted alike."""
+    cached = as_count(as_object(usage.get("input_token_details")).get("cached_tokens"))
+    return Usage(
+        input_uncached=max(0, as_count(usage.get("input_tokens")) - cached),
+        input_cached=cached,
+        output=as_count(usage.get("output_tokens")),
+    )
+
+
+def _instructions(messages: Sequence[Message]) -> list[Message]:
+    return list(takewhile(lambda message: message.role is Role.SYSTEM, messages))
+
+
+def _said(text: str) -> JsonObject:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def _create(item: JsonObject) -> str:
+    return _frame({"type": "conversation.item.create", "item": dict(item)})
+
+
+def _frame(event: dict[str, Json]) -> str:
+    return encoded(event).decode()
+
+
+def _fault(error: dict[str, object]) -> Fault:
+    fault = read_error(error, _STATUS.get(as_text(error.get("code")), 0))
+    wait = _TRY_AGAIN.search(fault.message)
+    return replace(fault, retry_after_s=float(wait[1]) / (1000 if wait[2] == "ms" else 1)) if wait else fault
