@@ -6,6 +6,8 @@ CogencyError
 │   ├── ProviderRefused      bad key, unknown model, no credit, bad request: trying again will not help
 │   └── StreamBroken         the answer broke off after it had begun
 ├── ToolError                a tool could not do what was asked; the text goes to the model
+├── NotAdmitted              the ledger did not take a message in: too many, or none at all now
+├── Refused                  a person may not ask this, or not now; the sentence is for them alone
 ├── StoreError               the database could not be opened or written
 │   ├── StoreLocked          another process holds it
 │   └── LeaseLost            another worker has taken this turn over (fencing)
@@ -37,6 +39,18 @@ class StreamBroken(ProviderError):
 
 class ToolError(CogencyError):
     pass
+
+
+class NotAdmitted(CogencyError):
+    pass
+
+
+class Refused(CogencyError):
+    """`told`: the person read this a moment ago. Say it again only to what must be answered, such as a command."""
+
+    def __init__(self, sentence: str, *, told: bool = False) -> None:
+        super().__init__(sentence)
+        self.told = told
 
 
 class StoreError(CogencyError):

@@ -8,7 +8,7 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from agent.events import Outcome
 from agent.memory.audience import Place
@@ -23,6 +23,17 @@ class Person:
     id: str
     name: str
     time_zone: str = "UTC"
+
+
+class Authority(IntEnum):
+    """What a person is where they write, from the platform's facts of this moment: a greater one may do more."""
+
+    STRANGER = 0
+    """Not a member of where the bot is at home, or nobody can say who it is."""
+    GUEST = 1
+    EMPLOYEE = 2
+    MANAGER = 3
+    ADMIN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,11 @@ class Incoming:
     images: tuple[Image, ...] = ()
     """Pictures that came with the message; kept only while the turn runs."""
     depth: Depth = Depth.ADAPT
+    authority: Authority = Authority.EMPLOYEE
+    roles: frozenset[str] = frozenset()
+    """The platform's ids of the person's roles there."""
+    team: str = ""
+    """The platform's id of the workspace or server; "" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
