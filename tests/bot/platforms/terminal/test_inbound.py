@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.messages import Depth
 from bot.platforms.terminal.inbound import (
     COMMANDS,
     Ask,
@@ -18,6 +19,7 @@ from bot.platforms.terminal.inbound import (
     ShowMemory,
     ShowModel,
     ShowUsage,
+    Stop,
     Unclear,
     UseModel,
     parse,
@@ -38,6 +40,13 @@ MEANINGS: list[tuple[str, Command]] = [
     ("//", Ask("/")),
     ("", Nothing()),
     (" \t\n", Nothing()),
+    ("/deep why?", Ask("why?", Depth.DEEP)),
+    ("/Fast when?", Ask("when?", Depth.FAST)),
+    ("stop", Stop()),
+    (" STOP. ", Stop()),
+    ("/stop", Stop()),
+    ("stop it", Ask("stop it")),
+    ("/ask stop", Ask("stop")),
     ("/new", NewThread()),
     ("/New ", NewThread()),
     ("/threads", ListThreads()),

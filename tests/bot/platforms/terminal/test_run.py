@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from agent.messages import Depth
 from agent.errors import StoreError
 from agent.records import Note
 from bot.exits import Exit
@@ -188,7 +189,20 @@ async def test_a_chat_that_is_cancelled_ends_and_shows_what_was_said() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-    assert out.getvalue() == "Well, then\n\n"
+    assert out.getvalue() == "Well, then\n\n*Stopped.*\n\n"
+
+
+async def test_stop_is_no_question_when_nothing_runs() -> None:
+    bot = FakeChatBot()
+    assert await conversation(bot, "stop", "Stop!", "/stop") == ["Nothing is running here."] * 3
+    assert bot.asked == {}
+
+
+async def test_a_question_may_say_how_deep_its_answer_should_go() -> None:
+    bot = FakeChatBot()
+    await conversation(bot, "/deep why?", "/fast when?", "where?")
+    assert bot.asked == {"c1": ["why?", "when?", "where?"]}
+    assert bot.depths == [Depth.DEEP, Depth.FAST, Depth.ADAPT]
 
 
 async def test_a_closed_pipe_ends_the_chat_quietly() -> None:
