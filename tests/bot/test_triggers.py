@@ -8,7 +8,9 @@ def test_the_word_stop_alone_stops(text: str) -> None:
     assert is_stop(text)
 
 
-@pytest.mark.parametrize("text", ["", "stop it", "stop?", "stopp", "stop!!", "full stop", "don't stop", "stop\nnow", "."])
+@pytest.mark.parametrize(
+    "text", ["", "stop it", "stop?", "stopp", "stop!!", "full stop", "don't stop", "stop\nnow", "."]
+)
 def test_whatever_says_more_than_stop_is_a_message(text: str) -> None:
     assert not is_stop(text)
 

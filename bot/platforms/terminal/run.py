@@ -127,8 +127,6 @@ class _Chat:
                 raise
         finally:
             self._close()
-        if stopped:
-            self._window.say("*Stopped.*")
 
     def _open(self) -> Surface:
         """A place for one reply. While one grows, others are held back: a screen has one end."""

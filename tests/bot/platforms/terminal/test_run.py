@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from agent.messages import Depth
 from agent.errors import StoreError
+from agent.messages import Depth
 from agent.records import Note
 from bot.exits import Exit
 from bot.platforms.terminal.pipe import PipeWindow
