@@ -12,6 +12,7 @@ from typing import Self
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.protocol import State
 
 from agent.providers.http import Disconnected, Unreachable
 
@@ -74,8 +75,8 @@ class Socket:
 
     @property
     def is_open(self) -> bool:
-        """As far as we know: a connection that died silently is noticed by the next ping."""
-        return self._connection.close_code is None
+        """As far as we know, and not about to close: one that died silently is noticed by the next ping."""
+        return self._connection.state is State.OPEN
 
     async def send(self, text: str) -> None:
         """Raises SocketClosed; then nothing of this text was read by the other side's application, or all of it."""

@@ -7,9 +7,16 @@ from functools import partial
 from tests.contracts.model_world import World
 from tests.fakes.anthropic_service import anthropic_world
 from tests.fakes.chat_service import chat_world
+from tests.fakes.gemini_service import gemini_world
+from tests.fakes.openai_service import responses_http_world, responses_world
+from tests.fakes.realtime_service import realtime_world
 
 WORLDS: dict[str, Callable[[], AbstractAsyncContextManager[World]]] = {
     "anthropic": anthropic_world,
     "chat": chat_world,
     "chat-bare": partial(chat_world, stop=False, images=True),
+    "gemini": gemini_world,
+    "openai": responses_world,
+    "openai-http": responses_http_world,
+    "openai-realtime": realtime_world,
 }
