@@ -127,6 +127,17 @@ async def test_memory_shows_the_notes_to_the_caller_alone() -> None:
         assert "boat" not in others["content"]
 
 
+async def test_usage_shows_what_the_callers_questions_took_to_the_caller_alone() -> None:
+    async with talking(["Blue."]) as (fake, host):
+        await fake.write(ANN, "which colour?")
+        await answered(fake, host)
+        shown = await answer_to(fake, ANN, "usage")
+        assert "**Today**: no price, 1 model call" in shown["content"]
+        assert shown["flags"] & EPHEMERAL
+        others = await answer_to(fake, BO, "usage")
+        assert others["content"] == "You have asked nothing this month."
+
+
 async def test_forgetting_everything_asks_first_and_ends_in_a_receipt() -> None:
     async with talking([f"Noting it.\n{REMEMBER}", "Noted."]) as (fake, host):
         await fake.write(ANN, "remember that the boat is turquoise")

@@ -1,4 +1,4 @@
-"""`/ask`, `/forget` and `/memory`.
+"""`/ask`, `/forget`, `/memory` and `/usage`.
 
 Above: `client` owns the tree. Below: `inbound`, `reading`, `surroundings`, `forgetting`, and `bot.host.Host`.
 
@@ -31,6 +31,7 @@ from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.surface import PAGE_CHARS
 from bot.platforms.discord.surroundings import Surroundings
 from bot.reply.split import pages
+from bot.spending_text import account_text
 from bot.wording import Scope
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,12 @@ class Commands:
         async def memory(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self.memory(interaction)
 
+        @tree.command(name="usage", description="Show what your questions took today and this month")
+        @app_commands.allowed_installs(guilds=True, users=True)
+        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        async def usage(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await self.usage(interaction)
+
     async def ask(self, interaction: Interaction, text: str, *, private: bool) -> None:
         """Take the question in, and acknowledge it within three seconds."""
         question = _question(interaction, text, self._connection.clock.now(), private=private)
@@ -126,6 +133,15 @@ class Commands:
         await interaction.edit_original_response(content=shown[0].text)
         for page in shown[1:]:
             await interaction.followup.send(page.text, ephemeral=True, suppress_embeds=True)
+
+    async def usage(self, interaction: Interaction) -> None:
+        """Show, where only the caller sees it, what their questions took."""
+        await interaction.response.defer(ephemeral=True)
+        try:
+            text = account_text(await self._host.usage(known_as(interaction.user.id)))
+        except CogencyError as error:
+            text = wording.literal(str(error))
+        await interaction.edit_original_response(content=text)
 
     async def _store(self, interaction: Interaction, question: Question) -> None:
         incoming = asked(question, self._mode)

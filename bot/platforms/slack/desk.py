@@ -3,9 +3,9 @@
 Above: `run` calls it for each; `intake` for commands in words. Below: `forms`, `whisper`, `people`, `bot.host`,
 `bot.wording`.
 
-Rules. What is asked is stored before Slack is told that it arrived. Memory and forgetting show only to the person who
-asked, and a button works for nobody else. A question asked with `/ask` becomes a message of its own, so that everybody
-sees what is answered; where the bot may not write, or on request, the answer is private.
+Rules. What is asked is stored before Slack is told that it arrived. Memory, usage and forgetting show only to the
+person who asked, and a button works for nobody else. A question asked with `/ask` becomes a message of its own, so that
+everybody sees what is answered; where the bot may not write, or on request, the answer is private.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,6 +26,7 @@ from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, person_place
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.whisper import Whisper
+from bot.spending_text import account_text
 from bot.wording import Scope
 
 ASK_USAGE = "Write your question after `/ask`; `/ask privately …` answers so that only you see it."
@@ -66,6 +67,10 @@ class Desk:
         """`/memory`."""
         await self._show_memory(_command_place(body))
 
+    async def usage(self, body: JsonObject) -> None:
+        """`/usage`."""
+        await self._show_usage(_command_place(body))
+
     async def forget(self, body: JsonObject) -> None:
         """`/forget`. Slack does not say in which thread a command is written, so only a DM is a thread here."""
         to = _command_place(body)
@@ -90,6 +95,8 @@ class Desk:
         match command:
             case TextCommand.MEMORY:
                 await self._show_memory(to)
+            case TextCommand.USAGE:
+                await self._show_usage(to)
             case TextCommand.FORGET:
                 await self._ask_what_to_forget(to, conversation, (Scope.THREAD, Scope.EVERYTHING))
             case TextCommand.FORGET_THREAD:
@@ -151,6 +158,9 @@ class Desk:
         member = await self.people.member(to.user)
         notes = await self.host.memory(member.person.id, person_place(self.me, member))
         await self._say(to, wording.memory_text(notes))
+
+    async def _show_usage(self, to: ReplyTo) -> None:
+        await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))
 
     async def _ask_what_to_forget(self, to: ReplyTo, conversation: str | None, scopes: Scopes) -> None:
         question = forms.FORGET_QUESTION

@@ -83,6 +83,7 @@ class TextCommand(Enum):
     """What can be asked in the words of a mention, since slash commands do not work in threads."""
 
     MEMORY = auto()
+    USAGE = auto()
     FORGET = auto()
     FORGET_THREAD = auto()
     FORGET_EVERYTHING = auto()
@@ -92,6 +93,9 @@ _TEXT_COMMANDS: Mapping[str, TextCommand] = {
     "memory": TextCommand.MEMORY,
     "show memory": TextCommand.MEMORY,
     "show my memory": TextCommand.MEMORY,
+    "usage": TextCommand.USAGE,
+    "show usage": TextCommand.USAGE,
+    "show my usage": TextCommand.USAGE,
     "forget": TextCommand.FORGET,
     "forget thread": TextCommand.FORGET_THREAD,
     "forget this": TextCommand.FORGET_THREAD,

@@ -77,6 +77,7 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, intake: Intake, desk: D
     on.event(re.compile(".*"))(acknowledged)
     on.command("/ask")(_storing(desk, desk.ask))
     on.command("/memory")(_acting(desk, desk.memory))
+    on.command("/usage")(_acting(desk, desk.usage))
     on.command("/forget")(_acting(desk, desk.forget))
     on.shortcut(forms.ASK_SHORTCUT)(_acting(desk, desk.ask_about))
     on.shortcut(forms.MEMORY_SHORTCUT)(_acting(desk, desk.memory_shortcut))

@@ -6,7 +6,9 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
+from agent.messages import ModelCall, Usage
 from agent.records import Note
+from agent.spending import Account, Spent
 from bot.platforms.slack import forms
 from bot.surface import PageKey
 from bot.wording import forget_declined, receipt_text
@@ -96,6 +98,26 @@ async def test_a_command_that_comes_again_is_taken_once(slack: FakeSlack) -> Non
         await slack.settled()
     assert len(host.taken) == 1
     assert len(slack.state.answers(GENERAL)) == 1
+
+
+@pytest.mark.parametrize("way", ["command", "mention", "direct message"])
+async def test_usage_shows_only_to_the_person_whose_questions_it_counts(slack: FakeSlack, way: str) -> None:
+    spent = Spent.on([ModelCall("openai:gpt-6-luna", Usage(input_uncached=10_000))])
+    host = FakeHost(account=Account(spent, spent))
+    async with serving(slack, host):
+        if way == "command":
+            await slack.command(ANN, GENERAL, "/usage")
+        elif way == "mention":
+            await slack.say(ANN, GENERAL, f"{ME} usage")
+        else:
+            await slack.say(ANN, DM, "Usage")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+    (whisper,) = slack.state.whispers
+    assert whisper.user == ANN
+    assert "**Today**: $0.0010, 1 model call" in whisper.text
+    assert host.asked_for_usage == [f"{TEAM}:{ANN}"]
+    assert not host.taken
 
 
 @pytest.mark.parametrize("way", ["command", "mention", "direct message", "shortcut"])

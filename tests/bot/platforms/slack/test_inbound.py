@@ -97,6 +97,8 @@ def test_no_event_is_too_strange_to_be_read(event: dict[str, Any]) -> None:
         ("<@UBOT> /forget", TextCommand.FORGET),
         ("forget everything.", TextCommand.FORGET_EVERYTHING),
         ("<@UBOT> memory", TextCommand.MEMORY),
+        ("<@UBOT> Usage.", TextCommand.USAGE),
+        ("<@UBOT> show my usage", TextCommand.USAGE),
         ("<@UBOT> what is memory", None),
         ("<@UBOT> forget it", None),
         ("<@UBOT>", None),
