@@ -75,8 +75,6 @@ def store_error(error: Exception, where: str) -> StoreError:
             return StoreError(sentence.format(where=where))
     if isinstance(error, PoolTimeoutError):
         return StoreError(f"{where} is overloaded: no connection became free in {POOL_WAIT_S:g} seconds.")
-    if isinstance(origin, UNREADABLE):
-        return StoreError("The database URL cannot be read; use postgresql://user:password@host/database.")
     if state:
         return StoreError(f"{where} refused an operation (SQLSTATE {state}).")
     return StoreError(_AWAY.format(where=where))
@@ -113,18 +111,18 @@ class PostgresDatabase:
         return None
 
     async def connect(self) -> DriverConnection:
-        """A connection of the caller's own, with our time limits."""
-        return await connect(
-            self._url,
-            timeout_s=CONNECT_S,
-            command_timeout_s=STATEMENT_S + CONNECT_S,  # for a server that has gone silent
-            settings={
-                "application_name": "cogency",
-                "statement_timeout": f"{STATEMENT_S:g}s",
-                "lock_timeout": f"{LOCK_S:g}s",
-                "idle_in_transaction_session_timeout": f"{IDLE_S:g}s",
-            },
-        )
+        """A connection of the caller's own, with our time limits. Raises StoreError for a URL that is none."""
+        limits = {
+            "application_name": "cogency",
+            "statement_timeout": f"{STATEMENT_S:g}s",
+            "lock_timeout": f"{LOCK_S:g}s",
+            "idle_in_transaction_session_timeout": f"{IDLE_S:g}s",
+        }
+        silent_s = STATEMENT_S + CONNECT_S  # the server keeps to its limits, as long as it says anything at all
+        try:
+            return await connect(self._url, timeout_s=CONNECT_S, command_timeout_s=silent_s, settings=limits)
+        except UNREADABLE:
+            raise StoreError("The database URL cannot be read; use postgresql://user:password@host/database.") from None
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self._run(self._reader, None, lambda c: work(c, *args, **options))
