@@ -2,8 +2,8 @@
 
 Above: `tests.contracts.worlds`, tests of the Realtime session. Below: `socket_service`.
 
-It is as awkward as the real one may be: it writes on behind `</execute>` until it is told to stop, a little further even
-then, and keeps all of it in the conversation.
+It is as awkward as the real one may be: it writes on behind `</execute>` until it is told to stop, and a little further
+even then; and it keeps all of that in the conversation.
 """
 
 import asyncio
