@@ -10,6 +10,7 @@ from agent.ports import Clock
 from agent.providers.catalog import Endpoint
 from agent.providers.dialect import Dialect
 from agent.providers.dialogue import SocketDialect
+from agent.providers.interactions_session import InteractionsProvider
 from agent.providers.replay import Patience, ReplayProvider
 from agent.providers.responses_session import ResponsesProvider
 from agent.providers.retry import RetryPolicy
@@ -79,6 +80,13 @@ def open_realtime(endpoint: Endpoint, model: str, key: str | None, line: Line) -
 def open_gemini(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
     """A model of Gemini, by generateContent. The address ends where "/models" begins."""
     return replaying(endpoint, model, GeminiDialect(model), key, line)
+
+
+def open_interactions(endpoint: Endpoint, model: str, key: str | None, line: Line) -> InteractionsProvider:
+    """A model of Gemini, by Interactions, which stores each turn while it runs. The address is as for `open_gemini`."""
+    return InteractionsProvider(
+        endpoint, model, key, clock=line.clock, chance=line.chance, patience=line.patience, retry=line.retry
+    )
 
 
 def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, line: Line) -> ReplayProvider:

@@ -22,6 +22,7 @@ from agent.ports import (
     CallOptions,
     Capabilities,
     Clock,
+    HandleKept,
     ProviderEvent,
     ReasoningArrived,
     ResponseEnded,
@@ -57,7 +58,10 @@ class AttemptFailed(Exception):
 
 
 class ReplayProvider:
-    """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries."""
+    """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries.
+
+    `http` are connections that others use too, and close.
+    """
 
     def __init__(
         self,
@@ -71,6 +75,7 @@ class ReplayProvider:
         patience: Patience = Patience(),
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008 -- frozen
         estimate: Callable[[str], int] = estimate_tokens,
+        http: Http | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._model = model
@@ -81,7 +86,7 @@ class ReplayProvider:
         self._patience = patience
         self._retry = retry
         self._estimate = estimate
-        self._http = Http(proxies=not endpoint.is_local)
+        self._http = http or Http(proxies=not endpoint.is_local)
 
     def __repr__(self) -> str:
         return f"ReplayProvider({self.name!r} at {self._endpoint.address!r})"
@@ -112,7 +117,7 @@ class ReplayProvider:
             try:
                 async with aclosing(in_time(self._attempt(messages, request, bytes_up), self._patience)) as events:
                     async for event in events:
-                        begun = True
+                        begun = begun or not isinstance(event, HandleKept)
                         yield event
             except AttemptFailed as failed:
                 fault = failed.fault
@@ -230,7 +235,8 @@ async def in_time(
             if event is None:
                 return
             yield event
-            limit_s = patience.between_tokens_s
+            if not isinstance(event, HandleKept):
+                limit_s = patience.between_tokens_s
 
 
 def _refusal(reply: Reply, body: bytes, now: datetime) -> Fault:
