@@ -18,7 +18,8 @@ from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked
 from agent.records import Person
-from bot.casts import LogLevel
+from agent.spending import By
+from bot.casts import LogLevel, whole
 from bot.exits import Exit
 from bot.logs import log_to
 from bot.output import OutputError, write_out
@@ -27,6 +28,9 @@ from bot.settings import Settings, load_settings
 if TYPE_CHECKING:
     from bot.check_model import Verdict
 
+MAX_DAYS = 3_650
+"""More than anybody keeps a bill for."""
+
 
 def main() -> None:
     sys.exit(run(sys.argv[1:]))
@@ -34,14 +38,15 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> Exit:
     """Run one command. Every failure is one sentence on standard error and an exit code."""
-    command = _parser().parse_args(arguments).command
+    options = vars(_parser().parse_args(arguments))
+    command = options.pop("command")
     if None in (sys.stdin, sys.stdout):
         print("cogency: Standard input and output must be open.", file=sys.stderr)  # noqa: T201 -- silent if None
         return Exit.USAGE
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
         log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
-        return asyncio.run(command(settings))
+        return asyncio.run(command(settings, **options))
     except asyncio.CancelledError:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
@@ -66,7 +71,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     checking = commands.add_parser("check-model", help="ask the configured model twenty questions about the protocol")
     checking.set_defaults(command=_check_model)
+    usage = commands.add_parser("usage", help="what model calls took: tokens, and money at list prices")
+    usage.add_argument("--days", type=_days, default=30, metavar="N", help="today and the days before it (30)")
+    usage.add_argument("--by", type=By, choices=list(By), default=By.PERSON, help="what to sum for (person)")
+    usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+    usage.set_defaults(command=_usage)
     return parser
+
+
+def _days(text: str) -> int:
+    try:
+        return whole(1, MAX_DAYS)(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _exit_code(error: CogencyError | OutputError) -> Exit:
@@ -131,6 +148,15 @@ async def _check_model(settings: Settings) -> Exit:
             write_out(sys.stdout, f"{line(verdict)}\n")
     write_out(sys.stdout, f"\n{conclusion(provider.name, verdicts)}\n")
     return Exit.OK if is_usable(verdicts) else Exit.FAILED
+
+
+async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exit:
+    from bot.app import spent  # noqa: PLC0415 -- as above
+    from bot.spending_text import report_json, report_text  # noqa: PLC0415 -- as above
+
+    totals, period = await spent(settings, days, by)
+    write_out(sys.stdout, f"{report_json(totals, period, by)}\n" if as_json else report_text(totals, period, by))
+    return Exit.OK
 
 
 def user_name() -> str:

@@ -18,6 +18,7 @@ from agent.context import ContextBudget, Persona
 from agent.errors import SettingsError
 from agent.ports import Memories, Provider
 from agent.records import Incoming, Person
+from agent.spending import By, Period, Total
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
@@ -35,7 +36,7 @@ from bot.settings import Settings, needed
 from bot.surface import Surface
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
-from store.engine import Store, open_store
+from store.engine import Store, open_spending, open_store
 
 log = logging.getLogger(__name__)
 
@@ -144,6 +145,13 @@ async def _serve_discord(discord: DiscordSettings, host: Host) -> None:
     from bot.platforms.discord.run import serve  # noqa: PLC0415 -- a bot without Discord does not load its libraries
 
     await serve(host, discord, CLOCK)
+
+
+async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Period]:
+    """What was spent in the last `days` days, also while the bot runs. Raises StoreError."""
+    period = Period.days_until(CLOCK.now(), days)
+    async with open_spending(settings.database_url) as spending:
+        return await spending.totals(period, by), period
 
 
 async def migrate(settings: Settings) -> str:

@@ -6,7 +6,8 @@ Rule: whatever goes wrong is a StoreError with one sentence that says what to do
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,8 +24,8 @@ from store.migrations import HEAD
 from store.postgresql import PostgresDatabase
 from store.preferences import SqlPreferences
 from store.spending import SqlSpending
-from store.sqlite import open_sqlite
-from store.upgrade import Prepared, prepare
+from store.sqlite import open_sqlite, open_sqlite_beside
+from store.upgrade import Prepared, prepare, require_head
 
 PATIENCE_S: Final = 1.0
 """How long to wait for another program that reads or writes an SQLite file, such as a backup."""
@@ -77,7 +78,18 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
     return store
 
 
-def _database(url: str, patience_s: float) -> Database:
+@asynccontextmanager
+async def open_spending(url: str, *, patience_s: float = PATIENCE_S) -> AsyncGenerator[Spending, None]:
+    """What was spent, to be read while another process may serve from the database. Raises StoreError."""
+    database = _database(url, patience_s, open_sqlite_beside)
+    try:
+        await database.read(require_head, database.where)
+        yield SqlSpending(database)
+    finally:
+        await database.close()
+
+
+def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Database] = open_sqlite) -> Database:
     scheme, found, rest = url.partition("://")
     kind = scheme.partition("+")[0]
     if not found or (kind == "sqlite" and rest and not rest.startswith("/")):
@@ -86,7 +98,7 @@ def _database(url: str, patience_s: float) -> Database:
         return PostgresDatabase(url)
     if kind != "sqlite":
         raise StoreError(f"There is no store for {kind} databases; {FORMS}")
-    return open_sqlite(rest, patience_s)
+    return sqlite(rest, patience_s)
 
 
 def _store(database: Database, prepared: Prepared) -> Store:

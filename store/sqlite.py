@@ -92,6 +92,14 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
     return SqliteDatabase(path, lock=lock, file=file, patience_s=patience_s)
 
 
+def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
+    """The same for reading only, also while another process has it open. Raises StoreError if there is no file."""
+    path = sqlite_path(rest)
+    if path is not None and not path.exists():
+        raise StoreError(f"There is no database {path} yet: it comes with the first start.")
+    return SqliteDatabase(path, lock=None, file=None, patience_s=patience_s)
+
+
 def sqlite_path(rest: str) -> Path | None:
     """The file that `sqlite://rest` names, or None in memory. Nothing in it is decoded or split off."""
     name = rest.removeprefix("/")

@@ -49,6 +49,12 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Pre
     return Prepared(stored, before)
 
 
+def require_head(connection: Connection, where: str) -> None:
+    """For who only reads: raises StoreError if the database is at another version."""
+    if _version(connection) != HEAD:
+        raise StoreError(f"{where} is at another version than this program: run `cogency migrate` first.")
+
+
 def _version(connection: Connection) -> str | None:
     if not connection.dialect.has_table(connection, "alembic_version"):
         return None

@@ -1,5 +1,6 @@
 """`cogency` as a person starts it: real processes, real pipes, a real terminal, the offline model, a real database."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from bot.exits import Exit
 from store.engine import open_store
@@ -161,6 +163,35 @@ def test_migrate_brings_a_database_to_the_newest_version_and_says_so(tmp_path: P
         f"{tmp_path}/bot.db: created, at version {HEAD}.\n",
         f"{tmp_path}/bot.db: at the newest version already, {HEAD}.\n",
     ]
+
+
+def test_usage_shows_the_operator_what_was_spent_also_while_the_bot_runs(tmp_path: Path) -> None:
+    cogency(tmp_path, "chat", typed="hello\n")
+    with FileLock(tmp_path / "bot.db.lock"):  # as a running bot holds it
+        table = cogency(tmp_path, "usage")
+        read = cogency(tmp_path, "usage", "--days", "1", "--by", "model", "--json")
+    assert (table.returncode, read.returncode) == (Exit.OK, Exit.OK)
+    assert "anna (terminal:anna)" in table.stdout
+    assert "no price" in table.stdout
+    [total] = json.loads(read.stdout)["totals"]
+    assert (total["key"], total["calls"], total["estimated"], total["cost_usd"]) == ("rehearsal", 1, True, None)
+
+
+def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: Path) -> None:
+    ran = cogency(tmp_path, "usage")
+    assert (ran.returncode, ran.stdout) == (Exit.FAILED, "")
+    assert ran.stderr == f"cogency: There is no database {tmp_path}/bot.db yet: it comes with the first start.\n"
+    (tmp_path / "bot.db").touch()
+    ran = cogency(tmp_path, "usage")
+    assert "run `cogency migrate` first" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("wrong", [("--days", "0"), ("--days", "many"), ("--by", "star sign")])
+def test_usage_names_what_it_cannot_read(tmp_path: Path, wrong: tuple[str, str]) -> None:
+    ran = cogency(tmp_path, "usage", *wrong)
+    assert ran.returncode != Exit.OK
+    assert wrong[0] in ran.stderr
 
 
 def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp_path: Path) -> None:
