@@ -69,17 +69,12 @@ class PostgresServer:
     def run(self, program: str, *arguments: object) -> None:
         """Run one of PostgreSQL's programs to its end; it has to succeed. (A server would hold a pipe open.)"""
         command = [self.programs / program, *map(str, arguments)]
-        with (self.folder / "output").open("wb") as output:
-            done: subprocess.CompletedProcess[bytes] = subprocess.run(  # noqa: S603 -- our own server
-                command,
-                stdout=output,
-                stderr=output,
-                timeout=PATIENCE_S,
-                check=False,
-                env={"PGPASSWORD": PASSWORD, "PATH": ""},
-                **_as_nobody(),
+        log = self.folder / "output"
+        with log.open("wb") as output:
+            code = subprocess.call(  # noqa: S603 -- our own server
+                command, stdout=output, stderr=output, timeout=PATIENCE_S, env={"PGPASSWORD": PASSWORD}, **_as_nobody()
             )
-        assert done.returncode == 0, (self.folder / "output").read_text()
+        assert code == 0, log.read_text()
 
     async def execute(self, *statements: str, database: str = "postgres", user: str = OWNER) -> None:
         url = self.url(database, user=user)
