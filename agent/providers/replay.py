@@ -12,7 +12,7 @@ finished only its usage is waited for, and only for a moment; losing the connect
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -169,15 +169,17 @@ class ReplayProvider:
             yield (await reply.read()).decode("utf-8", "replace")
             return
         async with aclosing(event_data(reply.body())) as stream:
-            while True:
-                try:
-                    async with asyncio.timeout(self._patience.tail_s if reader.finished else None):
-                        data = await anext(stream, None)
-                except TimeoutError:
-                    return
-                if data is None:
-                    return
+            async for data in stream:
                 yield data
+                if reader.finished:
+                    break
+            with suppress(TimeoutError):
+                while True:
+                    async with asyncio.timeout(self._patience.tail_s):
+                        tail = await anext(stream, None)
+                    if tail is None:
+                        return
+                    yield tail
 
     def _headers(self, request: Request) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "text/event-stream", **request.headers}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.providers.http import Disconnected
-from agent.providers.sse import MAX_LINE_BYTES, event_data
+from agent.providers.sse import MAX_EVENT_BYTES, EventReader, event_data
 
 STREAM = (
     b": a comment\n\n"
@@ -48,6 +48,29 @@ async def test_any_number_of_cuts_gives_the_same_data(cuts: list[int]) -> None:
     assert await read(*(STREAM[a:b] for a, b in pairwise(edges))) == DATA
 
 
+@given(
+    st.lists(st.sampled_from([b"data: a", b"data", b":", b"\n", b"\r", b"\xef\xbb\xbf", b"\xe8\x88\xb9", b"\0"])),
+    st.data(),
+)
+def test_any_bytes_give_the_same_data_however_they_are_cut(words: list[bytes], draw: st.DataObject) -> None:
+    stream = b"".join(words)
+    edges = [0, *sorted(draw.draw(st.lists(st.integers(0, len(stream)), max_size=4))), len(stream)]
+    whole, cut = EventReader(), EventReader()
+    expected = [*whole.feed(stream), *whole.flush()]
+    assert [data for a, b in pairwise(edges) for data in cut.feed(stream[a:b])] + cut.flush() == expected
+
+
+async def test_a_byte_order_mark_is_not_part_of_the_first_line() -> None:
+    assert await read(b"\xef\xbb", b"\xbfdata: one\n\n") == ["one"]
+
+
+async def test_an_event_that_ends_with_a_bare_return_does_not_wait_for_the_next_piece() -> None:
+    reader = EventReader()
+    assert reader.feed(b"data: one\r\r") == ["one"]
+    assert reader.feed(b"\ndata: two\r\n\r") == ["two"]
+    assert reader.feed(b"\n") == []
+
+
 async def test_the_last_event_counts_without_its_blank_line() -> None:
     assert await read(b"data: one\n\ndata: two") == ["one", "two"]
     assert await read(b"data: one\n\ndata: two\n") == ["one", "two"]
@@ -57,9 +80,10 @@ async def test_bytes_that_are_not_utf8_do_not_end_the_stream() -> None:
     assert await read(b"data: \xff\xfe\n\ndata: two\n\n") == ["\ufffd\ufffd", "two"]
 
 
-async def test_a_line_without_an_end_is_given_up() -> None:
+@pytest.mark.parametrize("piece", [b"x" * 1_000_000, b"data: " + b"x" * 999_993 + b"\n"])
+async def test_an_event_without_an_end_is_given_up(piece: bytes) -> None:
     with pytest.raises(Disconnected):
-        await read(b"data: ", *[b"x" * 1_000_000] * (MAX_LINE_BYTES // 1_000_000 + 1))
+        await read(b"data: ", *[piece] * (MAX_EVENT_BYTES // 1_000_000 + 1))
 
 
 async def test_closing_early_closes_the_body() -> None:
