@@ -5,8 +5,8 @@ cpu_ms_per_1000_tokens      processor time of our process, for all of them toget
 kb_per_stream               memory that each open stream takes, in KB of 1,000 bytes
 alone_p50_ms, alone_p99_ms  the same for one stream
 
-The model is a process of its own, on loopback; each token is the time at which it was written. A stream is a whole turn:
-HTTP, server-sent events, the wire's reader, the protocol's parser, the turn and its loop.
+The model is a process of its own, on loopback; each token is the time at which it was written. A stream is a whole
+turn: HTTP, server-sent events, the wire's reader, the protocol's parser, the turn and its loop.
 
 Baseline, in the same run: bare httpx, one JSON reading a token, and nothing else.
 """
@@ -37,8 +37,8 @@ from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import Turn
 from benchmarks.report import print_report, read_options
-from benchmarks.stream_server import Load, serve, stamped
-from bot.app import CLOCK
+from benchmarks.stream_server import Load, now_us, serve, stamped
+from tests.fakes.fast_clock import FastClock
 
 MANY = 500
 RATE = 50.0
@@ -60,12 +60,12 @@ class Meter:
     cpu_s: float = 0.0
 
     def see(self, text: str) -> None:
-        now = time.monotonic_ns() // 1000
+        now = now_us()
         self.added += [now - sent for sent in stamped(text)]
 
     async def watch(self) -> None:
         """Read the memory once the warm-up is over, when every stream is open."""
-        while len(self.added) < WARM_UP * self.load.streams * self.load.tokens:
+        while len(self.added) < WARM_UP * self.load.streams * self.load.tokens:  # noqa: ASYNC110 -- told by no event
             await asyncio.sleep(0.05)
         self.open_bytes = resident_bytes()
 
@@ -87,10 +87,11 @@ Side = Callable[[str, Meter], Coroutine[object, object, None]]
 
 async def ours(url: str, meter: Meter) -> None:
     """Every stream is a turn."""
-    provider = open_chat(OPENAI.at(url), "m-1", "sk-1", Line(CLOCK, lambda: 0.0))
+    clock = FastClock(speed=1.0)
+    provider = open_chat(OPENAI.at(url), "m-1", "sk-1", Line(clock, lambda: 0.0))
     tools = Registry([])
     anna = Person("terminal:anna", "Anna")
-    asker = ToolContext(anna, Place(PersonAudience(anna.id)), "c1", 1, CLOCK.now())
+    asker = ToolContext(anna, Place(PersonAudience(anna.id)), "c1", 1, clock.now())
 
     async def emit(event: AgentEvent) -> None:
         if isinstance(event, TextArrived):
@@ -101,7 +102,7 @@ async def ours(url: str, meter: Meter) -> None:
 
     async def one() -> None:
         turn = Turn(tools.check, tools.read_only)
-        await Loop(turn, CONTEXT, provider, tools, asker, CLOCK, emit=emit, save=save).run()
+        await Loop(turn, CONTEXT, provider, tools, asker, clock, emit=emit, save=save).run()
 
     meter.idle_bytes = resident_bytes()
     await asyncio.gather(meter.watch(), *[one() for _ in range(meter.load.streams)])
@@ -111,7 +112,7 @@ async def ours(url: str, meter: Meter) -> None:
 async def bare(url: str, meter: Meter) -> None:
     """The least that can be done with the same libraries."""
     limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(timeout=None, limits=limits, trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=PATIENCE_S, limits=limits, trust_env=False) as client:
 
         async def one() -> None:
             async with client.stream("POST", f"{url}/chat/completions", json={"stream": True}) as response:

@@ -50,9 +50,9 @@ class Streams:
     async def play(self) -> None:
         """Every token at its time, as exactly as the system wakes us; then the end of each answer."""
         await self.all_there.wait()
-        begin, sent, count = time.monotonic(), 0, self.load.streams * self.load.tokens
+        begin, sent, count = now_us(), 0, self.load.streams * self.load.tokens
         while sent < count:
-            due = min(count, int((time.monotonic() - begin) * self.load.rate * self.load.streams) + 1)
+            due = min(count, int((now_us() - begin) / 1e6 * self.load.rate * self.load.streams) + 1)
             for position in range(sent, due):
                 number, stream = divmod(position, self.load.streams)
                 self.open[stream].write(_token(number))
@@ -88,8 +88,13 @@ class Answer(asyncio.Protocol):
 
 
 def stamped(text: str) -> list[int]:
-    """The times at which the tokens of a text were sent, in microseconds of the system's monotonic clock."""
+    """The times at which the tokens of a text were sent, in microseconds."""
     return [int(word) for word in text.split()]
+
+
+def now_us() -> int:
+    """Microseconds of the system's monotonic clock, which is one for all processes."""
+    return time.monotonic_ns() // 1000
 
 
 def serve(load: Load, port: Connection) -> None:
@@ -107,7 +112,7 @@ async def _serve(load: Load, port: Connection) -> None:
 
 def _token(number: int) -> bytes:
     blank = b"\\n" if number % LINE == LINE - 1 else b" "
-    return _framed(b"%s%d%s%s" % (BEFORE, time.monotonic_ns() // 1000, blank, AFTER))
+    return _framed(b"%s%d%s%s" % (BEFORE, now_us(), blank, AFTER))
 
 
 def _framed(data: bytes) -> bytes:
