@@ -9,7 +9,7 @@ the latest answer of a socket can be built on, an error forgets it, and one answ
 import asyncio
 import json
 from base64 import b64decode
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -41,7 +41,8 @@ class Gone(Exception):
 class OpenAiService:
     """`planned` are the answers, in the order in which they are asked for.
 
-    `refuses` is the status of every handshake; `loses` are error codes, one for each next request over WebSocket;
+    `refuses` is the status of every handshake after the first `refuse_after`;
+    `loses` are error codes, one for each next request over WebSocket;
     `cut_after` is the number of frames, in both directions, after which a socket is reset, once.
     """
 
@@ -52,6 +53,7 @@ class OpenAiService:
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     """A socket has ended."""
     refuses: int = 0
+    refuse_after: int = 0
     loses: list[str] = field(default_factory=list[str])
     cut_after: int | None = None
     frames: int = 0
@@ -84,7 +86,7 @@ class OpenAiService:
 
     async def over_websocket(self, request: web.Request) -> web.StreamResponse:
         self.handshakes += 1
-        if self.refuses:
+        if self.refuses and self.handshakes > self.refuse_after:
             return web.json_response({"error": {"message": "no"}}, status=self.refuses)
         socket = web.WebSocketResponse()
         await socket.prepare(request)
@@ -149,8 +151,8 @@ class Socket:
         async for message in self.socket:
             if message.type is not WSMsgType.TEXT:
                 continue
-            self.service.count_frame(self.request)
             body = await self.service.read_frame(self.request, message.data)
+            self.service.count_frame(self.request)
             for step in self._steps(body):
                 await self._send(step)
 
@@ -221,6 +223,8 @@ class OpenAiWorld:
     asked: list[Asked]
     left: asyncio.Event
     service: OpenAiService
+    aclose: Callable[[], Awaitable[None]]
+    """Of the provider."""
 
     def plan(self, *turns: Turn) -> None:
         self.service.planned.extend(turns)
@@ -252,7 +256,7 @@ async def _world(opened: Callable[[Endpoint, Line], OpenedProvider]) -> AsyncGen
     async with serving() as service:
         provider = opened(OPENAI.at(service.url), Line(clock, lambda: 0.0, IMPATIENT))
         try:
-            yield OpenAiWorld(provider, clock, service.asked, service.left, service)
+            yield OpenAiWorld(provider, clock, service.asked, service.left, service, provider.aclose)
         finally:
             await provider.aclose()
 
