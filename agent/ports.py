@@ -330,7 +330,7 @@ class Preferences(Protocol):
 
 class Spending(Protocol):
     async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
-        """What model calls took in these days, of everybody or of one person: one total for each key, in their order."""
+        """What model calls took in these days, of everybody or of one person: a total for each key, in their order."""
         ...
 
 

@@ -6,7 +6,7 @@ What falls: the person's messages and the replies to them, with their turns (a w
 cancelled: its worker gets LeaseLost), action records and workspaces; their notes from those messages (everywhere: all
 their notes); action records and progress of other turns in whose context an erased message or note stood, and the
 summary of their conversations; the summary of each touched conversation; an empty conversation; for everything, the
-person and what they chose. Platform ids stay as keyed hashes.
+person and what they chose. Platform ids stay as keyed hashes, and what model calls took without turn and channel.
 
 A reply to somebody else falls if recall gave its turn an erased message, which is one of another conversation, and the
 reply quotes that message: it contains the text or a telling piece of it (`store.text.quotes`). Then what quotes that

@@ -1,0 +1,94 @@
+"""Spending in SQLite: what stands in a row, what forgetting leaves of it, and reading beside a process that serves."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, RowMapping, select, text
+
+from agent.errors import StoreError
+from agent.events import Outcome
+from agent.memory.forgetting import forget_thread
+from agent.messages import ModelCall, Usage
+from agent.prices import cost
+from agent.records import Closing
+from agent.spending import By, Period, Spent
+from store.engine import Store, open_spending, open_store
+from store.tables import model_call
+from tests.contracts.steps import claimed
+from tests.fakes.incoming import START, said
+
+LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 5, bytes_up=600))
+LOCAL = ModelCall("ollama:llama3.2", Usage(input_uncached=7, output=2, estimated=True))
+TODAY = Period.days_until(START, 1)
+
+
+def rows(connection: Connection) -> list[RowMapping]:
+    return list(connection.execute(select(model_call).order_by(model_call.c.id)).mappings())
+
+
+def files_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def spent(store: Store) -> int:
+    """One answered question; its turn."""
+    await store.ledger.accept(said("how much?"))
+    claim = await claimed(store)
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "so much", calls=(LUNA, LOCAL)), START)
+    return claim.turn
+
+
+async def test_each_call_is_a_row_with_its_place_in_the_turn_its_day_and_its_price(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    turn = await spent(store)
+    first, second = await store.database.read(rows)
+    await store.close()
+    assert [(row["turn"], row["number"], row["kind"]) for row in (first, second)] == [
+        (turn, 1, "turn"),
+        (turn, 2, "turn"),
+    ]
+    assert (first["model"], first["cost"], first["estimated"]) == (LUNA.model, cost(LUNA), False)
+    assert (second["model"], second["cost"], second["estimated"]) == (LOCAL.model, None, True)
+    assert (first["person"], first["channel"], first["day"]) == ("ann", said("?").channel, START.date())
+    assert (first["input_uncached"], first["input_cached"], first["input_written"]) == (10, 20, 30)
+    assert (first["output"], first["reasoning"], first["bytes_up"]) == (4, 5, 600)
+
+
+async def test_a_call_of_a_forgotten_turn_names_neither_turn_nor_channel(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    await spent(store)
+    await store.forgetting.forget(forget_thread("ann", "thread"), START)
+    left = await store.database.read(rows)
+    await store.close()
+    assert {(row["turn"], row["channel"], row["person"]) for row in left} == {(None, "", "ann")}
+
+
+async def test_it_can_be_read_while_another_process_serves(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    store = await open_store(url)
+    async with open_spending(url) as spending:
+        assert await spending.totals(TODAY, By.MODEL) == []
+        await spent(store)
+        [total] = await spending.totals(TODAY, By.PERSON)
+    assert total.spent == Spent.on([LUNA, LOCAL])
+    await spent(store)
+    await store.close()
+
+
+async def test_without_a_database_there_is_a_sentence_and_still_no_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="There is no database"):
+        async with open_spending(f"sqlite:///{tmp_path}/store.db"):
+            pass
+    assert files_in(tmp_path) == []
+
+
+async def test_a_database_of_another_version_is_not_read(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    store = await open_store(url)
+    await store.database.write(
+        lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = 'x'"))
+    )
+    await store.close()
+    with pytest.raises(StoreError, match="run `cogency migrate` first"):
+        async with open_spending(url):
+            pass
