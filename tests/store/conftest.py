@@ -1,6 +1,6 @@
 """A store in a file of its own, and the same on PostgreSQL."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -35,3 +35,16 @@ async def either(request: pytest.FixtureRequest, url: str) -> AsyncIterator[Stor
     opened = await open_store(url, patience_s=0.05)
     yield opened
     await opened.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest) -> Callable[[], Awaitable[str]]:
+    """For a property of both engines: the URL of a database without rows, for each example anew."""
+
+    async def in_memory() -> str:
+        return "sqlite://"
+
+    if request.param == "sqlite":
+        return in_memory
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.empty

@@ -12,6 +12,7 @@ from store.engine import Store, open_store
 from store.tables import message
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import line, running
 
 WORKER = """
@@ -79,3 +80,15 @@ async def test_without_a_restart_a_lease_that_ran_out_is_taken_over(url: str) ->
         claim = await store.ledger.claim("after", START + LEASE, LEASE)
         assert claim is not None
         assert claim.progress == "step 1"
+
+
+@pytest.mark.parametrize("step", ["claimed", "saved"])
+async def test_on_a_server_another_process_takes_over_when_the_lease_has_run_out(
+    postgres: PostgresServer, step: str
+) -> None:
+    async with killed_when(step, await postgres.empty()) as store:
+        assert (await store.ledger.accept(said("hello", number=1))).duplicate
+        assert await store.ledger.release_all() == 0
+        assert await store.ledger.claim("after", START, LEASE) is None
+        claim = await claimed(store, "after", now=START + LEASE)
+        assert (claim.progress, claim.attempts) == ("step 1" if step == "saved" else "", 2)

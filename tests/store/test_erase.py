@@ -1,4 +1,4 @@
-"""Forgetting on SQLite: the bytes are gone, the proof is honest, what others hold stays."""
+"""Forgetting: the bytes are gone, the proof is honest, what others hold stays."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Table, delete, event, func, insert, select, text
+from sqlalchemy import Connection, Table, delete, event, func, insert, literal_column, select, table, text
 from sqlalchemy.pool import Pool
+from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
@@ -17,11 +18,12 @@ from agent.memory.forgetting import forget_everything, forget_thread
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, SituationSummary
-from store import proof
+from store import index, proof
 from store.engine import Store, open_store
 from store.tables import action_record, erased, message, meta, note, person, turn, workspace
 from tests.contracts.steps import answered, claimed, found
 from tests.fakes.incoming import START, said
+from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
 
 CLUB = Place(GroupAudience("club"))
@@ -195,23 +197,48 @@ async def test_bytes_that_another_program_left_behind_are_not_called_gone(url: s
     assert (receipt.found_again, receipt.bytes_gone) == (0, False)
 
 
-async def test_the_proof_finds_what_an_erasing_would_have_missed(store: Store) -> None:
-    claim = await answered(store, said("a quince marmalade", conversation="a"), "noted")
-    await store.memories.remember("ann", "quince marmalade", "person:ann", START, claim.message)
+async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) -> None:
+    claim = await answered(either, said("a quince marmalade", conversation="a"), "noted")
+    await either.memories.remember("ann", "quince marmalade", "person:ann", START, claim.message)
     texts = ["a quince marmalade", "quince marmalade"]
+    readers = await either.database.read(index.readers, "a")
 
     async def found_again(conversation: str | None) -> int:
         plan = forget_everything("ann") if conversation is None else forget_thread("ann", conversation)
-        return await store.database.read(proof.found_again, plan, texts, touched=[], readers=[1])
+        return await either.database.read(proof.found_again, plan, texts, touched=[], readers=readers)
 
     assert await found_again("a") == 2  # the message and its entry; the note's source still stands
     assert await found_again(None) == 3
     assert await found_again("b") == 0
-    await store.database.write(lambda c: c.execute(delete(message)))
+    await either.database.write(lambda c: c.execute(delete(message)))
     assert await found_again("a") == 2  # an entry without its message, a note without its source
-    await store.database.write(lambda c: c.execute(text("DELETE FROM message_index")))
-    await store.database.write(lambda c: c.execute(delete(note)))
+    await either.database.write(lambda c: c.execute(text("DELETE FROM message_index")))
+    await either.database.write(lambda c: c.execute(delete(note)))
     assert await found_again(None) == 0
+
+
+def words_in_rows(connection: Connection) -> str:
+    """Everything that stands in any row, the index included."""
+    names = ("message_index", *(each.name for each in SQLModel.metadata.sorted_tables))
+    everything = (select(literal_column("*")).select_from(table(name)) for name in names)
+    return "\n".join(str(held) for each in everything for row in connection.execute(each) for held in row)
+
+
+async def test_on_a_server_no_row_and_no_entry_holds_any_of_twenty_secrets(postgres: PostgresServer) -> None:
+    store = await open_store(await postgres.empty())
+    for number, secret in enumerate(SECRETS):
+        await live_through(store, secret, f"thread {number % 4}")
+    await answered(store, said("a word that stays", person="ben", conversation="other"), "it stays")
+    pieces = [piece for secret in SECRETS for piece in secret.split("-")]
+    before = await store.database.read(words_in_rows)
+    assert [piece for piece in pieces if piece not in before] == []
+    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    after = await store.database.read(words_in_rows)
+    await store.close()
+    assert (receipt.found_again, receipt.bytes_gone, receipt.kept_by_server) == (0, False, True)
+    assert (receipt.erased["messages"], receipt.erased["notes"]) == (40, 20)
+    assert [piece for piece in pieces if piece in after] == []
+    assert "it stays" in after
 
 
 async def ben_answers_from(store: Store, context: tuple[int, ...], notes: tuple[int, ...] = ()) -> int:

@@ -1,5 +1,7 @@
 """Recall: scripts and spellings, queries that look like operators, and whose messages are found at all."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -133,15 +135,16 @@ def _thread(person: str, place: Place | None, number: int) -> tuple[str, Place]:
 
 
 @given(said_=messages, asker=people, asked_in=st.none() | rooms, readable=st.frozensets(groups), current=threads)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_someone_elses_question_never_finds_my_dm(
+    empty: Callable[[], Awaitable[str]],
     said_: list[tuple[str, Place | None, int, str]],
     asker: str,
     asked_in: Place | None,
     readable: frozenset[str],
     current: int,
 ) -> None:
-    opened = await open_store("sqlite://")
+    opened = await open_store(await empty())
     try:
         wrote_in: dict[str, set[str]] = {}
         stored: list[tuple[str, str, str]] = []
