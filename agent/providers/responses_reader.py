@@ -73,7 +73,7 @@ class ResponsesReader:
         if kind == "error" or (not kind and event.get("error")):
             return [_fault(event)]
         if event.get("object") == "response":
-            return self._end(event, as_text(event.get("status")))
+            return self._end(event, "completed")
         if self.finished or not kind.startswith("response."):
             self.ignored += 1
             return []
@@ -117,7 +117,9 @@ class ResponsesReader:
         return events
 
     def _end(self, response: dict[str, object], status: str) -> list[ReaderEvent]:
+        """The answer is over. What the response says of itself counts, else the `status` that the event implies."""
         self.begun = True
+        status = as_text(response.get("status")) or status
         self._usage = as_object(response.get("usage"))
         if status == "failed":
             return [_fault(response)]
