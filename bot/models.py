@@ -9,7 +9,7 @@ else rehearsal. The choice says why in one line.
 Every provider speaks Chat Completions for now. `anthropic` and `gemini` are reached through their OpenAI-compatible
 endpoints, with the key as bearer; adapters for their own protocols come later and change nothing here for the person.
 
-httpx is imported when a server is talked to, not before: a rehearsal starts without it.
+The HTTP client is imported when a server is talked to, not before: a rehearsal starts without it.
 """
 
 import asyncio
