@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from agent.admission import Terms
 from agent.memory.audience import Place
 from agent.memory.forgetting import ForgettingPlan
 from agent.messages import Depth, JsonObject, Message, Native, Usage
@@ -221,16 +222,25 @@ class Tool(Protocol):
 class Ledger(Protocol):
     """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
 
-    async def accept(self, incoming: Incoming) -> Accepted:
-        """Store the message and its turn in one transaction, once."""
+    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+        """Store the message and its turn in one transaction, once.
+
+        Raises TermsNotMet, and stores nothing, if it is new and `terms` do not hold.
+        """
         ...
 
     async def overhear(self, incoming: Incoming) -> Accepted:
         """Store the message, once, as context of its conversation: its turn is over before it begins."""
         ...
 
-    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
-        """Take the oldest waiting turn whose conversation has none running (or whose runner's lease ran out)."""
+    async def claim(
+        self, owner: str, now: datetime, lease: timedelta, *, per_person: int | None = None
+    ) -> Claim | None:
+        """Take a turn whose runner's lease ran out, else a waiting one whose conversation has none running.
+
+        Of those the person's of whom the fewest run (and fewer than `per_person`), who was served longest ago; the
+        oldest of theirs.
+        """
         ...
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None: ...

@@ -29,7 +29,7 @@ TALKATIVE: Final = ("aiosqlite", "asyncpg", "sqlalchemy")
 CLOSED: Final = "The store is closed."
 LOCK_SPACE: Final = 0x636F67
 """The first half of PostgreSQL's fixed advisory locks ("cog"). Those of conversations have one 64-bit key."""
-_IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:conversation, 0))")
+_IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _migrating: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 
 
@@ -84,14 +84,14 @@ def is_postgresql(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
-def in_order(connection: Connection, conversation: str) -> None:
+def in_order(connection: Connection, name: str) -> None:
     """Let the writers of one conversation follow one another, so that the order of ids is the order of commits.
 
     Otherwise a turn could be seen, and answered, before an earlier one of its conversation is visible. The lock ends
-    with the transaction. SQLite has one writer anyway.
+    with the transaction. SQLite has one writer anyway. Other names serve those who count before they write.
     """
     if is_postgresql(connection):
-        connection.execute(_IN_ORDER, {"conversation": conversation})
+        connection.execute(_IN_ORDER, {"name": name})
 
 
 def new_id(connection: Connection, statement: Insert) -> int:

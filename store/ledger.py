@@ -1,11 +1,11 @@
 """The ledger: which turns there are, who runs them, and what they leave behind.
 
-Above: `store.engine` bundles it; `bot.turns` works from it. Below: `store.database`, amending, people, index,
-rows, tables.
+Above: `store.engine` bundles it; `bot.turns` works from it. Below: `store.database`, queue, terms, amending,
+people, index, rows, tables.
 
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
-  Within a conversation turns run one at a time, in the order of their ids. Across conversations the oldest goes first.
+  Within a conversation turns run one at a time, in the order of their ids. Across conversations `store.queue` decides.
   Each claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose
   turn was forgotten, gets LeaseLost and has changed nothing.
   A turn that cannot be read is put aside as refused, so that it never stands in the way of the others.
@@ -13,30 +13,20 @@ Rules
 
 import logging
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Table,
-    and_,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Select, Table, and_, delete, func, insert, select, update
+from sqlalchemy.exc import NoResultFound
 
+from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
 from agent.records import Accepted, Author, Claim, Closing, Incoming
-from store import amending, index, people, rows, spending
+from store import amending, index, people, queue, rows, spending
 from store.database import Database, in_order, new_id
 from store.erased import ErasedIds
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
+from store.terms import check
 from store.text import index_words
 
 log = logging.getLogger(__name__)
@@ -53,19 +43,21 @@ class SqlLedger:
         self._database = database
         self._erased_ids = erased_ids
 
-    async def accept(self, incoming: Incoming) -> Accepted:
+    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
         """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
 
         Raises StoreError for a place without a name.
         """
-        return await self._database.write(accept, incoming, self._erased_ids)
+        return await self._database.write(accept, incoming, self._erased_ids, terms=terms)
 
     async def overhear(self, incoming: Incoming) -> Accepted:
         """See the port. For a message that was forgotten, as `accept`."""
         return await self._database.write(accept, incoming, self._erased_ids, state=DONE)
 
-    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
-        return await self._database.write(claim, owner, now, lease)
+    async def claim(
+        self, owner: str, now: datetime, lease: timedelta, *, per_person: int | None = None
+    ) -> Claim | None:
+        return await self._database.write(claim, owner, now, lease, per_person=per_person)
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self._database.write(renew, claim, now, lease)
@@ -92,11 +84,20 @@ class SqlLedger:
         return 0 if self._database.is_shared else await self._database.write(release_all)
 
 
-def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds, *, state: str = WAITING) -> Accepted:
+def accept(
+    connection: Connection,
+    incoming: Incoming,
+    erased_ids: ErasedIds,
+    *,
+    state: str = WAITING,
+    terms: Terms | None = None,
+) -> Accepted:
     in_order(connection, incoming.conversation)
     known = people.standing(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
         return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
+    if terms is not None:
+        check(connection, incoming, terms)
     audience = _audience(incoming)
     readers = people.welcome(connection, incoming, audience, known)
     begun = insert(turn).values(
@@ -107,6 +108,7 @@ def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds, *,
         conversation=incoming.conversation,
         person=incoming.person.id,
         state=state,
+        taken=None if terms is None else terms.now,
         payload=rows.payload(incoming) if state == WAITING else "{}",
     )
     turn_id = new_id(connection, begun)
@@ -127,37 +129,31 @@ def accept(connection: Connection, incoming: Incoming, erased_ids: ErasedIds, *,
     return Accepted(turn_id, duplicate=False)
 
 
-def claim(connection: Connection, owner: str, now: datetime, lease: timedelta) -> Claim | None:
-    other = turn.alias("other")
-    # An earlier one is in the way even if another worker is just claiming it, which cannot be seen yet.
-    earlier = and_(other.c.id < turn.c.id, other.c.state == WAITING, _due(other, now))
-    busy = exists().where(other.c.conversation == turn.c.conversation, or_(other.c.state == RUNNING, earlier))
-    free = or_(
-        and_(turn.c.state == WAITING, _due(turn, now), ~busy),
-        and_(turn.c.state == RUNNING, turn.c.lease_until <= now),
-    )
-    question = message.c.id.label("question")
-    asked = select(
-        turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION)
-    ).select_from(
-        turn.join(person, person.c.id == turn.c.person).join(
-            message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
-        )
-    )
-    open_ = turn.c.state.in_((WAITING, RUNNING))
-    # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
-    oldest = asked.where(open_, free).order_by(turn.c.id).limit(1).with_for_update(of=turn, skip_locked=True)
-    while (row := connection.execute(oldest).mappings().one_or_none()) is not None:
+def claim(
+    connection: Connection, owner: str, now: datetime, lease: timedelta, *, per_person: int | None = None
+) -> Claim | None:
+    while (chosen := queue.next_turn(connection, now, per_person)) is not None:
         try:
-            claimed = rows.claim(row, owner)
-        except (ValueError, TypeError, AttributeError) as error:
-            log.error("turn %d cannot be read and is put aside (%s)", row["id"], type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
-            connection.execute(update(turn).where(turn.c.id == row["id"]).values(**rows.aside(now)))
+            claimed = rows.claim(connection.execute(_asked(chosen)).mappings().one(), owner)
+        except (ValueError, TypeError, AttributeError, NoResultFound) as error:
+            log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
+            connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.aside(now)))
             continue
         taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
-        connection.execute(update(turn).where(turn.c.id == claimed.turn).values(state=RUNNING, **taken))
+        connection.execute(update(turn).where(turn.c.id == chosen).values(state=RUNNING, **taken))
+        queue.serve(connection, claimed.incoming.person.id, now)
         return claimed
     return None
+
+
+def _asked(chosen: int) -> Select[*tuple[Any, ...]]:
+    """A turn, its question and its person."""
+    question = message.c.id.label("question")
+    columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
+    joined = turn.join(person, person.c.id == turn.c.person).join(
+        message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    )
+    return select(*columns).select_from(joined).where(turn.c.id == chosen)
 
 
 def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
@@ -176,10 +172,9 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
 
 
 def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
+    spending.finish(connection, claim, closing, now)
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
-    who, channel = asked.person.id, asked.channel
-    spending.record(connection, closing.calls, turn=claim.turn, person=who, channel=channel, now=now)
     connection.execute(delete(workspace).where(workspace.c.task_id == claim.turn))
     audience = label(asked.place.audience)
     if closing.reply:
@@ -208,10 +203,6 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
 def release_all(connection: Connection) -> int:
     freed = update(turn).where(turn.c.state == RUNNING).values(state=WAITING, owner=None, lease_until=None)
     return connection.execute(freed).rowcount
-
-
-def _due(table: FromClause, now: datetime) -> ColumnElement[bool]:
-    return or_(table.c.run_at.is_(None), table.c.run_at <= now)
 
 
 def _audience(incoming: Incoming) -> str:

@@ -1,6 +1,6 @@
 """Rows to values and back. Pure.
 
-Above: ledger, conversations, memories, search. Below: `agent.records`, `agent.state`.
+Above: ledger, conversations, memories, search. Below: `agent.progress`, `agent.records`, `agent.state`.
 
 JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.proof` sees one
 form of each word.
@@ -15,8 +15,9 @@ from typing import Any, Final, TypeAlias
 
 from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
-from agent.messages import Depth, Image, Json
-from agent.records import Author, Claim, Closing, Incoming, Note, Person, Quoted, StoredMessage, Thread
+from agent.messages import Depth, Image, Json, ModelCall
+from agent.progress import decode
+from agent.records import Author, Authority, Claim, Closing, Incoming, Note, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 
 RESULT_CHARS: Final = 1_000
@@ -68,6 +69,14 @@ def sources(progress: str) -> frozenset[int]:
     return frozenset(id_ for result in results for id_ in _items(_field(result, "sources")) if isinstance(id_, int))
 
 
+def calls(progress: str) -> tuple[ModelCall, ...]:
+    """The model calls in a turn's `progress`; () if it cannot be read."""
+    try:
+        return decode(progress).calls
+    except ValueError:
+        return ()
+
+
 def _items(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
@@ -85,6 +94,9 @@ def payload(incoming: Incoming) -> str:
             "quoted": [asdict(quoted) for quoted in incoming.quoted],
             "images": [_image_text(image) for image in incoming.images],
             "depth": incoming.depth,
+            "authority": incoming.authority,
+            "roles": sorted(incoming.roles),
+            "team": incoming.team,
         }
     )
 
@@ -107,6 +119,9 @@ def claim(row: Row, owner: str) -> Claim:
         quoted=tuple(Quoted(**quoted) for quoted in kept.get("quoted", ())),
         images=tuple(_image(image) for image in kept.get("images", ())),
         depth=Depth(kept.get("depth", Depth.ADAPT)),
+        authority=Authority(kept.get("authority", Authority.EMPLOYEE)),
+        roles=frozenset(kept.get("roles", ())),
+        team=kept.get("team", ""),
     )
     return Claim(
         turn=row["id"],

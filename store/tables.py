@@ -39,7 +39,7 @@ class Meta(SQLModel, table=True):
 
 
 class Person(SQLModel, table=True):
-    """`number` opens the person's own range of the search index."""
+    """`number` opens the person's own range of the search index. `served`: when a turn of theirs was last claimed."""
 
     __table_args__: ClassVar[Any] = NEVER_REUSED
 
@@ -47,6 +47,7 @@ class Person(SQLModel, table=True):
     id: str = Field(sa_type=StorableText, unique=True)
     name: str = Field(sa_type=StorableText)
     time_zone: str = Field(sa_type=StorableText)
+    served: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 
 class Conversation(SQLModel, table=True):
@@ -79,6 +80,8 @@ class Turn(SQLModel, table=True):
         ),
         Index("ix_turn_state", "state", "id"),
         Index("ix_turn_person", "person", "conversation"),
+        Index("ix_turn_person_taken", "person", "taken"),
+        Index("ix_turn_channel_taken", "channel", "taken"),
         NEVER_REUSED,
     )
 
@@ -91,6 +94,8 @@ class Turn(SQLModel, table=True):
     message_id: str = Field(sa_type=StorableText)
     conversation: str = Field(sa_type=StorableText, foreign_key="conversation.id", index=True)
     person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    taken: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it was taken in, by our clock; None for what was only overheard, which no rate counts."""
     run_at: datetime | None = Field(sa_type=UtcDateTime, default=None)
     """Not before; None means at once, whatever the platform's clock says."""
     owner: str | None = Field(sa_type=StorableText, default=None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 
+from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
 from agent.memory.forgetting import ForgettingPlan
@@ -30,6 +31,7 @@ from agent.records import (
 from agent.state import SituationSummary
 from store import rows
 from store.text import holds, quotes
+from tests.fakes import queue
 from tests.fakes.preferences import FakePreferences
 from tests.fakes.spending import FakeSpending
 
@@ -46,6 +48,7 @@ class FakeTurn:
     progress: str = ""
     reply_ref: str = ""
     closing: Closing | None = None
+    taken: datetime | None = None
 
 
 @dataclass
@@ -65,6 +68,7 @@ class FakeStore:
     """Called with the turn of each claim."""
     choices: FakePreferences = field(default_factory=FakePreferences)
     spent: FakeSpending = field(default_factory=FakeSpending)
+    served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -97,17 +101,19 @@ class FakeStore:
 
     # Ledger
 
-    async def accept(self, incoming: Incoming) -> Accepted:
+    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
         for turn in self.turns:
             if _keys(turn.incoming) & _keys(incoming):
                 return Accepted(turn.id, duplicate=True)
         if _keys(incoming) & self.erased.keys():
             return Accepted(0, duplicate=True)
+        if terms is not None:
+            queue.check(self.turns, incoming, terms)
         try:
             may_flow_from(incoming.place)
         except ValueError as error:
             raise StoreError("A message was not taken in: its place has no name.") from error
-        turn = FakeTurn(next(self.ids), incoming, message=next(self.ids))
+        turn = FakeTurn(next(self.ids), incoming, message=next(self.ids), taken=terms.now if terms else None)
         self.turns.append(turn)
         self._store(turn, _question(turn))
         return Accepted(turn.id, duplicate=False)
@@ -119,30 +125,25 @@ class FakeStore:
                 turn.state = "done"
         return accepted
 
-    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
+    async def claim(
+        self, owner: str, now: datetime, lease: timedelta, *, per_person: int | None = None
+    ) -> Claim | None:
         if self.fail_next_claim is not None:
             failure, self.fail_next_claim = self.fail_next_claim, None
             raise failure
-        running = {turn.incoming.conversation for turn in self.turns if turn.state == "running"}
-        for turn in self.turns:
-            waits = turn.state == "waiting" and turn.incoming.conversation not in running
-            if waits or (turn.state == "running" and turn.lease_until is not None and turn.lease_until <= now):
-                turn.state, turn.lease_until = "running", now + lease
-                turn.epoch += 1
-                turn.attempts += 1
-                if self.on_claim is not None:
-                    self.on_claim(turn.id)
-                return Claim(
-                    turn.id,
-                    turn.epoch,
-                    owner,
-                    turn.incoming,
-                    turn.message,
-                    turn.attempts,
-                    turn.progress,
-                    turn.reply_ref,
-                )
-        return None
+        chosen = queue.next_turn(self.turns, self.served, now, per_person)
+        if chosen is None:
+            return None
+        turn = next(turn for turn in self.turns if turn.id == chosen)
+        turn.state, turn.lease_until = "running", now + lease
+        turn.epoch += 1
+        turn.attempts += 1
+        self.served[turn.incoming.person.id] = now
+        if self.on_claim is not None:
+            self.on_claim(turn.id)
+        return Claim(
+            turn.id, turn.epoch, owner, turn.incoming, turn.message, turn.attempts, turn.progress, turn.reply_ref
+        )
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         self._held(claim).lease_until = now + lease
@@ -160,8 +161,8 @@ class FakeStore:
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         turn = self._held(claim)
+        self.spent.record(turn.id, turn.incoming, closing.calls or rows.calls(turn.progress), now)
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
-        self.spent.record(claim, closing, now.date())
         if closing.summary is not None and not self.erased_messages & set(closing.context_messages):
             self.summaries[turn.incoming.conversation] = closing.summary
         if closing.reply:
@@ -266,9 +267,14 @@ class FakeStore:
             if turn.closing is not None and sources & set(turn.closing.context_messages):
                 self.summaries.pop(turn.incoming.conversation, None)
             elif turn.state != "done" and turn not in turns:
-                _erase_from(turn, sources, texts)
+                begun = turn.progress
+                if _erase_from(turn, sources, texts):
+                    self.spent.record(turn.id, turn.incoming, rows.calls(begun), now)
+        for turn in turns:
+            self.spent.record(turn.id, turn.incoming, rows.calls(turn.progress), now)
         self.spent.detach({turn.id for turn in turns})
         if plan.everything:
+            self.served.pop(plan.person, None)
             self.spent.names.pop(plan.person, None)
         self.erased_messages |= sources
         self.turns = [t for t in self.turns if t not in turns]
@@ -331,16 +337,21 @@ def _restart(turn: FakeTurn) -> None:
     turn.epoch += 1
 
 
-def _erase_from(turn: FakeTurn, sources: set[int], texts: list[str]) -> None:
-    """Let an open turn start anew if it names or holds what is erased, and take that out of what came with it."""
+def _erase_from(turn: FakeTurn, sources: set[int], texts: list[str]) -> bool:
+    """Let an open turn start anew if it names or holds what is erased, and take that out of what came with it.
+
+    Did it start anew?
+    """
 
     def erased(held: str) -> bool:
         return any(holds(held, text) for text in texts)
 
-    if rows.sources(turn.progress) & sources or any(map(erased, rows.strings(rows.read(turn.progress)))):
+    anew = rows.sources(turn.progress) & sources or any(map(erased, rows.strings(rows.read(turn.progress))))
+    if anew:
         _restart(turn)
     staying = tuple(quoted for quoted in turn.incoming.quoted if not erased(quoted.text))
     turn.incoming = replace(turn.incoming, quoted=staying)
+    return bool(anew)
 
 
 def _keys(incoming: Incoming) -> set[tuple[str, str, str]]:

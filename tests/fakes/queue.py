@@ -1,0 +1,64 @@
+"""The rules of `store.queue` and `store.terms` over plain lists of turns."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+from agent.admission import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
+from agent.records import Incoming
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class AnyTurn(Protocol):
+    id: int
+    incoming: Incoming
+    state: str
+    lease_until: datetime | None
+    taken: datetime | None
+
+
+def next_turn(
+    turns: Iterable[AnyTurn], served: Mapping[str, datetime], now: datetime, per_person: int | None
+) -> int | None:
+    """The id of the turn to be claimed; `turns` in the order of their ids."""
+    running = [turn for turn in turns if turn.state == "running"]
+    lost = [turn.id for turn in running if turn.lease_until is not None and turn.lease_until <= now]
+    if lost:
+        return lost[0]
+    busy = {turn.incoming.conversation for turn in running}
+    of_each = Counter(turn.incoming.person.id for turn in running)
+    free: list[tuple[int, datetime, int]] = []
+    for turn in turns:
+        person, conversation = turn.incoming.person.id, turn.incoming.conversation
+        if turn.state != "waiting" or conversation in busy:
+            continue
+        busy.add(conversation)
+        if per_person is None or of_each[person] < per_person:
+            free.append((of_each[person], served.get(person, NEVER), turn.id))
+    return min(free)[2] if free else None
+
+
+def check(turns: Sequence[AnyTurn], incoming: Incoming, terms: Terms) -> None:
+    """Raises TermsNotMet."""
+    if terms.closed:
+        raise TermsNotMet(Closed())
+    for rate in terms.rates:
+        taken = sorted(_counting(turns, rate, incoming, terms.now), reverse=True)
+        if len(taken) >= rate.most:
+            raise TermsNotMet(RateReached(rate, taken[rate.most - 1] + rate.within))
+    waiting = sum(turn.state == "waiting" for turn in turns)
+    if terms.backlog is not None and waiting >= terms.backlog:
+        raise TermsNotMet(BacklogFull(terms.backlog))
+
+
+def _counting(turns: Iterable[AnyTurn], rate: Rate, incoming: Incoming, now: datetime) -> Iterable[datetime]:
+    for turn in turns:
+        same = {
+            Whose.PERSON: turn.incoming.person.id == incoming.person.id,
+            Whose.CHANNEL: turn.incoming.channel == incoming.channel,
+            Whose.EVERYONE: True,
+        }
+        if turn.taken is not None and turn.taken > now - rate.within and same[rate.whose]:
+            yield turn.taken
