@@ -13,7 +13,7 @@ CogencyError
 │   └── LeaseLost            another worker has taken this turn over (fencing)
 └── SettingsError            a setting is unknown, missing or malformed
 
-Foreign errors (httpx, sqlalchemy, …) are translated once, in the adapter that meets them.
+Foreign errors (aiohttp, sqlalchemy, …) are translated once, in the adapter that meets them.
 """
 
 
