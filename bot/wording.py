@@ -24,6 +24,9 @@ NOTHING_RUNNING = "Nothing is running here."
 GO_ON = "Please go on."
 """What somebody asks who presses "Continue"."""
 
+USUAL = "usual"
+"""What somebody writes as a model's name to go back to the usual one."""
+
 _MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<![^\W_])_|_(?![^\W_])|^[#+-]|^(?:\d+)[.)]|^=+$")
 
 _KINDS = {
@@ -119,6 +122,20 @@ def receipt_text(receipt: Receipt) -> str:
     return (
         f"{done} A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
     )
+
+
+def model_text(current: str, why: str, allowed: Sequence[str], command: str) -> str:
+    """Which model answers somebody, why, and what they may write after `command` to choose another."""
+    answers = f"`{current}` answers you here: {literal(why).rstrip('.')}."
+    if not allowed:
+        return f"{answers} There is no other to choose."
+    names = ", ".join(f"`{name}`" for name in allowed)
+    return f"{answers}\nYou may choose with `{command}`: {names}; `{USUAL}` goes back to the usual one."
+
+
+def chosen_model(words: str) -> str:
+    """The name that somebody wrote, for `Host.choose_model`; "" is the usual one."""
+    return "" if words.strip().casefold() == USUAL else words.strip()
 
 
 def help_text(commands: Mapping[str, str]) -> str:

@@ -96,7 +96,7 @@ class FakeDiscord:
         last = next(event for event in reversed(self._current) if event["t"] == "INTERACTION_CREATE")
         await self.dispatch(last["t"], last["d"])
 
-    async def command(self, person: str, name: str, channel: str = GENERAL, **options: object) -> Interaction:
+    async def command(self, person: str, name: str, channel: str = GENERAL, /, **options: object) -> Interaction:
         """A person uses a slash command."""
         known = next(command for command in self.rest.commands if command["name"] == name)
         given = [
@@ -104,6 +104,13 @@ class FakeDiscord:
         ]
         data = {"id": known["id"], "name": name, "type": 1, "options": given}
         return await self._interact(person, channel, 2, data)
+
+    async def complete(self, person: str, name: str, option: str, typed: str, channel: str = GENERAL) -> Interaction:
+        """A person types a part of an option of a slash command, which the bot may complete."""
+        known = next(command for command in self.rest.commands if command["name"] == name)
+        given = [{"name": option, "type": 3, "value": typed, "focused": True}]
+        data = {"id": known["id"], "name": name, "type": 1, "options": given}
+        return await self._interact(person, channel, 4, data)
 
     async def press(self, person: str, message: Payload, label: str) -> Interaction:
         """A person presses a button of a message."""

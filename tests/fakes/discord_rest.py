@@ -8,7 +8,7 @@ within three seconds and can be answered for fifteen minutes.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
@@ -29,6 +29,8 @@ class Interaction:
     began: float
     original: str = ""
     acknowledged: bool = False
+    choices: list[str] = field(default_factory=list[str])
+    """What was offered while somebody typed."""
 
 
 class FakeRest(Requests):
@@ -113,7 +115,8 @@ class FakeRest(Requests):
             raise Refused(400, 50035, "Invalid Form Body")
         if body.get("enforce_nonce") and nonce in self._nonces:
             return self.world.messages[self._nonces[nonce]]
-        said = self.world.message(channel, BOT, body["content"], flags=body.get("flags", 0), nonce=nonce)
+        shown = {"flags": body.get("flags", 0), "components": body.get("components", [])}
+        said = self.world.message(channel, BOT, body["content"], nonce=nonce, **shown)
         if "message_reference" in body:
             said["type"] = 19
             said["message_reference"] = {
@@ -131,9 +134,7 @@ class FakeRest(Requests):
         message = self._message(request)
         if message["author"]["id"] != BOT:
             raise Refused(403, 50005, "Cannot edit a message authored by another user")
-        _check_content(body)
-        self.world.edit(message, body["content"])
-        return message
+        return self._changed(message, body)
 
     async def _delete(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
         del self.world.messages[self._message(request)["id"]]
@@ -171,21 +172,32 @@ class FakeRest(Requests):
         elif kind == 7:
             message = self.world.messages[interaction.original]
             message["components"] = data.get("components", message["components"])
-            self.world.edit(message, data["content"])
+            if "content" in data:
+                self.world.edit(message, data["content"])
+        elif kind == 8:
+            interaction.choices = [choice["name"] for choice in data["choices"]]
         about = {"id": interaction.id, "type": 2, "response_message_id": interaction.original}
         return {"interaction": about}
 
     async def _follow_up(self, request: web.Request, body: Payload) -> Payload:
         interaction = self._interaction(request)
         _check_content(body)
-        return self._add_answer(interaction, body["content"], body.get("flags", 0))
+        said = self._add_answer(interaction, body["content"], body.get("flags", 0))
+        said["components"] = body.get("components", [])
+        return said
 
     async def _edit_answer(self, request: web.Request, body: Payload) -> Payload:
         message = self._answer_of(request)
-        _check_content(body)
+        self._changed(message, body)
         message["flags"] &= ~LOADING
+        return message
+
+    def _changed(self, message: Payload, body: Payload) -> Payload:
+        """What is given changes; all else stays."""
         message["components"] = body.get("components", message["components"])
-        self.world.edit(message, body["content"])
+        if "content" in body:
+            _check_content(body)
+            self.world.edit(message, body["content"])
         return message
 
     async def _delete_answer(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above

@@ -30,6 +30,8 @@ class Address:
     token: str = ""
     token_until: str = ""
     private: bool = False
+    follows: bool = False
+    """The interaction was a press of a button: its first answer is the message of the button, so pages follow it."""
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value}, ensure_ascii=False)

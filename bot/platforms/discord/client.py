@@ -1,7 +1,7 @@
 """The Discord client: receives events and hands them on.
 
-Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `forgetting`, `bot.triggers`, and
-`bot.host.Host`.
+Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `control`, `forgetting`, `pressing`,
+`bot.triggers`, and `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to. No message is kept here: the library's cache of messages is off.
@@ -18,16 +18,18 @@ import httpx
 from discord import app_commands
 
 from agent.errors import CogencyError
+from agent.records import Incoming
 from bot import wording
 from bot.host import Host
-from bot.platforms.discord import forgetting, inbound, reading
+from bot.platforms.discord import buttons, forgetting, inbound, pressing, reading
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.control import Control
 from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surroundings import UNREADABLE, Surroundings
-from bot.triggers import Trigger, trigger
+from bot.triggers import Trigger, is_stop, trigger
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +83,9 @@ class DiscordClient(discord.Client):
         self._surroundings = Surroundings(self, files)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self.tree = app_commands.CommandTree(self)
-        Commands(host, connection, self._surroundings, settings.reply_mode).add_to(self.tree)
+        commands = Commands(host, connection, self._surroundings, settings.reply_mode)
+        commands.add_to(self.tree)
+        Control(host, commands.asked_last).add_to(self.tree)
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""
@@ -116,9 +120,11 @@ class DiscordClient(discord.Client):
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Slash commands are the tree's; here the buttons come in."""
         if interaction.type is discord.InteractionType.component and isinstance(interaction.data, dict):
-            made = forgetting.decision(str(interaction.data.get("custom_id", "")))
-            if made is not None:
+            button = str(interaction.data.get("custom_id", ""))
+            if (made := forgetting.decision(button)) is not None:
                 await forgetting.decide(interaction, made, self._host)
+            elif (below := buttons.pressed(button)) is not None:
+                await pressing.press(interaction, below, self._host, self._room)
 
     def _in_order(self, channel: int) -> asyncio.Lock:
         return self._orders.setdefault(channel, asyncio.Lock())
@@ -133,7 +139,11 @@ class DiscordClient(discord.Client):
             return
         in_thread = post.where.parent is not None
         participants = await self._host.participants(incoming.conversation) if in_thread else None
-        match self._trigger(post, me, incoming.person.id, participants):
+        decided = self._trigger(post, me, incoming.person.id, participants)
+        if is_stop(incoming.text) and decided is not Trigger.IGNORE:
+            await self._stop(message, incoming, decided)
+            return
+        match decided:
             case Trigger.ANSWER:
                 new = in_thread and participants is None
                 quoted = await self._surroundings.of_message(message, incoming.place, import_thread=new)
@@ -142,6 +152,15 @@ class DiscordClient(discord.Client):
                 await self._host.overhear(incoming)
             case Trigger.IGNORE:
                 pass
+
+    async def _stop(self, message: discord.Message, incoming: Incoming, decided: Trigger) -> None:
+        """The word "stop", which is never a question."""
+        if await self._host.stop(incoming.conversation):
+            return
+        if decided is Trigger.ANSWER:
+            await message.reply(wording.NOTHING_RUNNING, mention_author=False)
+        else:
+            await self._host.overhear(incoming)
 
     @staticmethod
     def _trigger(post: Post, me: Me, author: str, participants: frozenset[str] | None) -> Trigger:

@@ -17,7 +17,7 @@ import discord
 from discord import app_commands
 
 from agent.errors import CogencyError
-from agent.memory.audience import Place
+from agent.messages import Depth
 from agent.records import Incoming
 from bot import wording
 from bot.host import Host
@@ -25,7 +25,7 @@ from bot.platforms.discord import forgetting, reading
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Author, Question, Where, asked
 from bot.platforms.discord.markup import Names, readable
-from bot.platforms.discord.place import known_as, private_place
+from bot.platforms.discord.place import known_as
 from bot.platforms.discord.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
 from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.surface import PAGE_CHARS
@@ -42,10 +42,15 @@ STORE_FIRST_S = 1.5
 MAX_QUESTION_CHARS = 6_000
 """Discord's own limit of an option's text."""
 
+MAX_REMEMBERED = 2_000
+"""As many people as ask one bot while one answer grows."""
+
 MAX_MEMORY_PAGES = 5
 """Discord takes five follow-ups where the bot is only installed by the user."""
 
 MORE = "\n\nThere is more: ask me about it."
+
+DEPTHS = {Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"}
 
 Interaction = discord.Interaction[discord.Client]
 
@@ -58,18 +63,31 @@ class Commands:
         self._connection = connection
         self._surroundings = surroundings
         self._mode = mode
+        self._asked_last: dict[tuple[int, int], str] = {}
+
+    def asked_last(self, channel: int, person: int) -> str | None:
+        """The conversation of the person's last `/ask` in a channel, as far as this process remembers."""
+        return self._asked_last.get((channel, person))
 
     def add_to(self, tree: app_commands.CommandTree[discord.Client]) -> None:
         @tree.command(name="ask", description="Ask me something")
-        @app_commands.describe(question="Your question", private="Only you see the answer")
+        @app_commands.describe(
+            question="Your question",
+            private="Only you see the answer",
+            depth="How long I may think about it",
+        )
+        @app_commands.choices(
+            depth=[app_commands.Choice(name=name, value=depth.value) for depth, name in DEPTHS.items()]
+        )
         @app_commands.allowed_installs(guilds=True, users=True)
         @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
         async def ask(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             interaction: Interaction,
             question: app_commands.Range[str, 1, MAX_QUESTION_CHARS],
             private: bool = False,  # noqa: FBT001, FBT002 -- an option of the command
+            depth: str = Depth.ADAPT.value,
         ) -> None:
-            await self.ask(interaction, question, private=private)
+            await self.ask(interaction, question, private=private, depth=Depth(depth))
 
         @tree.command(name="forget", description="Forget what you told me")
         @app_commands.describe(what="What I shall forget")
@@ -96,9 +114,10 @@ class Commands:
         async def usage(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self.usage(interaction)
 
-    async def ask(self, interaction: Interaction, text: str, *, private: bool) -> None:
+    async def ask(self, interaction: Interaction, text: str, *, private: bool, depth: Depth) -> None:
         """Take the question in, and acknowledge it within three seconds."""
-        question = _question(interaction, text, self._connection.clock.now(), private=private)
+        now = self._connection.clock.now()
+        question = replace(_question(interaction, text, now, private=private), depth=depth)
         if not self._connection.acknowledging(str(interaction.id)):
             return
         storing = asyncio.ensure_future(self._store(interaction, question))
@@ -123,7 +142,7 @@ class Commands:
         """Show, where only the caller sees it, what is remembered and may be shown there."""
         await interaction.response.defer(ephemeral=True)
         try:
-            notes = await self._host.memory(known_as(interaction.user.id), _private_place(interaction))
+            notes = await self._host.memory(known_as(interaction.user.id), reading.private_place_of(interaction))
             text = wording.memory_text(notes)
         except CogencyError as error:
             text = wording.literal(str(error))
@@ -145,6 +164,7 @@ class Commands:
 
     async def _store(self, interaction: Interaction, question: Question) -> None:
         incoming = asked(question, self._mode)
+        self._remember((question.where.channel, question.author.id), incoming.conversation)
         quoted = await self._surroundings.of_question(
             question.text,
             interaction.user.id,
@@ -153,6 +173,12 @@ class Commands:
             import_thread=await self._is_new_thread(question.where, incoming),
         )
         await self._host.take(replace(incoming, quoted=quoted))
+
+    def _remember(self, who: tuple[int, int], conversation: str) -> None:
+        self._asked_last.pop(who, None)
+        self._asked_last[who] = conversation
+        if len(self._asked_last) > MAX_REMEMBERED:
+            del self._asked_last[next(iter(self._asked_last))]
 
     async def _is_new_thread(self, where: Where, incoming: Incoming) -> bool:
         return where.parent is not None and await self._host.participants(incoming.conversation) is None
@@ -181,7 +207,7 @@ def _question(interaction: Interaction, text: str, now: datetime, *, private: bo
         text=readable(text, _names(interaction)),
         private=private,
         time=now,
-        private_place=_private_place(interaction),
+        private_place=reading.private_place_of(interaction),
     )
 
 
@@ -197,11 +223,3 @@ def _names(interaction: Interaction) -> Names:
         roles={role.id: role.name for role in guild.roles},
         channels={channel.id: channel.name for channel in guild.channels},
     )
-
-
-def _private_place(interaction: Interaction) -> Place:
-    """Where only the caller reads; within the server of the command if they are a full member of one that we know."""
-    user = interaction.user
-    known = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
-    member_of = known.id if known is not None and isinstance(user, discord.Member) and not user.flags.guest else None
-    return private_place(known_as(user.id), member_of)

@@ -1,6 +1,6 @@
 """From a message or a command on Discord to an `Incoming`, or nothing. PURE.
 
-Above: `client`, `commands`. Below: `address`, `markup`, `place`.
+Above: `client`, `commands`, `pressing`. Below: `address`, `markup`, `place`.
 
 The conversations.
 - A DM, and a thread: the channel itself.
@@ -12,16 +12,17 @@ The conversations.
 """
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from agent.memory.audience import Place
+from agent.messages import Depth
 from agent.records import Incoming, Person, Quoted
 from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import Names, readable, without_mention
 from bot.platforms.discord.place import SOURCE, known_as
 from bot.platforms.discord.settings import ReplyMode
-from bot.wording import shortened
+from bot.wording import GO_ON, shortened
 
 NO_TEXT = "(no text)"
 """Stands for the words of a message that holds none: a bare mention, a picture."""
@@ -87,6 +88,27 @@ class Question:
     """When it arrived: its token's life begins then, by our own clock."""
     private_place: Place
     """Where the answer will be read if it is private."""
+    depth: Depth = Depth.ADAPT
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """What matters of a press of "Continue" under `page`, a reply of `conversation`.
+
+    `private`: only the presser sees the page. `member`: the bot can write there by itself.
+    """
+
+    id: int
+    application: int
+    token: str
+    where: Where
+    author: Author
+    page: int
+    conversation: str
+    private: bool
+    member: bool
+    time: datetime
+    private_place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +198,37 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         time=question.time,
         reply_to=address.encode(),
         quoted=quoted,
+        depth=question.depth,
+    )
+
+
+def continued(press: Press) -> Incoming:
+    """The press as the bot takes it: a question in the presser's name, once for each page."""
+    where, author = press.where, press.author
+    private = press.private and not where.direct
+    in_channel = not (where.direct or where.parent)
+    here = Address(str(where.channel), str(author.id), message=str(press.page) if in_channel and not private else "")
+    if private or not press.member:
+        here = replace(
+            here,
+            interaction=str(press.id),
+            application=str(press.application),
+            token=press.token,
+            token_until=token_until(press.time),
+            private=private,
+            follows=True,
+        )
+    return Incoming(
+        source=SOURCE,
+        event_id=str(press.id),
+        channel=str(where.parent or where.channel),
+        message_id=f"continue:{press.page}",
+        conversation=press.conversation,
+        person=Person(known_as(author.id), author.name),
+        place=press.private_place if private else where.place,
+        text=GO_ON,
+        time=press.time,
+        reply_to=here.encode(),
     )
 
 

@@ -1,6 +1,6 @@
 """What discord.py's objects say, as plain values.
 
-Above: `client`, `commands`, `surroundings`. Below: `inbound`, `markup`, `place`.
+Above: `client`, `commands`, `control`, `pressing`, `surroundings`. Below: `inbound`, `markup`, `place`.
 """
 
 import re
@@ -54,6 +54,14 @@ def where(channel: discord.abc.Snowflake, author: Author, *, direct: bool) -> Wh
 
 def author_of(user: Speaker) -> Author:
     return Author(user.id, user.display_name, user.bot)
+
+
+def private_place_of(interaction: discord.Interaction[discord.Client]) -> Place:
+    """Where only the caller reads; within the server of the command if they are a full member of one that we know."""
+    user = interaction.user
+    known = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
+    member_of = known.id if known is not None and isinstance(user, discord.Member) and not user.flags.guest else None
+    return private_place(known_as(user.id), member_of)
 
 
 def is_automatic(message: discord.Message) -> bool:

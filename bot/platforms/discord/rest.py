@@ -22,6 +22,7 @@ import aiohttp
 import discord
 from discord.http import HTTPClient, Route
 
+from bot.platforms.discord.buttons import NONE, Components
 from bot.surface import PageGone, PageLimited, PageLocked, PageUnsent, SurfaceError
 
 SUPPRESS_EMBEDS = 1 << 2
@@ -70,24 +71,31 @@ class Rest:
     def __init__(self, http: HTTPClient) -> None:
         self._http = http
 
-    async def send(self, channel: str, text: str, nonce: str, reply_to: str = "") -> str:
+    async def send(self, channel: str, text: str, nonce: str, reply_to: str = "", components: Components = NONE) -> str:
         """Post a message and return its id.
 
         Within some minutes the same nonce makes no second message: Discord answers with the first one, as it was, and
         that one is then edited. So a process that died between posting and storing the id goes on in its message.
         """
-        body = _body(text) | {"nonce": nonce, "enforce_nonce": True}
+        body = _body(text, components=components) | {"nonce": nonce, "enforce_nonce": True}
         if reply_to:
             body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         made = await self._made("POST", "/channels/{channel_id}/messages", body, channel_id=channel)
         message = str(made["id"])
-        if str(made.get("content", text)).strip() != text.strip():
-            await self.edit(channel, message, text)
+        same_text = str(made.get("content", text)).strip() == text.strip()
+        if not same_text or bool(made.get("components", components)) != bool(components):
+            await self.edit(channel, message, text, components)
         return message
 
-    async def edit(self, channel: str, message: str, text: str) -> None:
+    async def edit(self, channel: str, message: str, text: str, components: Components | None = None) -> None:
+        """Put `text` there, and `components` below it; without any, those that are there stay."""
         path = "/channels/{channel_id}/messages/{message_id}"
-        await self._call("PATCH", path, _body(text), channel_id=channel, message_id=message)
+        await self._call("PATCH", path, _body(text, components=components), channel_id=channel, message_id=message)
+
+    async def offer(self, channel: str, message: str, components: Components) -> None:
+        """Change only what is below the text."""
+        path = "/channels/{channel_id}/messages/{message_id}"
+        await self._call("PATCH", path, {"components": components}, channel_id=channel, message_id=message)
 
     async def delete(self, channel: str, message: str) -> None:
         path = "/channels/{channel_id}/messages/{message_id}"
@@ -116,18 +124,22 @@ class Rest:
     async def open_dm(self, person: str) -> str:
         return await self._message("POST", "/users/@me/channels", {"recipient_id": person})
 
-    async def answer(self, token: Token, text: str) -> str:
+    async def answer(self, token: Token, text: str, components: Components = NONE) -> str:
         """Fill in the deferred answer of an interaction and return its id; doing it again changes the same message."""
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
-        return await self._message("PATCH", path, _body(text), **_of(token))
+        return await self._message("PATCH", path, _body(text, components=components), **_of(token))
 
-    async def follow_up(self, token: Token, text: str, *, private: bool) -> str:
-        body = _body(text, EPHEMERAL if private else 0)
+    async def follow_up(self, token: Token, text: str, components: Components = NONE, *, private: bool) -> str:
+        body = _body(text, EPHEMERAL if private else 0, components)
         return await self._message("POST", "/webhooks/{webhook_id}/{webhook_token}", body, **_of(token))
 
-    async def edit_answer(self, token: Token, message: str, text: str) -> None:
+    async def edit_answer(self, token: Token, message: str, text: str, components: Components | None = None) -> None:
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
-        await self._call("PATCH", path, _body(text), message_id=message, **_of(token))
+        await self._call("PATCH", path, _body(text, components=components), message_id=message, **_of(token))
+
+    async def offer_below_answer(self, token: Token, message: str, components: Components) -> None:
+        path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
+        await self._call("PATCH", path, {"components": components}, message_id=message, **_of(token))
 
     async def delete_answer(self, token: Token, message: str) -> None:
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
@@ -171,8 +183,9 @@ def translated(error: Exception) -> SurfaceError:
             return PageUnsent(f"Discord could not be reached ({type(error).__name__})")
 
 
-def _body(text: str, flags: int = 0) -> Payload:
-    return {"content": text, "allowed_mentions": NO_PINGS, "flags": flags | SUPPRESS_EMBEDS}
+def _body(text: str, flags: int = 0, components: Components | None = None) -> Payload:
+    body = {"content": text, "allowed_mentions": NO_PINGS, "flags": flags | SUPPRESS_EMBEDS}
+    return body if components is None else body | {"components": components}
 
 
 def _of(token: Token) -> dict[str, str]:

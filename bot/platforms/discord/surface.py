@@ -12,14 +12,17 @@ Where a page goes.
 A page's id says how to reach it: "channel/message", or "@/message" for the answer of an interaction.
 """
 
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from hashlib import blake2s
 
 from agent.records import Incoming
+from bot.platforms.discord import buttons
 from bot.platforms.discord.address import decode
+from bot.platforms.discord.buttons import Button, Components
 from bot.platforms.discord.connection import Connection, Gate
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.surface import Limits, PageKey, PageRef, SurfaceError
+from bot.surface import Limits, Offer, PageKey, PageRef, SurfaceError
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -45,25 +48,44 @@ class DiscordSurface:
         self._typing: object | None = None
         self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False)
         self._gates: dict[str, Gate] = {}
+        self._bare: set[str] = set()
+        """The pages below which no button stands, as far as is known."""
 
     @property
     def limits(self) -> Limits:
         return self._limits
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:  # noqa: ARG002 -- an edit is only an edit
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
         rest = await self._connection.rest()
-        page = await self._post(rest, key, text)
+        page = await self._post(rest, key, text, buttons.NONE if final else self._row(Button.STOP))
         self._typing = None
+        if final:
+            self._bare.add(page)
         return PageRef(page)
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:  # noqa: ARG002 -- as above
+    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
+        rest = await self._connection.rest()
+        channel, message = self._reach(page)
+        components = buttons.NONE if final and page.id not in self._bare else None
+        async with self._gate(channel):
+            if channel == _ANSWER:
+                await rest.edit_answer(self._token, message, text, components)
+            else:
+                await rest.edit(channel, message, text, components)
+        if final:
+            self._bare.add(page.id)
+
+    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
+        components = self._row(Button.CONTINUE) if Offer.CONTINUE in offers else buttons.NONE
+        if not components and page.id in self._bare:
+            return
         rest = await self._connection.rest()
         channel, message = self._reach(page)
         async with self._gate(channel):
             if channel == _ANSWER:
-                await rest.edit_answer(self._token, message, text)
+                await rest.offer_below_answer(self._token, message, components)
             else:
-                await rest.edit(channel, message, text)
+                await rest.offer(channel, message, components)
 
     async def delete(self, page: PageRef) -> None:
         rest = await self._connection.rest()
@@ -83,20 +105,23 @@ class DiscordSurface:
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
-    async def _post(self, rest: Rest, key: PageKey, text: str) -> str:
+    def _row(self, button: Button) -> Components:
+        return buttons.row(button, self._asked.conversation)
+
+    async def _post(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
         if self._address.interaction:
             await self._connection.until_acknowledged(self._address.interaction)
         if self._token_lives():
             with suppress(TokenGone):
-                return f"{_ANSWER}/{await self._answer(rest, key, text)}"
+                return f"{_ANSWER}/{await self._answer(rest, key, text, components)}"
         channel, reply_to = await self._channel(rest)
         nonce = blake2s(f"{self._asked.message_id} {key}".encode(), digest_size=NONCE_BYTES).hexdigest()
-        return f"{channel}/{await rest.send(channel, text, nonce, '' if key.number else reply_to)}"
+        return f"{channel}/{await rest.send(channel, text, nonce, '' if key.number else reply_to, components)}"
 
-    async def _answer(self, rest: Rest, key: PageKey, text: str) -> str:
-        if key.number == 0:
-            return await rest.answer(self._token, text)
-        return await rest.follow_up(self._token, text, private=self._address.private)
+    async def _answer(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
+        if key.number == 0 and not self._address.follows:
+            return await rest.answer(self._token, text, components)
+        return await rest.follow_up(self._token, text, components, private=self._address.private)
 
     async def _channel(self, rest: Rest) -> tuple[str, str]:
         """Where messages go, and which message the first of them replies to, if any."""

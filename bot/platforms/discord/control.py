@@ -1,0 +1,91 @@
+"""`/stop` and `/model`: what a person decides about answers.
+
+Above: `client` owns the tree. Below: `inbound`, `place`, `bot.host.Host`.
+"""
+
+from collections.abc import Callable
+
+import discord
+from discord import app_commands
+
+from agent.errors import CogencyError
+from bot import wording
+from bot.host import Host
+from bot.platforms.discord import reading
+from bot.platforms.discord.inbound import private_conversation
+from bot.platforms.discord.place import known_as
+
+MAX_CHOICES = 25
+"""Discord's limit of what is offered while somebody types."""
+MAX_CHOICE_CHARS = 100
+"""Discord's limit of one such choice."""
+
+Interaction = discord.Interaction[discord.Client]
+
+
+class Control:
+    """`add_to` makes the commands known to a command tree.
+
+    `asked_last`: the conversation of the last `/ask` in a channel by a person: nothing else leads to it.
+    """
+
+    def __init__(self, host: Host, asked_last: Callable[[int, int], str | None]) -> None:
+        self._host = host
+        self._asked_last = asked_last
+
+    def add_to(self, tree: app_commands.CommandTree[discord.Client]) -> None:
+        @tree.command(name="stop", description="Stop the answer that is growing here")
+        @app_commands.allowed_installs(guilds=True, users=True)
+        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        async def stop(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
+            await self.stop(interaction)
+
+        @tree.command(name="model", description="Show or choose the model that answers you")
+        @app_commands.describe(name=f"The model; “{wording.USUAL}” goes back to the usual one")
+        @app_commands.autocomplete(name=self.choices)
+        @app_commands.allowed_installs(guilds=True, users=True)
+        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        async def model(interaction: Interaction, name: str | None = None) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await self.model(interaction, name)
+
+    async def stop(self, interaction: Interaction) -> None:
+        """Stop what runs in this channel, and what the caller asked here by command."""
+        await interaction.response.defer(ephemeral=True)
+        channel, person = interaction.channel_id or interaction.id, interaction.user.id
+        here = {known_as(channel), private_conversation(channel, person), self._asked_last(channel, person)}
+        try:
+            stopped = [await self._host.stop(conversation) for conversation in here if conversation]
+            text = wording.STOPPED if any(stopped) else wording.NOTHING_RUNNING
+        except CogencyError as error:
+            text = wording.literal(str(error))
+        await interaction.edit_original_response(content=text)
+
+    async def model(self, interaction: Interaction, name: str | None) -> None:
+        """Say, where only the caller sees it, what answers them; with a name, after changing to it."""
+        await interaction.response.defer(ephemeral=True)
+        person = known_as(interaction.user.id)
+        try:
+            if name is not None:
+                await self._host.choose_model(person, wording.chosen_model(name))
+            menu = await self._host.models(person, _channel(interaction))
+            text = wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
+        except CogencyError as error:
+            text = wording.literal(str(error))
+        await interaction.edit_original_response(content=text)
+
+    async def choices(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        """What may be chosen and contains what was typed so far."""
+        try:
+            menu = await self._host.models(known_as(interaction.user.id), _channel(interaction))
+        except CogencyError:
+            return []
+        names = [*menu.allowed, wording.USUAL] if menu.allowed else []
+        fitting = [name for name in names if typed.casefold() in name.casefold() and len(name) <= MAX_CHOICE_CHARS]
+        return [app_commands.Choice(name=name, value=name) for name in fitting[:MAX_CHOICES]]
+
+
+def _channel(interaction: Interaction) -> str:
+    """The channel as `inbound` names it: of a thread, the one that it belongs to."""
+    author = reading.author_of(interaction.user)
+    here = reading.where(interaction.channel or interaction, author, direct=interaction.context.dm_channel is True)
+    return str(here.parent or here.channel)

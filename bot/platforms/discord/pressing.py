@@ -1,0 +1,94 @@
+"""What happens when somebody presses a button under a reply.
+
+Above: `client` hands over what is pressed. Below: `buttons`, `inbound`, `reading`, `connection`, `bot.host.Host`.
+
+"Continue" is a question in the presser's name. It is stored before Discord is told that it arrived, and once for each
+reply, however many people press.
+"""
+
+import asyncio
+import logging
+from typing import assert_never
+
+import discord
+
+from agent.errors import CogencyError
+from bot import wording
+from bot.host import Host
+from bot.platforms.discord import reading
+from bot.platforms.discord.buttons import Button, Pressed
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.inbound import Press, continued
+
+log = logging.getLogger(__name__)
+
+STORE_FIRST_S = 1.5
+"""How long the acknowledgement waits for the question to be stored: half of Discord's three seconds."""
+
+Interaction = discord.Interaction[discord.Client]
+
+
+async def press(interaction: Interaction, made: Pressed, host: Host, connection: Connection) -> None:
+    """Do what the button says; what goes wrong is told to the presser alone."""
+    try:
+        match made.button:
+            case Button.STOP:
+                await _stop(interaction, made.conversation, host)
+            case Button.CONTINUE:
+                await _continue(interaction, made.conversation, host, connection)
+            case _:
+                assert_never(made.button)
+    except discord.HTTPException as error:
+        log.info("a button could not be answered (Discord's error %d)", error.code)
+
+
+async def _stop(interaction: Interaction, conversation: str, host: Host) -> None:
+    try:
+        stopped = await host.stop(conversation)
+    except CogencyError as error:
+        await interaction.response.send_message(wording.literal(str(error)), ephemeral=True)
+        return
+    if stopped:
+        await interaction.response.defer()  # the reply's own last edit takes the button away
+    else:
+        await interaction.response.edit_message(view=None)
+        await interaction.followup.send(wording.NOTHING_RUNNING, ephemeral=True)
+
+
+async def _continue(interaction: Interaction, conversation: str, host: Host, connection: Connection) -> None:
+    made = _press(interaction, conversation, connection)
+    if made is None or not connection.acknowledging(str(interaction.id)):
+        return
+    storing = asyncio.ensure_future(host.take(continued(made)))
+    try:
+        await asyncio.wait({storing}, timeout=STORE_FIRST_S)
+        await interaction.response.edit_message(view=None)
+    finally:
+        connection.acknowledged(str(interaction.id))
+    try:
+        await storing
+    except CogencyError as error:
+        log.warning("a press of a button could not be taken in: %s", error)
+        await interaction.followup.send(wording.literal(str(error)), ephemeral=True)
+
+
+def _press(interaction: Interaction, conversation: str, connection: Connection) -> Press | None:
+    page = interaction.message
+    if page is None:
+        return None
+    author = reading.author_of(interaction.user)
+    direct = interaction.context.dm_channel is True
+    guild = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
+    return Press(
+        id=interaction.id,
+        application=interaction.application_id,
+        token=interaction.token,
+        where=reading.where(interaction.channel or interaction, author, direct=direct),
+        author=author,
+        page=page.id,
+        conversation=conversation,
+        private=page.flags.ephemeral,
+        member=direct or guild is not None,
+        time=connection.clock.now(),
+        private_place=reading.private_place_of(interaction),
+    )

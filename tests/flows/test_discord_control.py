@@ -1,0 +1,250 @@
+"""Stopping, going on and choosing on Discord: real discord.py, real turns; Discord and the model are scripted."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from agent.errors import StreamBroken
+from agent.memory.audience import PersonAudience
+from agent.messages import Depth
+from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
+from bot.wording import GO_ON, NOTHING_RUNNING
+from tests.fakes.answering_host import AnsweringHost, answering_host
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+
+ME = f"<@{BOT}>"
+HALF = "Half an answer"
+STOPPED = f"{HALF}\n\n*Stopped.*"
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def talking(
+    script: Sequence[Answer | Answering] | Answering,
+) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost], None]:
+    clock = FastClock(speed=1.0)
+    host = answering_host(ScriptedProvider(script), clock)
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host), host.answering():
+        yield fake, host
+
+
+@asynccontextmanager
+async def recording() -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
+    clock, host = FastClock(speed=1.0), FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
+        yield fake, host
+
+
+async def page(fake: FakeDiscord, showing: str) -> Payload:
+    """The bot's message with this text, once it is there."""
+    await fake.until(lambda: any(showing == message["content"] for message in by_the_bot(fake)))
+    return next(message for message in by_the_bot(fake) if message["content"] == showing)
+
+
+def labels(message: Payload) -> list[str]:
+    return [button["label"] for row in message["components"] for button in row["components"]]
+
+
+async def idle(host: AnsweringHost) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        await host.turns.idle()
+
+
+# Stopping
+
+
+async def test_the_word_stop_ends_the_answer_with_what_was_said_and_is_no_question() -> None:
+    async with talking([[HALF, Until(hang)]]) as (fake, host):
+        await fake.write(ANN, "hello")
+        growing = await page(fake, HALF)
+        assert labels(growing) == ["Stop"]
+        await fake.write(ANN, "Stop!")
+        stopped = await page(fake, STOPPED)
+        await idle(host)
+        assert labels(stopped) == []
+        assert [incoming.text for incoming in host.taken] == ["hello"]
+
+
+async def test_a_mention_with_the_word_stop_ends_the_answer_of_its_thread_whoever_writes_it() -> None:
+    async with talking([[HALF, Until(hang)]]) as (fake, _):
+        asked = await fake.say(ANN, f"{ME} hello")
+        await page(fake, HALF)
+        await fake.say(BO, f"{ME} stop.", channel=asked["id"])
+        assert (await page(fake, STOPPED))["channel_id"] == asked["id"]
+
+
+async def test_stop_where_nothing_runs_is_answered_and_never_asked() -> None:
+    async with recording() as (fake, host):
+        await fake.write(ANN, "stop")
+        await page(fake, NOTHING_RUNNING)
+        assert host.taken == host.overheard == []
+
+
+async def test_stop_where_the_bot_is_not_addressed_is_nothing_to_it() -> None:
+    async with recording() as (fake, host):
+        await fake.say(ANN, "stop")
+        await fake.write(ANN, "hello")
+        async with asyncio.timeout(PATIENCE_S):
+            await host.arrived.wait()
+        assert [incoming.text for incoming in host.taken] == ["hello"]
+        assert host.stopped == []
+
+
+async def test_the_stop_button_ends_the_answer_for_whoever_presses_it() -> None:
+    async with talking([[HALF, Until(hang)]]) as (fake, _):
+        await fake.say(ANN, f"{ME} hello")
+        await fake.press(BO, await page(fake, HALF), "Stop")
+        assert labels(await page(fake, STOPPED)) == []
+
+
+async def test_the_stop_button_works_after_a_restart() -> None:
+    clock, stops = FastClock(speed=1.0), [[HALF, Until(hang)]]
+    first = answering_host(ScriptedProvider(stops), clock)
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        async with serving(fake, first), first.answering():
+            await fake.write(ANN, "hello")
+            growing = await page(fake, HALF)
+        second = answering_host(ScriptedProvider(stops), clock, first.store)
+        async with serving(fake, second), second.answering():
+            await fake.press(ANN, growing, "Stop")
+            await fake.until(lambda: "*Stopped.*" in growing["content"])
+            await idle(second)
+        assert labels(growing) == []
+
+
+async def test_a_stop_button_that_was_left_behind_says_that_nothing_runs_and_goes() -> None:
+    async with talking(["Whole."]) as (fake, host):
+        await fake.write(ANN, "hello")
+        whole = await page(fake, "Whole.")
+        await idle(host)
+        assert labels(whole) == []
+        row = {"type": 2, "style": 2, "label": "Stop", "custom_id": f"stop:{host.taken[0].conversation}"}
+        whole["components"] = [{"type": 1, "components": [row]}]
+        await fake.press(ANN, whole, "Stop")
+        said = await page(fake, NOTHING_RUNNING)
+        assert said["flags"] & EPHEMERAL
+        assert (labels(whole), whole["content"]) == ([], "Whole.")
+
+
+async def test_a_short_answer_never_shows_a_button() -> None:
+    async with talking(["Whole."]) as (fake, host):
+        await fake.write(ANN, "hello")
+        await idle(host)
+        await page(fake, "Whole.")
+        assert all(not call.body.get("components") for call in fake.calls if call.method in {"POST", "PATCH"})
+
+
+async def test_the_command_stop_ends_what_runs_in_the_channel_and_says_so_in_private() -> None:
+    async with talking([[HALF, Until(hang)]]) as (fake, _):
+        await fake.command(ANN, "ask", question="hello")
+        await page(fake, HALF)
+        await fake.command(ANN, "stop")
+        await page(fake, STOPPED)
+        said = await page(fake, "*Stopped.*")
+        assert said["flags"] & EPHEMERAL
+
+
+async def test_the_command_stop_says_when_nothing_runs() -> None:
+    async with recording() as (fake, _):
+        await fake.command(ANN, "stop")
+        assert (await page(fake, NOTHING_RUNNING))["flags"] & EPHEMERAL
+
+
+# Going on
+
+
+async def test_an_answer_that_was_cut_goes_on_at_a_press_of_its_button() -> None:
+    async with talking([[HALF, StreamBroken("The answer broke off.")], "The other half."]) as (fake, host):
+        asked = await fake.say(ANN, f"{ME} hello")
+        await fake.until(lambda: any(labels(message) == ["Continue"] for message in by_the_bot(fake)))
+        (cut,) = by_the_bot(fake)
+        await fake.press(BO, cut, "Continue")
+        more = await page(fake, "The other half.")
+        await idle(host)
+        assert more["channel_id"] == cut["channel_id"] == asked["id"]
+        assert labels(cut) == []
+        first, second = host.taken
+        assert (second.text, second.person.id, second.conversation) == (GO_ON, f"discord:{BO}", first.conversation)
+
+
+async def test_two_presses_of_continue_are_one_question() -> None:
+    async with talking([[HALF, StreamBroken("It broke off.")], "The other half."]) as (fake, host):
+        await fake.write(ANN, "hello")
+        await fake.until(lambda: any(labels(message) == ["Continue"] for message in by_the_bot(fake)))
+        (cut,) = by_the_bot(fake)
+        below = cut["components"]
+        await fake.press(ANN, cut, "Continue")
+        await fake.press(ANN, {**cut, "components": below}, "Continue")
+        await page(fake, "The other half.")
+        await fake.until(lambda: len(host.taken) == 3)
+        await idle(host)
+        assert len(host.store.turns) == 2
+
+
+async def test_a_private_answer_goes_on_in_private() -> None:
+    async with talking([[HALF, StreamBroken("It broke off.")], "The other half."]) as (fake, host):
+        await fake.command(ANN, "ask", question="hello", private=True)
+        await fake.until(lambda: any(labels(message) == ["Continue"] for message in by_the_bot(fake)))
+        (cut,) = by_the_bot(fake)
+        await fake.press(ANN, cut, "Continue")
+        more = await page(fake, "The other half.")
+        await idle(host)
+        assert more["flags"] & EPHEMERAL
+        assert cut["content"].startswith(HALF)
+        assert host.taken[1].place.audience == PersonAudience(f"discord:{ANN}")
+        assert host.taken[1].conversation == host.taken[0].conversation
+
+
+# Choosing
+
+
+async def test_the_command_model_says_what_answers_and_what_may_be_chosen() -> None:
+    async with recording() as (fake, host):
+        await fake.command(ANN, "model")
+        await fake.until(lambda: any("usual:model" in message["content"] for message in by_the_bot(fake)))
+        (said,) = by_the_bot(fake)
+        assert said["flags"] & EPHEMERAL
+        assert "`other:model`" in said["content"]
+        assert host.chosen == {}
+
+
+async def test_the_command_model_changes_the_callers_model_and_back() -> None:
+    async with recording() as (fake, host):
+        await fake.command(ANN, "model", name="other:model")
+        await fake.until(lambda: any("other:model" in message["content"] for message in by_the_bot(fake)))
+        assert host.chosen == {f"discord:{ANN}": "other:model"}
+        await fake.command(ANN, "model", name="Usual")
+        await fake.until(lambda: len(by_the_bot(fake)) == 2 and all(m["content"] for m in by_the_bot(fake)))
+        assert host.chosen == {f"discord:{ANN}": ""}
+
+
+async def test_a_model_that_may_not_be_chosen_gets_one_sentence() -> None:
+    async with recording() as (fake, host):
+        await fake.command(ANN, "model", DM_OF[ANN], name="wrong")
+        await page(fake, "That model cannot be chosen: choose one of usual:model, other:model.")
+        assert host.chosen == {}
+
+
+async def test_models_are_completed_while_somebody_types() -> None:
+    async with recording() as (fake, _):
+        offered = await fake.complete(ANN, "model", "name", "OTHER")
+        await fake.until(lambda: offered.choices)
+        assert offered.choices == ["other:model"]
+        all_ = await fake.complete(ANN, "model", "name", "")
+        await fake.until(lambda: all_.choices)
+        assert all_.choices == ["usual:model", "other:model", "usual"]
+
+
+async def test_a_question_may_say_how_deep_its_answer_should_go() -> None:
+    async with recording() as (fake, host):
+        await fake.command(ANN, "ask", GENERAL, question="why?", depth="deep")
+        await fake.command(ANN, "ask", GENERAL, question="when?")
+        await fake.until(lambda: sum(call.path.endswith("/callback") for call in fake.calls) == 2)
+        assert [incoming.depth for incoming in host.taken] == [Depth.DEEP, Depth.ADAPT]
