@@ -135,8 +135,9 @@ def erase(
     where = {*doomed.conversations, *(reply.conversation for reply in doomed.replies.values())}
     readers = index.readers(connection, *where)
     _keep_hashes(connection, plan, erased_ids, now)
+    spending.settle(connection, of_plan(plan, turn), now)
     derived = _drop_derived(connection, plan, doomed)
-    _restart(connection, plan, doomed.messages, texts)
+    _restart(connection, plan, doomed.messages, texts, now)
     counts = {"actions": derived.actions}
     _unindex(connection, plan, doomed)
     index.remove(connection, doomed.replies)
@@ -253,7 +254,9 @@ def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: _Doomed)
     return _Derived(actions, frozenset(conversations))
 
 
-def _restart(connection: Connection, plan: ForgettingPlan, gone: frozenset[int], texts: list[str]) -> None:
+def _restart(
+    connection: Connection, plan: ForgettingPlan, gone: frozenset[int], texts: list[str], now: datetime
+) -> None:
     """Let open turns start anew that have already made something of what is erased; take it out of their payloads."""
     columns = select(turn.c.id, turn.c.progress, turn.c.payload)
     open_ = columns.where(~of_plan(plan, turn), turn.c.state.in_((WAITING, RUNNING)))
@@ -261,6 +264,7 @@ def _restart(connection: Connection, plan: ForgettingPlan, gone: frozenset[int],
         values: dict[str, object] = {}
         if rows.sources(progress) & gone or _contains(rows.strings(rows.read(progress)), texts):
             values = rows.restarted(turn.c.epoch + 1)
+            spending.settle(connection, turn.c.id == turn_id, now)
         kept = rows.without_quoted(payload, lambda quoted: _contains([quoted], texts))
         if kept != payload:
             values["payload"] = kept

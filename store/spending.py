@@ -1,7 +1,7 @@
-"""What model calls took: one row a call, written with the end of its turn; sums of them.
+"""What model calls took: one row a call, written with the end of its turn, however it ends; sums of them.
 
-Above: `store.engine` bundles it, the ledger records, forgetting detaches. Below: `store.database`, tables;
-`agent.prices`, `agent.spending`.
+Above: `store.engine` bundles it, the ledger records, forgetting detaches. Below: `store.database`, rows,
+tables; `agent.prices`, `agent.spending`.
 
 Rules
   A call is priced when it is stored, by the table of that day.
@@ -31,9 +31,11 @@ from sqlalchemy import (
 
 from agent.messages import ModelCall, Usage
 from agent.prices import Money, cost
+from agent.records import Claim, Closing
 from agent.spending import By, Period, Spent, Total
+from store import rows
 from store.database import Database
-from store.tables import model_call, person
+from store.tables import model_call, person, turn
 
 TURN: Final = "turn"
 """The kind of a call that answers somebody."""
@@ -63,12 +65,29 @@ def record(
 ) -> None:
     """Store what these calls took, in their order."""
     shared = {"turn": turn, "person": person, "channel": channel, "day": now.date(), "kind": kind}
-    rows = [
+    values = [
         {**shared, "number": number, "model": call.model, "cost": cost(call), **asdict(call.usage)}
         for number, call in enumerate(calls, 1)
     ]
-    if rows:
-        connection.execute(insert(model_call), rows)
+    if values:
+        connection.execute(insert(model_call), values)
+
+
+def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
+    """Store what a turn's calls took, before its progress goes. An end that names none has those that were saved."""
+    asked = claim.incoming
+    if closing.calls:
+        who, channel = asked.person.id, asked.channel
+        record(connection, closing.calls, turn=claim.turn, person=who, channel=channel, now=now)
+    else:
+        settle(connection, turn.c.id == claim.turn, now)
+
+
+def settle(connection: Connection, lost: ColumnElement[bool], now: datetime) -> None:
+    """Before these turns lose their progress, and whoever runs them their claim: store what their calls took so far."""
+    begun = select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
+    for id_, who, channel, progress in connection.execute(begun).all():
+        record(connection, rows.calls(progress), turn=id_, person=who, channel=channel, now=now)
 
 
 def detach(connection: Connection, turns: SelectBase) -> None:

@@ -8,6 +8,7 @@ from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.forgetting import ForgettingPlan, forget_everything, forget_thread
 from agent.messages import ModelCall, Usage
+from agent.progress import Progress, Step, encode
 from agent.records import Closing
 from agent.spending import By, Period, Spent, Total
 from tests.contracts.steps import AnyStore, claimed
@@ -80,6 +81,28 @@ async def test_sums_are_taken_by_day_of_utc_and_for_a_period_with_both_its_ends(
     assert await sums(store, By.DAY, Period.days_until(times[2], 2)) == dict.fromkeys(days[1:], one)
     assert await sums(store, By.DAY, Period(times[0].date(), times[1].date())) == dict.fromkeys(days[:2], one)
     assert await sums(store, By.DAY, LONG_AGO) == {}
+
+
+async def test_a_turn_that_ends_without_naming_its_calls_took_those_that_it_saved(store: AnyStore) -> None:
+    await store.ledger.accept(said("how much?"))
+    claim = await claimed(store)
+    await store.ledger.save(claim, progress=encode(Progress(calls=(TERRA, LOCAL))))
+    await store.ledger.finish(claim, Closing(Outcome.REFUSED, "I give up."), START)
+    assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA, LOCAL])}
+
+
+async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_counts(store: AnyStore) -> None:
+    await store.ledger.accept(said("my boat is called Turquoise Lobster"))
+    await store.ledger.accept(said("what is the boat called?", person="ben", conversation="elsewhere"))
+    ann, ben = await claimed(store), await claimed(store)
+    quoting = Step(text="It is called Turquoise Lobster, my boat is called Turquoise Lobster")
+    await store.ledger.save(ann, progress=encode(Progress(calls=(TERRA,))))
+    await store.ledger.save(ben, progress=encode(Progress(steps=(quoting,), calls=(LUNA,))))
+    await store.forgetting.forget(forget_everything("ann"), START)
+    again = await claimed(store)
+    assert (again.turn, again.progress) == (ben.turn, "")
+    await store.ledger.finish(again, Closing(Outcome.ANSWERED, "No idea.", calls=(LOCAL,)), START)
+    assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA, LOCAL])}
 
 
 async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> None:

@@ -1,11 +1,11 @@
 """What model calls took, in memory: the port Spending, and what ending and forgetting a turn do to it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 
 from agent.messages import ModelCall
-from agent.records import Claim, Closing
+from agent.records import Incoming
 from agent.spending import By, Period, Spent, Total
 
 
@@ -36,10 +36,9 @@ class FakeSpending:
     kept: list[KeptCall] = field(default_factory=list[KeptCall])
     names: dict[str, str] = field(default_factory=dict[str, str])
 
-    def record(self, claim: Claim, closing: Closing, day: date) -> None:
-        asked = claim.incoming
+    def record(self, turn: int, asked: Incoming, calls: Iterable[ModelCall], now: datetime) -> None:
         self.names[asked.person.id] = asked.person.name
-        self.kept += [KeptCall(claim.turn, asked.person.id, asked.channel, day, call) for call in closing.calls]
+        self.kept += [KeptCall(turn, asked.person.id, asked.channel, now.date(), call) for call in calls]
 
     def detach(self, turns: Collection[int]) -> None:
         self.kept = [replace(kept, turn=None, channel="") if kept.turn in turns else kept for kept in self.kept]
