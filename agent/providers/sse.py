@@ -39,15 +39,15 @@ class EventReader:
             piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         elif piece:
             self._after_return = False
-        self._bytes += len(piece)
-        *lines, rest = piece.split(b"\n")
-        events: list[str] = []
-        if lines:
+        lines = piece.split(b"\n")
+        rest = lines.pop()
+        if self._line and lines:
             lines[0] = b"".join([*self._line, lines[0]])
-            events = [data for line in lines if (data := self._take(line))]
             self._line = []
+        events = [data for line in lines if (data := self._take(line))]
         if rest:
             self._line.append(rest)
+        self._bytes += len(piece)
         if self._bytes > MAX_EVENT_BYTES:
             raise Disconnected("endless event")
         return events
