@@ -16,6 +16,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
+from agent.ports import Provider
 from agent.providers.replay import Patience
 from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import Asked, Refuses, Turn
@@ -121,7 +122,10 @@ def hang_up(connection: ServerConnection) -> None:
 
 @dataclass(slots=True)
 class SocketWorld:
-    provider: SocketProvider
+    """`provider` and `sockets` are the same: as the contract knows it, and as it is."""
+
+    provider: Provider
+    sockets: SocketProvider
     clock: FakeClock
     asked: list[Asked]
     left: asyncio.Event
@@ -140,6 +144,6 @@ async def socket_world(
     async with SocketService(visit) as service:
         provider = opened(service.url, clock)
         try:
-            yield SocketWorld(provider, clock, service.asked, service.left, service)
+            yield SocketWorld(provider, provider, clock, service.asked, service.left, service)
         finally:
             await provider.aclose()

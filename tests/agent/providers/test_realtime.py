@@ -57,7 +57,7 @@ def going_on(events: Sequence[ProviderEvent], *new: Message) -> tuple[Message, .
 
 async def test_the_handshake_carries_the_model_and_the_key_and_nothing_of_the_beta() -> None:
     async with serving(Says(("Hi",))) as (world, _):
-        await ask(world.provider.connect(CallOptions()))
+        await ask(world.sockets.connect(CallOptions()))
         (request,) = world.service.handshakes
     assert request.path == "/v1/realtime?model=gpt-realtime-2.1-mini"
     assert request.headers["Authorization"] == "Bearer sk-1"
@@ -66,7 +66,7 @@ async def test_the_handshake_carries_the_model_and_the_key_and_nothing_of_the_be
 
 async def test_the_model_is_stopped_where_its_calls_end_and_the_conversation_keeps_no_more() -> None:
     async with serving(Calls((echo_call("one"),), before="On it."), Says(("Done.",))) as (world, visits):
-        session = world.provider.connect(CallOptions())
+        session = world.sockets.connect(CallOptions())
         first = await ask(session)
         assert (text_of(first), end_of(first).reason) == (f"On it.\n{CALL}", StopReason.HALTED)
         assert end_of(first).usage is not None
@@ -89,7 +89,7 @@ async def test_a_service_that_does_not_stop_costs_a_connection_and_nothing_else(
 
 async def test_usage_comes_from_the_end_of_the_cancelled_response() -> None:
     async with serving(Calls((echo_call("one"),))) as (world, _):
-        usage = end_of(await ask(world.provider.connect(CallOptions()))).usage
+        usage = end_of(await ask(world.sockets.connect(CallOptions()))).usage
         sent = world.asked[0].bytes_up
     assert usage is not None
     assert usage == Usage(input_uncached=90, input_cached=10, output=10, bytes_up=usage.bytes_up)
@@ -98,7 +98,7 @@ async def test_usage_comes_from_the_end_of_the_cancelled_response() -> None:
 
 async def test_an_hour_that_is_over_between_rounds_is_not_noticed() -> None:
     async with serving(Calls((echo_call("one"),)), Says(("Done.",))) as (world, visits):
-        session = world.provider.connect(CallOptions())
+        session = world.sockets.connect(CallOptions())
         first = await ask(session)
         await expire(world.service)
         assert text_of(await ask(session, going_on(first))) == "Done."
@@ -117,14 +117,14 @@ async def test_an_hour_that_is_over_in_the_moment_of_the_question_is_not_noticed
 
     async with asyncio.timeout(BOUND_S), socket_world(Expiring, opened) as world:
         world.plan(Says(("Hi",)))
-        assert text_of(await ask(world.provider.connect(CallOptions()))) == "Hi"
+        assert text_of(await ask(world.sockets.connect(CallOptions()))) == "Hi"
         assert len(world.service.guests) == 2
 
 
 async def test_an_hour_that_is_over_in_the_middle_of_an_answer_breaks_it() -> None:
     until = asyncio.Event()
     async with serving(Waits(("Hi",), until)) as (world, _):
-        session = world.provider.connect(CallOptions())
+        session = world.sockets.connect(CallOptions())
         await session.send(CONTEXT)
         stream = session.receive()
         assert await anext(stream) == TokensArrived("Hi")
@@ -135,7 +135,7 @@ async def test_an_hour_that_is_over_in_the_middle_of_an_answer_breaks_it() -> No
 
 async def test_a_connection_that_died_while_tools_ran_is_replaced() -> None:
     async with serving(Calls((echo_call("one"),)), Says(("Done.",))) as (world, _):
-        session = world.provider.connect(CallOptions())
+        session = world.sockets.connect(CallOptions())
         first = await ask(session)
         hang_up(world.service.guests[0])
         assert text_of(await ask(session, going_on(first))) == "Done."
@@ -145,7 +145,7 @@ async def test_a_connection_that_died_while_tools_ran_is_replaced() -> None:
 
 async def test_a_context_that_does_not_go_on_begins_another_conversation() -> None:
     async with serving(Says(("Hi",)), Says(("Hi again",))) as (world, visits):
-        session = world.provider.connect(CallOptions())
+        session = world.sockets.connect(CallOptions())
         await ask(session)
         assert text_of(await ask(session)) == "Hi again"
         await session.close()
@@ -155,7 +155,7 @@ async def test_a_context_that_does_not_go_on_begins_another_conversation() -> No
 
 async def test_an_answer_that_was_left_early_is_not_built_on() -> None:
     async with serving(Says(("One", " two")), Says(("Hi",))) as (world, visits):
-        session = world.provider.connect(CallOptions())
+        session = world.sockets.connect(CallOptions())
         await session.send(CONTEXT)
         stream = session.receive()
         assert await anext(stream) == TokensArrived("One")
@@ -175,9 +175,9 @@ async def test_a_question_that_no_connection_carries_is_told() -> None:
 async def test_no_error_and_no_repr_holds_the_key() -> None:
     async with serving(Refuses(401, "invalid_api_key", "Incorrect API key provided: sk-1")) as (world, _):
         with pytest.raises(ProviderRefused) as raised:
-            await ask(world.provider.connect(CallOptions()))
+            await ask(world.sockets.connect(CallOptions()))
         assert "sk-1" not in f"{raised.value!r} {raised.value.__cause__!r} {world.provider!r}"
-        assert world.provider.warning == ""
+        assert world.sockets.warning == ""
 
 
 @pytest.mark.parametrize("last", range(1, 10))
@@ -202,7 +202,7 @@ async def test_a_turn_survives_its_connection_at_every_frame_or_says_that_it_did
 async def test_every_frame_of_a_turn_is_one_that_the_vendors_types_know() -> None:
     turns = (Calls((echo_call("one"),)), Refuses(500), Breaks(("Hi",)), Garbles(("Hi", "!")))
     async with serving(*turns) as (world, _):
-        session = world.provider.connect(CallOptions())
+        session = world.sockets.connect(CallOptions())
         first = await ask(session)
         with pytest.raises(StreamBroken):
             await ask(session, going_on(first))
@@ -217,4 +217,4 @@ async def test_every_frame_of_a_turn_is_one_that_the_vendors_types_know() -> Non
 async def test_a_cut_before_the_answer_began_is_told() -> None:
     async with serving(Cuts()) as (world, _):
         with pytest.raises(ProviderUnavailable, match="may have worked on"):
-            await ask(world.provider.connect(CallOptions()))
+            await ask(world.sockets.connect(CallOptions()))
