@@ -8,6 +8,7 @@ from tests.contracts.model_world import World
 from tests.fakes.anthropic_service import anthropic_world
 from tests.fakes.chat_service import chat_world
 from tests.fakes.gemini_service import gemini_world
+from tests.fakes.interactions_service import interactions_world
 from tests.fakes.openai_service import responses_http_world, responses_world
 from tests.fakes.realtime_service import realtime_world
 
@@ -16,6 +17,7 @@ WORLDS: dict[str, Callable[[], AbstractAsyncContextManager[World]]] = {
     "chat": chat_world,
     "chat-bare": partial(chat_world, stop=False, images=True),
     "gemini": gemini_world,
+    "gemini-interactions": interactions_world,
     "openai": responses_world,
     "openai-http": responses_http_world,
     "openai-realtime": realtime_world,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 
 def fits(kind: Any, value: object) -> bool:
@@ -22,6 +22,20 @@ def fits(kind: Any, value: object) -> bool:
 def parses(kind: Any, value: object) -> bool:
     """Whether the value validates as `kind`, a model that keeps unknown fields. Raises ValidationError if not."""
     _adapter(kind).validate_python(value)
+    return True
+
+
+def knows(kind: Any, value: object) -> bool:
+    """As `parses`, and every variant and field of it is known to `kind`."""
+    return _is_known(_adapter(kind).validate_python(value))
+
+
+def _is_known(value: object) -> bool:
+    if isinstance(value, BaseModel):
+        fields = [_is_known(cast("object", getattr(value, name))) for name in value.model_fields_set]
+        return all(fields) and not value.model_extra and not hasattr(value, "is_unknown")
+    if isinstance(value, list):
+        return all(_is_known(inner) for inner in cast("list[object]", value))
     return True
 
 

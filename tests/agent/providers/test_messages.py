@@ -16,7 +16,7 @@ from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReas
 from tests.contracts.model_world import Calls, Refuses, Says
 from tests.fakes.anthropic_service import MessagesWire, anthropic_world
 from tests.fakes.http_world import USAGE, HttpWorld
-from tests.fakes.vendor_types import fits, parses
+from tests.fakes.vendor_types import fits, knows
 
 MESSAGES = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "Hello"))
 CALL = '[{"name": "recall", "args": {"query": "boat"}}]'
@@ -99,5 +99,5 @@ async def test_an_overload_is_waited_out_and_then_told() -> None:
 def test_the_fake_speaks_as_the_vendor_does(reasoning: str) -> None:
     wire = MessagesWire()
     events = [*wire.begin(reasoning), wire.text("Hi"), *wire.end(USAGE, halted=True)]
-    assert all(parses(RawMessageStreamEvent, event) for event in events if event != {"type": "ping"})
-    assert parses(VendorMessage, json.loads(json.dumps(cast("dict[str, object]", events[0])["message"])))
+    assert all(knows(RawMessageStreamEvent, event) for event in events if event != {"type": "ping"})
+    assert knows(VendorMessage, json.loads(json.dumps(cast("dict[str, object]", events[0])["message"])))

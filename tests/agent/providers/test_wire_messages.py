@@ -15,7 +15,7 @@ from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.dialect import ReaderEvent
 from agent.providers.faults import Fault, FaultKind, read_fault
 from agent.providers.wire_messages import MAX_TOKENS, MessagesDialect, MessagesReader, read_usage
-from tests.fakes.vendor_types import fits, parses
+from tests.fakes.vendor_types import fits, knows
 
 DIALECT = MessagesDialect("claude-sonnet-5-5")
 THOUGHT = {"type": "thinking", "thinking": "They greet.", "signature": "sig-1"}
@@ -326,7 +326,7 @@ def test_usage_that_is_missing_is_not_made_up() -> None:
 
 @pytest.mark.parametrize("event", [start("text", text="", citations=None), said("Hi"), *THINKING])
 def test_the_events_of_these_tests_are_the_vendors(event: dict[str, object]) -> None:
-    assert parses(RawMessageStreamEvent, event)
+    assert knows(RawMessageStreamEvent, event)
 
 
 json_values = st.recursive(
