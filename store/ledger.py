@@ -163,6 +163,7 @@ def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta)
 def save(connection: Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
     """False: the progress names a message that stands no longer, and the turn waits again, from its start."""
     if progress is not None and not _all_stand(connection, message, rows.sources(progress)):
+        spending.keep(connection, claim, rows.calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         return False
     given = {"progress": progress, "reply_ref": reply_ref}
@@ -172,7 +173,7 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
 
 
 def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
-    spending.finish(connection, claim, closing, now)
+    spending.keep(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
     connection.execute(delete(workspace).where(workspace.c.task_id == claim.turn))

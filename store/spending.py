@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from agent.messages import ModelCall, Usage
 from agent.prices import Money, cost
-from agent.records import Claim, Closing
+from agent.records import Claim
 from agent.spending import By, Period, Spent, Total
 from store import rows
 from store.database import Database
@@ -73,12 +73,11 @@ def record(
         connection.execute(insert(model_call), values)
 
 
-def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
-    """Store what a turn's calls took, before its progress goes. An end that names none has those that were saved."""
+def keep(connection: Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:
+    """Before the claimed turn loses its progress: store what its calls took, or if none are given, the saved ones."""
     asked = claim.incoming
-    if closing.calls:
-        who, channel = asked.person.id, asked.channel
-        record(connection, closing.calls, turn=claim.turn, person=who, channel=channel, now=now)
+    if calls:
+        record(connection, calls, turn=claim.turn, person=asked.person.id, channel=asked.channel, now=now)
     else:
         settle(connection, turn.c.id == claim.turn, now)
 

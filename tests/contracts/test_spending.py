@@ -7,17 +7,18 @@ import pytest
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.forgetting import ForgettingPlan, forget_everything, forget_thread
-from agent.messages import ModelCall, Usage
+from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.progress import Progress, Step, encode
 from agent.records import Closing
 from agent.spending import By, Period, Spent, Total
-from tests.contracts.steps import AnyStore, claimed
+from tests.contracts.steps import AnyStore, answered, claimed
 from tests.fakes.incoming import LEASE, START, said
 
 TERRA = ModelCall("openai:gpt-6.1-terra", Usage(100, 2_000, 300, 40, 5, bytes_up=9_000))
 LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 0, bytes_up=3_000_000_000))
 LOCAL = ModelCall("ollama:llama3.2", Usage(input_uncached=7, output=2, bytes_up=50, estimated=True))
 LONG_AGO = Period(date(2020, 1, 1), date(2020, 12, 31))
+CALL = ToolCall("recall", {"query": "boat"})
 TODAY = Period.days_until(START, 1)
 
 
@@ -103,6 +104,17 @@ async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_cou
     assert (again.turn, again.progress) == (ben.turn, "")
     await store.ledger.finish(again, Closing(Outcome.ANSWERED, "No idea.", calls=(LOCAL,)), START)
     assert await sums(store, By.PERSON) == {"ann": Spent.on([TERRA]), "ben": Spent.on([LUNA, LOCAL])}
+
+
+async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(store: AnyStore) -> None:
+    gone = (await answered(store, said("my boat is blue"), "noted")).message
+    await store.forgetting.forget(forget_everything("ann"), START)
+    asked = said("which colour?", person="ben", conversation="elsewhere")
+    await store.ledger.accept(asked)
+    quoting = Step(calls=(CALL,), results=(ToolResult("recall", ResultStatus.SUCCESS, "blue", (gone,)),))
+    with pytest.raises(LeaseLost):
+        await store.ledger.save(await claimed(store), progress=encode(Progress(steps=(quoting,), calls=(TERRA,))))
+    assert await sums(store, By.PERSON, Period.days_until(asked.time, 1)) == {"ben": Spent.on([TERRA])}
 
 
 async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> None:

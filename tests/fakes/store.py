@@ -154,6 +154,7 @@ class FakeStore:
             raise failure
         turn = self._held(claim)
         if rows.sources(progress or "") & self.erased_messages:
+            self.spent.record(turn.id, turn.incoming, rows.calls(progress or ""), turn.incoming.time)
             _restart(turn)
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
         turn.progress = turn.progress if progress is None else progress
