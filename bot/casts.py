@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import cast
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from agent.providers.catalog import Mode
 from bot.secret import Secret
 
 
@@ -21,17 +22,6 @@ class LogLevel(StrEnum):
     INFO = "INFO"
     WARNING = "WARNING"
     ERROR = "ERROR"
-
-
-class Mode(StrEnum):
-    """How the rounds of one answer reach a model (seed 004)."""
-
-    AUTO = "auto"
-    """Only what is new, where the vendor can keep the rest without storing it; else the whole context."""
-    RESUME = "resume"
-    """Only what is new wherever the vendor can keep the rest, even if it stores it until it is deleted."""
-    REPLAY = "replay"
-    """The whole context in every round."""
 
 
 class FooterStyle(StrEnum):

@@ -6,9 +6,6 @@ The choice. `COGENCY_MODEL` decides: "rehearsal", or "provider:model" with a pro
 server at `OPENAI_BASE_URL` if that was moved, else the first vendor whose key is set, else a local Ollama that answers,
 else rehearsal. The choice says why in one line.
 
-Every provider speaks Chat Completions for now. `anthropic` and `gemini` are reached through their OpenAI-compatible
-endpoints, with the key as bearer; adapters for their own protocols come later and change nothing here for the person.
-
 The HTTP client is imported when a server is talked to, not before: a rehearsal starts without it.
 """
 
@@ -20,11 +17,10 @@ from typing import Protocol, TypeAlias
 
 from agent.errors import SettingsError
 from agent.ports import Clock, Provider
-from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, OPENAI, Endpoint
+from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, OPENAI, Endpoint, Mode
 from agent.providers.reading import as_list, as_object, as_text, read_json
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.retry import RetryPolicy
-from bot.casts import Mode
 from bot.secret import Secret
 
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
@@ -197,12 +193,13 @@ def open_model(
     """The provider of the choice. `chance` gives numbers in [0, 1), for the jitter of retries."""
     if choice.endpoint is None:
         return RehearsalProvider(sleep=clock.sleep)
-    from agent.providers.opening import Line, open_chat  # noqa: PLC0415 -- see the module's docstring
+    from agent.providers.opening import Line, open_provider  # noqa: PLC0415 -- see the module's docstring
     from agent.providers.replay import Patience  # noqa: PLC0415 -- as above
 
     patience = Patience(settings.first_token_timeout_s, settings.next_token_timeout_s)
     line = Line(clock, chance, patience, RetryPolicy(settings.provider_retries))
-    return open_chat(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None, line)
+    key = choice.key.reveal() if choice.key else None
+    return open_provider(choice.endpoint, choice.model, key, line, settings.mode)
 
 
 def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:

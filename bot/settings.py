@@ -20,8 +20,9 @@ from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
 from agent.errors import SettingsError
+from agent.providers.catalog import Mode
 from bot import casts
-from bot.casts import DiscordReplies, FooterStyle, LogLevel, Mode
+from bot.casts import DiscordReplies, FooterStyle, LogLevel
 from bot.secret import Secret
 
 T = TypeVar("T")

@@ -1,16 +1,29 @@
-"""The services that speak Chat Completions, by name: where they are and what a person must set. Pure.
+"""The services, by name: where they are, what they speak, and what a person must set. Pure.
 
 Above: `bot.models`, `agent.providers.replay`, `agent.providers.faults`. Below: nothing.
 """
 
 import ipaddress
+import re
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from urllib.parse import urlsplit
+
+
+class Mode(StrEnum):
+    """How the rounds of one answer reach a model (seed 004)."""
+
+    AUTO = "auto"
+    """Only what is new, where the vendor can keep the rest without storing it; else the whole context."""
+    RESUME = "resume"
+    """Only what is new wherever the vendor can keep the rest, even if it stores it until it is deleted."""
+    REPLAY = "replay"
+    """The whole context in every round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One service. `base_url` ends where "/chat/completions" and "/models" begin.
+    """One service. `base_url` ends where "/chat/completions", "/messages" or "/models" begin.
 
     `key_setting` and `url_setting` name the settings that hold its key and its address, "" where there is none. `path`
     is what follows the address in that setting; with `own_path`, an address that has a path already is complete.
@@ -58,6 +71,13 @@ class Endpoint:
         base_url = trimmed if complete else trimmed + self.path
         return self if base_url == self.base_url else replace(self, base_url=base_url, key_required=False)
 
+    def speaks_responses(self, model: str) -> bool:
+        """Whether this is a model of OpenAI's own, at OpenAI or behind somebody's gateway.
+
+        Servers of other models offer Responses too, but few of them all of it.
+        """
+        return self.name == "openai" and re.match(r"(gpt-(?!oss)|o\d|chatgpt|codex)", model) is not None
+
     def stops_at_sequences(self, model: str) -> bool:
         """Whether `stop` may be sent. OpenAI's reasoning models, which is all since GPT-4, refuse it."""
         return self.host != "api.openai.com" or model.startswith(("gpt-4", "gpt-3.5", "chatgpt-4o"))
@@ -83,11 +103,12 @@ ANTHROPIC = Endpoint(
 GEMINI = Endpoint(
     "gemini",
     "Gemini",
-    "https://generativelanguage.googleapis.com/v1beta/openai",
+    "https://generativelanguage.googleapis.com/v1beta",
     "GEMINI_API_KEY",
     "GEMINI_BASE_URL",
     key_required=True,
-    path="/v1beta/openai",
+    path="/v1beta",
+    own_path=True,
 )
 REALTIME = Endpoint(
     "openai-realtime",

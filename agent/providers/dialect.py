@@ -7,7 +7,7 @@ A dialect is a frozen value: one wire protocol, for one model. A reader is made 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, TypeAlias
 
 from agent.messages import Message
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded
@@ -69,6 +69,6 @@ class Dialect(Protocol):
 
     def reader(self) -> Reader: ...
 
-    def without(self, fault: Fault) -> Self | None:
+    def without(self, fault: Fault) -> "Dialect | None":
         """The same dialect without the field that the service has just refused by name; None if there is none."""
         ...

@@ -5,11 +5,13 @@ Above: `bot.models`. Below: the dialects, `replay` and the sessions.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from agent.ports import Clock
-from agent.providers.catalog import Endpoint
+from agent.ports import Clock, Provider
+from agent.providers.catalog import Endpoint, Mode
 from agent.providers.dialect import Dialect
 from agent.providers.dialogue import SocketDialect
+from agent.providers.either import Either
 from agent.providers.interactions_session import InteractionsProvider
 from agent.providers.replay import Patience, ReplayProvider
 from agent.providers.responses_session import ResponsesProvider
@@ -18,9 +20,16 @@ from agent.providers.socket_session import SocketProvider
 from agent.providers.warm_sockets import SocketLimits
 from agent.providers.wire_chat import ChatDialect
 from agent.providers.wire_gemini import GeminiDialect
+from agent.providers.wire_live import LiveDialect, can_write
 from agent.providers.wire_messages import MessagesDialect
 from agent.providers.wire_realtime import RealtimeDialect
 from agent.providers.wire_responses import ResponsesDialect
+
+
+class OpenedProvider(Provider, Protocol):
+    async def aclose(self) -> None:
+        """Close every connection."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +42,26 @@ class Line:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
+def open_provider(endpoint: Endpoint, model: str, key: str | None, line: Line, mode: Mode) -> OpenedProvider:
+    """The model of that service, in the protocol that suits both."""
+    if endpoint.speaks_responses(model):
+        return _open_openai(endpoint, model, key, line, mode)
+    match endpoint.name:
+        case "anthropic":
+            return open_messages(endpoint, model, key, line)
+        case "gemini" if mode is Mode.RESUME:
+            return open_interactions(endpoint, model, key, line)
+        case "gemini":
+            return open_gemini(endpoint, model, key, line)
+        case "openai-realtime":
+            return open_realtime(endpoint, model, key, line)
+        case _:
+            return open_chat(endpoint, model, key, line)
+
+
 def open_chat(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
     """A model of a service that speaks Chat Completions."""
-    return replaying(endpoint, model, ChatDialect(model, stop=endpoint.stops_at_sequences(model)), key, line)
+    return replaying(endpoint, model, _chat(endpoint, model), key, line)
 
 
 def open_messages(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
@@ -52,7 +78,7 @@ def open_responses(
 ) -> ResponsesProvider:
     """A model of a service that speaks Responses over WebSocket. The address ends where "/responses" begins."""
     dialect = ResponsesDialect(model, endpoint.name)
-    http = replaying(endpoint, model, dialect, key, line)
+    http = open_responses_http(endpoint, model, key, line)
     return ResponsesProvider(
         endpoint,
         model,
@@ -68,8 +94,9 @@ def open_responses(
 
 
 def open_responses_http(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
-    """The same in replay mode: over HTTP only."""
-    return replaying(endpoint, model, ResponsesDialect(model, endpoint.name), key, line)
+    """The same in replay mode: over HTTP only; on a server without Responses, in Chat Completions."""
+    either = Either(ResponsesDialect(model, endpoint.name), _chat(endpoint, model))
+    return replaying(endpoint, model, either, key, line)
 
 
 def open_realtime(endpoint: Endpoint, model: str, key: str | None, line: Line) -> SocketProvider:
@@ -89,11 +116,29 @@ def open_interactions(endpoint: Endpoint, model: str, key: str | None, line: Lin
     )
 
 
+def open_live(
+    endpoint: Endpoint, model: str, key: str | None, line: Line, *, spoken: bool | None = None
+) -> SocketProvider:
+    """A model of Gemini Live, whose address is the service's root. `spoken`: it only speaks; None: by its name."""
+    spoken = not can_write(model) if spoken is None else spoken
+    return _speaking(endpoint, model, LiveDialect(model, spoken), key, line)
+
+
 def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, line: Line) -> ReplayProvider:
     """A model in replay mode, in whatever dialect."""
     return ReplayProvider(
         endpoint, model, dialect, key, clock=line.clock, chance=line.chance, patience=line.patience, retry=line.retry
     )
+
+
+def _open_openai(endpoint: Endpoint, model: str, key: str | None, line: Line, mode: Mode) -> OpenedProvider:
+    if mode is Mode.REPLAY:
+        return open_responses_http(endpoint, model, key, line)
+    return open_responses(endpoint, model, key, line)
+
+
+def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
+    return ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
 
 
 def _speaking(endpoint: Endpoint, model: str, dialect: SocketDialect, key: str | None, line: Line) -> SocketProvider:

@@ -88,6 +88,8 @@ class ChatDialect:
             return replace(self, stop=False)
         if self.effort and fault.names("reasoning_effort"):
             return replace(self, effort=False)
+        if self.images and fault.names("image"):
+            return replace(self, images=False)
         return None
 
     def _content(self, message: Message) -> Json:

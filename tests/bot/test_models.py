@@ -67,7 +67,7 @@ def decided(settings: ModelSettings) -> ModelChoice:
         (
             "gemini:gemini-3.8-flash",
             "gemini:gemini-3.8-flash",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "https://generativelanguage.googleapis.com/v1beta",
         ),
         ("ollama:llama3.2:3b", "ollama:llama3.2:3b", "http://localhost:11434/v1"),
         ("llamacpp:any", "llamacpp:any", "http://localhost:8080/v1"),
@@ -125,7 +125,7 @@ def test_a_moved_address_needs_no_key() -> None:
         ("openai", "https://proxy.example/api/paas/v4/", "https://proxy.example/api/paas/v4"),
         ("anthropic", "https://proxy.example/anthropic", "https://proxy.example/anthropic/v1"),
         ("anthropic", "https://proxy.example/v1", "https://proxy.example/v1"),
-        ("gemini", "http://127.0.0.1:4010", "http://127.0.0.1:4010/v1beta/openai"),
+        ("gemini", "http://127.0.0.1:4010", "http://127.0.0.1:4010/v1beta"),
         ("ollama", "http://gpu.example:11434", "http://gpu.example:11434/v1"),
         ("ollama", "http://gpu.example:11434/v1", "http://gpu.example:11434/v1"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role, Usage
 from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
-from agent.providers.catalog import GEMINI, OPENAI, Endpoint
+from agent.providers.catalog import OPENAI, Endpoint
 from agent.providers.opening import Line, open_chat
 from agent.providers.replay import Patience, ReplayProvider
 from tests.fakes.aimock import AiMock
@@ -170,13 +170,6 @@ async def test_a_slow_stream_is_only_slow(aimock: AiMock) -> None:
     slow = {"ttft": 100, "tps": 50}
     async with talking(aimock, {**ANY, "response": {"content": "Hi there"}, "streamingProfile": slow}) as provider:
         assert "".join(texts(await read(provider))) == "Hi there"
-
-
-async def test_geminis_compatible_endpoint_takes_the_same_request(aimock: AiMock) -> None:
-    async with talking(aimock, {**ANY, "response": {"content": "Hi"}}, endpoint=GEMINI) as provider:
-        events = await read(provider)
-    assert texts(events) == ["Hi"]
-    assert aimock.journal()[0]["path"] == "/v1beta/openai/chat/completions"
 
 
 async def test_usage_that_the_double_makes_up_is_not_taken_for_an_estimate_of_ours(aimock: AiMock) -> None:
