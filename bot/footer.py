@@ -21,7 +21,7 @@ SEPARATOR = " · "
 
 
 def footer(calls: Sequence[ModelCall], asked_model: str, switched_why: str, style: FooterStyle) -> str:
-    """One line of Markdown, "" for none.
+    """One line of Markdown in italics, "" for none.
 
     `calls` are all of the turn, the last one is the answer's. `asked_model` is the name of the model that should have
     answered; `switched_why` is a sentence, "" if it did.
@@ -33,7 +33,7 @@ def footer(calls: Sequence[ModelCall], asked_model: str, switched_why: str, styl
         parts.append(_model(calls[-1].model, asked_model, switched_why))
     if style is FooterStyle.COST:
         parts += _cost(calls)
-    return SEPARATOR.join(parts)
+    return f"*{SEPARATOR.join(parts)}*" if parts else ""
 
 
 def _model(answered: str, asked: str, why: str) -> str:

@@ -15,8 +15,8 @@ DOWN = "OpenAI is overloaded: try again later."
     ("style", "shown"),
     [
         (FooterStyle.OFF, ""),
-        (FooterStyle.MODEL, "openai:gpt-6.1-terra"),
-        (FooterStyle.COST, "openai:gpt-6.1-terra · 9,200 tokens in (8,000 cached), 340 out · $0.0034"),
+        (FooterStyle.MODEL, "*openai:gpt-6.1-terra*"),
+        (FooterStyle.COST, "*openai:gpt-6.1-terra · 9,200 tokens in (8,000 cached), 340 out · $0.0034*"),
     ],
 )
 def test_it_shows_what_the_setting_asks_for(style: FooterStyle, shown: str) -> None:
@@ -25,21 +25,21 @@ def test_it_shows_what_the_setting_asks_for(style: FooterStyle, shown: str) -> N
 
 def test_all_calls_of_the_turn_are_counted_and_the_last_model_is_named() -> None:
     shown = footer([TERRA, TERRA], "openai:gpt-6.1-terra", "", FooterStyle.COST)
-    assert shown == "openai:gpt-6.1-terra · 18,400 tokens in (16,000 cached), 680 out · $0.0067"
+    assert shown == "*openai:gpt-6.1-terra · 18,400 tokens in (16,000 cached), 680 out · $0.0067*"
 
 
 def test_estimates_are_called_so_and_a_model_without_a_price_shows_tokens_only() -> None:
-    assert footer([LOCAL], LOCAL.model, "", FooterStyle.COST) == "ollama:llama_3\\* · about 20 tokens in, 1 out"
+    assert footer([LOCAL], LOCAL.model, "", FooterStyle.COST) == "*ollama:llama_3\\* · about 20 tokens in, 1 out*"
 
 
 def test_money_that_leaves_calls_out_is_the_least_that_it_was() -> None:
-    assert footer([TERRA, LOCAL], TERRA.model, "", FooterStyle.COST).endswith(" · at least $0.0034")
+    assert footer([TERRA, LOCAL], TERRA.model, "", FooterStyle.COST).endswith(" · at least $0.0034*")
 
 
 @pytest.mark.parametrize("style", list(FooterStyle))
 def test_a_switched_model_is_always_named_with_the_reason(style: FooterStyle) -> None:
     shown = footer([LOCAL], TERRA.model, DOWN, style)
-    assert shown.startswith(f"ollama:llama_3\\* answered instead of openai:gpt-6.1-terra: {DOWN}")
+    assert shown.startswith(f"*ollama:llama_3\\* answered instead of openai:gpt-6.1-terra: {DOWN}")
     assert ("tokens" in shown) == (style is FooterStyle.COST)
 
 
