@@ -11,6 +11,7 @@ Rules.
 - No field is null, and none is sent that only some models take (`temperature`, `stop`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -88,8 +89,7 @@ class ResponsesDialect:
         return ResponsesReader(self.name)
 
     def without(self, fault: Fault) -> "ResponsesDialect | None":
-        optional = [field for field in OPTIONAL if field not in self.left_out and fault.names(field)]
-        refused = next((field for field in optional if fault.param.startswith(field)), next(iter(optional), None))
+        refused = next((field for field in OPTIONAL if field not in self.left_out and _names(fault, field)), None)
         return replace(self, left_out=self.left_out | {refused}) if refused else None
 
     def items(self, messages: Sequence[Message], answering: Native | None = None) -> list[Json]:
@@ -135,6 +135,14 @@ class ResponsesDialect:
             {"type": "input_image", "image_url": data_url(image), "detail": "auto"} for image in message.images
         ]
         return [{"type": "input_text", "text": message.text}, *pictures]
+
+
+def _names(fault: Fault, field: str) -> bool:
+    """Whether the request was refused because of this field, which is named as such: these are common words."""
+    if not fault.bad_request:
+        return False
+    named = fault.param or " ".join(re.findall(r"['\"`]([^'\"`]+)['\"`]", fault.message))
+    return re.search(rf"(?:^| ){field}\b", named) is not None
 
 
 def _calls(native: Native | None) -> list[Mapping[str, Json]]:

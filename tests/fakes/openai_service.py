@@ -18,10 +18,11 @@ from aiohttp import WSMsgType, web
 
 from agent.ports import Provider
 from agent.providers.catalog import OPENAI, Endpoint
-from agent.providers.opening import Line, open_responses, open_responses_http
+from agent.providers.opening import Line, open_responses, replaying
 from agent.providers.reading import as_list, as_object, as_text
 from agent.providers.replay import Patience
 from agent.providers.warm_sockets import SocketLimits
+from agent.providers.wire_responses import ResponsesDialect
 from tests.contracts.model_world import Asked, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.openai_events import Error, Event, Mishap, Step, Writer
@@ -251,10 +252,12 @@ async def serving() -> AsyncGenerator[OpenAiService, None]:
 
 
 @asynccontextmanager
-async def _world(opened: Callable[[Endpoint, Line], OpenedProvider]) -> AsyncGenerator[OpenAiWorld, None]:
+async def _world(
+    opened: Callable[[Endpoint, Line], OpenedProvider], patience: Patience = IMPATIENT
+) -> AsyncGenerator[OpenAiWorld, None]:
     clock = FakeClock()
     async with serving() as service:
-        provider = opened(OPENAI.at(service.url), Line(clock, lambda: 0.0, IMPATIENT))
+        provider = opened(OPENAI.at(service.url), Line(clock, lambda: 0.0, patience))
         try:
             yield OpenAiWorld(provider, clock, service.asked, service.left, service, provider.aclose)
         finally:
@@ -262,16 +265,22 @@ async def _world(opened: Callable[[Endpoint, Line], OpenedProvider]) -> AsyncGen
 
 
 @asynccontextmanager
-async def responses_world(*, limits: SocketLimits | None = None) -> AsyncGenerator[OpenAiWorld, None]:
+async def responses_world(
+    *, limits: SocketLimits | None = None, patience: Patience = IMPATIENT
+) -> AsyncGenerator[OpenAiWorld, None]:
     """Over WebSocket, with HTTP behind it."""
     settings = limits or SocketLimits()
-    async with _world(lambda endpoint, line: open_responses(endpoint, MODEL, "sk-1", line, settings)) as world:
+    async with _world(
+        lambda endpoint, line: open_responses(endpoint, MODEL, "sk-1", line, settings), patience
+    ) as world:
         yield world
 
 
 @asynccontextmanager
 async def responses_http_world() -> AsyncGenerator[OpenAiWorld, None]:
-    async with _world(lambda endpoint, line: open_responses_http(endpoint, MODEL, "sk-1", line)) as world:
+    async with _world(
+        lambda endpoint, line: replaying(endpoint, MODEL, ResponsesDialect(MODEL), "sk-1", line)
+    ) as world:
         yield world
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from agent.events import NoticeArrived, Outcome
+from agent.providers.replay import Patience
 from tests.contracts.model_world import Asked, Calls, Says
 from tests.fakes.one_turn import Echo, Ran, echo_call, run_turn
 from tests.fakes.openai_service import responses_world
@@ -20,11 +21,12 @@ TURNS = (
 )
 ANSWER = "I ask.\n\nBoth heard."
 BOUND_S = 60.0
+PATIENT = Patience(first_token_s=10.0, between_tokens_s=10.0)
 
 
 async def ran(cut_after: int | None) -> tuple[Ran, Echo, Sequence[Asked], int]:
     """The turn, its tool, what the model was asked, and the number of frames in both directions."""
-    async with responses_world() as world:
+    async with responses_world(patience=PATIENT) as world:
         world.plan(*TURNS)
         world.service.cut_after = cut_after
         tool = Echo()
@@ -58,7 +60,7 @@ async def test_a_socket_killed_at_any_frame_ends_the_turn_rightly_or_honestly_an
 
 @pytest.mark.parametrize("closes", [1, 2])
 async def test_a_socket_that_dies_while_a_tool_runs_is_made_good_out_of_sight(closes: int) -> None:
-    async with responses_world() as world:
+    async with responses_world(patience=PATIENT) as world:
         world.plan(*TURNS)
         tool = Echo()
 

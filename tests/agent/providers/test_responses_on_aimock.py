@@ -15,10 +15,11 @@ from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, St
 from agent.events import Outcome
 from agent.messages import Message, Role
 from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
-from agent.providers.catalog import OPENAI
-from agent.providers.opening import Line, open_responses, open_responses_http
+from agent.providers.catalog import OPENAI, Endpoint
+from agent.providers.opening import Line, open_responses, replaying
 from agent.providers.replay import Patience, ReplayProvider
 from agent.providers.responses_session import ResponsesProvider
+from agent.providers.wire_responses import ResponsesDialect
 from tests.fakes.aimock import AiMock
 from tests.fakes.clock import FakeClock
 from tests.fakes.one_turn import Echo, run_turn
@@ -32,7 +33,11 @@ CALL = {"id": "call_1", "name": "echo", "arguments": '{"text": "one"}'}
 Opened = ReplayProvider | ResponsesProvider
 
 
-@pytest.fixture(params=[open_responses_http, open_responses], ids=["http", "websocket"])
+def over_http(endpoint: Endpoint, model: str, key: str, line: Line) -> ReplayProvider:
+    return replaying(endpoint, model, ResponsesDialect(model), key, line)
+
+
+@pytest.fixture(params=[over_http, open_responses], ids=["http", "websocket"])
 def opener(request: pytest.FixtureRequest) -> Callable[..., Opened]:
     return cast("Callable[..., Opened]", request.param)
 

@@ -17,14 +17,16 @@ from agent.ports import CallOptions, ProviderEvent, ResponseEnded, TokensArrived
 from agent.protocol.grammar import teach
 from agent.providers.catalog import OPENAI
 from agent.providers.opening import Line, open_responses
+from agent.providers.replay import Patience
 from agent.providers.warm_sockets import SocketLimits
 from agent.session import open_session
 from tests.contracts.model_world import Breaks, Calls, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
-from tests.fakes.openai_service import IMPATIENT, OpenAiWorld, responses_world
+from tests.fakes.openai_service import OpenAiWorld, responses_world
 
 BOUND_S = 20.0
+PATIENT = Patience(first_token_s=10.0, between_tokens_s=10.0)
 HI = Says(("Hi",))
 ONE, TWO = Calls((echo_call("one"),)), Calls((echo_call("two"),))
 RESULT = "Anna hears {}"
@@ -34,7 +36,7 @@ NOT_FOUND = "previous_response_not_found"
 
 @asynccontextmanager
 async def talking(*turns: Turn, limits: SocketLimits | None = None) -> AsyncGenerator[OpenAiWorld, None]:
-    async with asyncio.timeout(BOUND_S), responses_world(limits=limits) as world:
+    async with asyncio.timeout(BOUND_S), responses_world(limits=limits, patience=PATIENT) as world:
         world.plan(*turns)
         yield world
 
@@ -216,7 +218,7 @@ async def test_after_a_while_a_socket_is_tried_again() -> None:
 async def test_where_nobody_listens_the_sentence_is_the_same_as_over_http() -> None:
     async with talking() as world:
         port_of_nobody = replace(OPENAI, base_url="http://127.0.0.1:9/v1")
-        provider = open_responses(port_of_nobody, "m", None, Line(world.clock, lambda: 0.0, IMPATIENT))
+        provider = open_responses(port_of_nobody, "m", None, Line(world.clock, lambda: 0.0, PATIENT))
         with pytest.raises(ProviderUnavailable, match=r"does not answer at http://127\.0\.0\.1:9"):
             _ = [event async for event in provider.stream(CONTEXT)]
         await provider.aclose()

@@ -239,6 +239,25 @@ def test_a_field_that_a_service_refuses_is_left_out_from_then_on(field: str) -> 
     assert simpler.without(Fault(FaultKind.ANSWERED, 400, param=field)) is None
 
 
+@pytest.mark.parametrize(
+    ("param", "message", "field"),
+    [
+        ("include[0]", "Encrypted content is not supported with this model.", "include"),
+        ("reasoning.effort", "Unsupported value: 'high'", "reasoning"),
+        ("", "Unsupported parameter: 'prompt_cache_key' is not supported.", "prompt_cache_key"),
+        ("", 'Unknown field "tools[0].format"', "tools"),
+        ("", "Item 'rs_1' of this type was provided without its tools and reasoning.", None),
+        ("input", "Item 'rs_1' of type 'reasoning' was provided without its required following item.", None),
+        ("", "no", None),
+    ],
+)
+def test_a_refused_field_is_known_by_its_name_and_not_by_a_word_in_passing(
+    param: str, message: str, field: str | None
+) -> None:
+    simpler = DIALECT.without(Fault(FaultKind.ANSWERED, 400, "invalid_request_error", param, message))
+    assert (simpler and simpler.left_out) == (frozenset({field}) if field else None)
+
+
 def test_capabilities_follow_what_is_left_out() -> None:
     assert DIALECT.capabilities.halt is Halt.TOOL
     less = ResponsesDialect("m", left_out=frozenset({"tools", "reasoning"})).capabilities
