@@ -8,7 +8,8 @@ names the last one that was completed, and brings only what is new. Whatever the
 whole, once. At the end of the turn every interaction is deleted there. What could not be deleted stays behind under a
 handle that the turn has been told (`HandleKept`); `forget_handles` tries again, at any time, from any process.
 
-What is asked outside a session (`stream`) is not stored at all.
+An interaction whose name never arrived, because the connection died first, cannot be deleted: the vendor drops it when
+its time of retention is over. What is asked outside a session (`stream`) is not stored at all.
 """
 
 import asyncio
