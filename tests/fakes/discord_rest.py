@@ -242,7 +242,10 @@ class FakeRest(Requests):
             await self.announce(event, data)
 
     async def _file(self, request: web.Request) -> web.Response:
-        return web.Response(body=self.files[request.match_info["name"]], content_type="text/plain")
+        name = request.match_info["name"]
+        if name not in self.files:
+            raise web.HTTPNotFound
+        return web.Response(body=self.files[name], content_type="text/plain")
 
 
 def _check_content(body: Payload) -> None:

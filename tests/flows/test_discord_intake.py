@@ -8,7 +8,9 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.messages import Image
 from agent.records import Incoming, Quoted
+from bot import pictures
 from bot.platforms.discord import surroundings
 from bot.platforms.discord.inbound import NO_TEXT
 from tests.fakes.discord_bot import by_the_bot, serving
@@ -30,6 +32,7 @@ from tests.fakes.host import FakeHost
 
 SERVER = TeamAudience(f"discord:{GUILD}")
 ASK = f"<@{BOT}> "
+PNG = b"\x89PNG\r\n\x1a\n and so on"
 
 
 @asynccontextmanager
@@ -221,18 +224,48 @@ async def test_a_linked_message_is_brought_along_where_its_readers_allow_it() ->
         assert [each.text for each in (await taken(host, 3)).quoted] == [f"In {GENERAL}."]
 
 
-async def test_text_files_are_read_and_others_named() -> None:
+async def test_text_files_are_read_and_others_named_with_the_reason() -> None:
     async with listening() as (fake, host):
         fake.rest.files["notes.md"] = b"The boat is blue."
         address = f"http://{fake.address}/cdn/notes.md"
-        files = [text_file("notes.md", address, 17), text_file("boat.png", address, 999, "image/png")]
+        files = [text_file("notes.md", address, 17), text_file("boat.zip", address, 999, "application/zip")]
         await fake.write(ANN, "", attachments=files)
         incoming = await taken(host)
         assert incoming.text == NO_TEXT
         assert incoming.quoted == (
             Quoted("attached file notes.md", "Ann", "The boat is blue."),
-            Quoted("attached file boat.png", "Ann", "(image/png, 999 bytes; its content cannot be read here)"),
+            Quoted("attached file boat.zip", "Ann", pictures.not_read("application/zip", 999, pictures.WRONG_KIND)),
         )
+
+
+async def test_pictures_come_along_and_what_is_not_shown_is_named_with_the_reason() -> None:
+    async with listening() as (fake, host):
+        fake.rest.files |= {"boat.png": PNG, "false.png": b"text"}
+        boat, false, gone = (f"http://{fake.address}/cdn/{name}" for name in ("boat.png", "false.png", "gone.png"))
+        files = [
+            text_file("boat.png", boat, len(PNG), "image/png"),
+            text_file("false.png", false, 4, "image/png"),
+            text_file("gone.jpg", gone, 9, "image/jpeg"),
+            text_file("huge.webp", boat, pictures.MAX_IMAGE_BYTES + 1, "image/webp"),
+        ]
+        await fake.write(ANN, "look", attachments=files)
+        incoming = await taken(host)
+        assert incoming.images == (Image("image/png", PNG),)
+        assert [quoted.source for quoted in incoming.quoted] == [
+            f"attached file {name}" for name in ("false.png", "gone.jpg", "huge.webp")
+        ]
+        reasons = (pictures.NOT_A_PICTURE, pictures.UNREACHABLE, pictures.TOO_LARGE)
+        assert all(reason in quoted.text for reason, quoted in zip(reasons, incoming.quoted, strict=True))
+
+
+async def test_only_the_first_pictures_are_looked_at() -> None:
+    async with listening() as (fake, host):
+        fake.rest.files["boat.png"] = PNG
+        many = [text_file("boat.png", f"http://{fake.address}/cdn/boat.png", len(PNG), "image/png")] * 7
+        await fake.write(ANN, "look", attachments=many)
+        incoming = await taken(host)
+        assert len(incoming.images) == pictures.MAX_IMAGES
+        assert [pictures.TOO_MANY in quoted.text for quoted in incoming.quoted] == [True, True]
 
 
 async def test_what_cannot_be_read_is_left_out() -> None:

@@ -146,8 +146,8 @@ class DiscordClient(discord.Client):
         match decided:
             case Trigger.ANSWER:
                 new = in_thread and participants is None
-                quoted = await self._surroundings.of_message(message, incoming.place, import_thread=new)
-                await self._host.take(replace(incoming, quoted=quoted))
+                brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
+                await self._host.take(replace(incoming, quoted=brought.quoted, images=brought.images))
             case Trigger.OVERHEAR:
                 await self._host.overhear(incoming)
             case Trigger.IGNORE:

@@ -165,14 +165,14 @@ class Commands:
     async def _store(self, interaction: Interaction, question: Question) -> None:
         incoming = asked(question, self._mode)
         self._remember((question.where.channel, question.author.id), incoming.conversation)
-        quoted = await self._surroundings.of_question(
+        brought = await self._surroundings.of_question(
             question.text,
             interaction.user.id,
             interaction.channel,
             incoming.place,
             import_thread=await self._is_new_thread(question.where, incoming),
         )
-        await self._host.take(replace(incoming, quoted=quoted))
+        await self._host.take(replace(incoming, quoted=brought.quoted))
 
     def _remember(self, who: tuple[int, int], conversation: str) -> None:
         self._asked_last.pop(who, None)

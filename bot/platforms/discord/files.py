@@ -1,11 +1,14 @@
-"""Reads attached text files, never more than a bounded piece of them.
+"""Reads attached text files and pictures, never more than a bounded piece of them.
 
-Above: `surroundings`. Below: httpx.
+Above: `surroundings`. Below: `bot.pictures`, httpx.
 """
 
 from codecs import getincrementaldecoder
 
 import httpx
+
+from agent.messages import Image
+from bot import pictures
 
 MAX_BYTES = 64_000
 """Of one file: some thirty pages, and already more than the model is given of a thread."""
@@ -29,8 +32,24 @@ def decoding(content_type: str | None) -> str | None:
 async def read_text(http: httpx.AsyncClient, address: str, content_type: str | None) -> str | None:
     """The file's text, cut after MAX_BYTES with an ellipsis; None if it cannot be had, or is no text."""
     errors = decoding(content_type)
-    if errors is None:
+    read = await _read(http, address, MAX_BYTES + 1) if errors is not None else None
+    if errors is None or read is None:
         return None
+    return _decoded(read[:MAX_BYTES], errors, cut=len(read) > MAX_BYTES)
+
+
+async def read_picture(http: httpx.AsyncClient, address: str, size: int) -> Image | str:
+    """The picture, or the reason why it is not shown to the model. `size` is what Discord says of it, in bytes."""
+    if size > pictures.MAX_IMAGE_BYTES:
+        return pictures.TOO_LARGE
+    data = await _read(http, address, pictures.MAX_IMAGE_BYTES + 1)
+    if data is None:
+        return pictures.UNREACHABLE
+    return pictures.picture(data)
+
+
+async def _read(http: httpx.AsyncClient, address: str, most: int) -> bytes | None:
+    """The first `most` bytes of a file; None if it cannot be had."""
     read = bytearray()
     try:
         async with http.stream("GET", address, timeout=READ_TIMEOUT_S) as response:
@@ -38,11 +57,11 @@ async def read_text(http: httpx.AsyncClient, address: str, content_type: str | N
                 return None
             async for piece in response.aiter_bytes():
                 read += piece
-                if len(read) > MAX_BYTES:
+                if len(read) >= most:
                     break
     except (httpx.HTTPError, httpx.InvalidURL):
         return None
-    return _decoded(bytes(read[:MAX_BYTES]), errors, cut=len(read) > MAX_BYTES)
+    return bytes(read[:most])
 
 
 def _decoded(data: bytes, errors: str, *, cut: bool) -> str | None:

@@ -1,6 +1,6 @@
 """What a message to the bot refers to: the thread before it, the message it replies to or links to, its files.
 
-Above: `client`, `commands`. Below: `files`, `markup`, `reading`.
+Above: `client`, `commands`. Below: `files`, `markup`, `reading`, `bot.pictures`.
 
 Rules.
 - It is context under the place's audience, and it is not stored as anybody's message.
@@ -13,15 +13,17 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import aiohttp
 import discord
 import httpx
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
+from agent.messages import Image
 from agent.records import Quoted
-from bot.platforms.discord.files import read_text
+from bot import pictures
+from bot.platforms.discord.files import read_picture, read_text
 from bot.platforms.discord.markup import MessageLink, message_links, readable
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.reading import SAID, channel_place, names_of
@@ -35,7 +37,7 @@ MAX_THREAD_CHARS = 20_000
 MAX_LINKS = 3
 """Each costs a request or two; more links are rarely all meant."""
 MAX_FILES = 5
-"""Half of what Discord lets one message carry."""
+"""Half of what Discord lets one message carry; pictures count apart."""
 PATIENCE_S = 8.0
 """The person sees nothing meanwhile, so it must be short."""
 
@@ -43,24 +45,32 @@ UNREADABLE = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, O
 """Whatever keeps us from a message: no permission, deleted, no network."""
 
 
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a message brings along: words and pictures."""
+
+    quoted: tuple[Quoted, ...] = ()
+    images: tuple[Image, ...] = ()
+
+
 class Surroundings:
     def __init__(self, client: discord.Client, files: httpx.AsyncClient) -> None:
         self._client = client
         self._files = files
 
-    async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> tuple[Quoted, ...]:
+    async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> Brought:
         """Everything that this message refers to, in the order in which a reader would come upon it."""
         return await _in_time(self._of_message(message, place, import_thread=import_thread))
 
     async def of_question(
         self, text: str, asker: int, channel: object, place: Place, *, import_thread: bool
-    ) -> tuple[Quoted, ...]:
+    ) -> Brought:
         """The same for an `/ask` in `channel`."""
         return await _in_time(self._of_question(text, asker, channel, place, import_thread=import_thread))
 
     async def _of_message(
         self, message: discord.Message, place: Place, *, import_thread: bool
-    ) -> AsyncGenerator[Quoted, None]:
+    ) -> AsyncGenerator[Quoted | Image, None]:
         if import_thread and isinstance(message.channel, discord.Thread):
             for quoted in await self._thread(message.channel, before=message):
                 yield quoted
@@ -70,12 +80,12 @@ class Surroundings:
             yield Quoted("a forwarded message", "somebody", readable(forwarded.content, names_of(message)))
         async for quoted in self._linked(message.content, message.author.id, place):
             yield quoted
-        async for quoted in self._attached(message):
-            yield quoted
+        async for brought in self._attached(message):
+            yield brought
 
     async def _of_question(
         self, text: str, asker: int, channel: object, place: Place, *, import_thread: bool
-    ) -> AsyncGenerator[Quoted, None]:
+    ) -> AsyncGenerator[Quoted | Image, None]:
         if import_thread and isinstance(channel, discord.Thread):
             for quoted in await self._thread(channel, before=None):
                 yield quoted
@@ -121,14 +131,26 @@ class Surroundings:
             return None
         return await channel.fetch_message(link.message)
 
-    async def _attached(self, message: discord.Message) -> AsyncGenerator[Quoted, None]:
-        """Text files whole, as far as the limits reach; all others by name."""
-        for number, file in enumerate(message.attachments):
-            wanted = number < MAX_FILES
-            text = await read_text(self._files, file.url, file.content_type) if wanted else None
-            if text is None:
-                text = f"({file.content_type or 'unknown type'}, {file.size:,} bytes; its content cannot be read here)"
-            yield Quoted(f"attached file {file.filename}", message.author.display_name, text)
+    async def _attached(self, message: discord.Message) -> AsyncGenerator[Quoted | Image, None]:
+        """Pictures and text files, as far as the limits reach; all others by name, with the reason."""
+        left = {True: pictures.MAX_IMAGES, False: MAX_FILES}
+        for file in message.attachments:
+            is_picture = pictures.is_picture(file.content_type)
+            left[is_picture] -= 1
+            if left[is_picture] < 0:
+                read = pictures.not_read(file.content_type, file.size, pictures.TOO_MANY)
+            else:
+                read = await self._read(file, is_picture=is_picture)
+            author = message.author.display_name
+            yield read if isinstance(read, Image) else Quoted(f"attached file {file.filename}", author, read)
+
+    async def _read(self, file: discord.Attachment, *, is_picture: bool) -> Image | str:
+        """The picture, the text, or a note that says why there is neither."""
+        if is_picture:
+            read = await read_picture(self._files, file.url, file.size)
+            return read if isinstance(read, Image) else pictures.not_read(file.content_type, file.size, read)
+        text = await read_text(self._files, file.url, file.content_type)
+        return pictures.not_read(file.content_type, file.size, pictures.WRONG_KIND) if text is None else text
 
 
 def _may_be_used(source: Place, target: Place, server: str) -> bool:
@@ -166,15 +188,18 @@ def _quote(source: str, message: discord.Message) -> Quoted:
     return Quoted(source, message.author.display_name, "\n".join(filter(None, [text, *files])))
 
 
-async def _in_time(quotes: AsyncGenerator[Quoted, None]) -> tuple[Quoted, ...]:
+async def _in_time(found: AsyncGenerator[Quoted | Image, None]) -> Brought:
     """What could be had before our patience ran out."""
-    had: list[Quoted] = []
+    had: list[Quoted | Image] = []
     try:
         async with asyncio.timeout(PATIENCE_S):
-            async for quoted in quotes:
-                had.append(quoted)  # noqa: PERF401 -- what came before the timeout is kept
+            async for one in found:
+                had.append(one)  # noqa: PERF401 -- what came before the timeout is kept
     except TimeoutError:
         log.info("left out some of what a message refers to: it could not be read in time")
     finally:
-        await quotes.aclose()
-    return tuple(quoted for quoted in had if quoted.text)
+        await found.aclose()
+    return Brought(
+        tuple(one for one in had if isinstance(one, Quoted) and one.text),
+        tuple(one for one in had if isinstance(one, Image)),
+    )
