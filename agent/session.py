@@ -1,6 +1,6 @@
 """One turn's exchange with a model, whether its vendor can keep the context or not.
 
-Above: `agent.loop`. Below: the Provider and Session ports.
+Above: `agent.loop`, `agent.providers.fallback`. Below: the Provider and Session ports.
 """
 
 from collections.abc import AsyncGenerator, Sequence

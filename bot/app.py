@@ -221,6 +221,7 @@ def mind(settings: Settings, desk: ModelDesk, registry: Registry) -> Mind:
         persona=persona,
         tools=registry,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
+        footer=settings.footer,
         budget=ContextBudget(history=settings.history_tokens, memory=settings.memory_tokens),
         history_messages=settings.history_messages,
     )

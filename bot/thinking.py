@@ -8,15 +8,16 @@ and one log line with the turn's id.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
 from agent.errors import StoreError
-from agent.events import IterationStarted, Outcome, TextArrived
+from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
 from agent.memory.audience import may_flow_from
+from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming
@@ -24,11 +25,14 @@ from agent.reply_text import joined
 from agent.state import Execution, SituationSummary
 from agent.tools.registry import Registry
 from agent.turn import Turn, TurnLimits
+from bot.casts import FooterStyle
+from bot.footer import footer
 from bot.reply.live import LiveReply
 from bot.surface import SurfaceError
 
 log = logging.getLogger(__name__)
 
+NO_ANSWER_FROM_FIRST = "it could not answer."
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
 
 
@@ -41,6 +45,7 @@ class Mind:
     tools: Registry
     turn_limits: TurnLimits
     budget: ContextBudget
+    footer: FooterStyle = FooterStyle.OFF
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
@@ -66,13 +71,15 @@ class Thinking:
         tools = self._mind.tools
         turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")
+        heard = _Heard(live)
         try:
             if stopped():
                 return closing
             context, summary = await self._context(claim)
             closing = replace(closing, context_messages=context.message_ids, context_notes=context.note_ids)
             provider = await self._mind.provider(claim.incoming)
-            loop = self._loop(claim, turn, context, provider, live)
+            heard.asked = provider.name
+            loop = self._loop(claim, turn, context, provider, heard)
             await _show_again(turn.progress, live)
             ended = await loop.run()
             closing = replace(closing, outcome=ended.outcome, reply=ended.text)
@@ -92,6 +99,7 @@ class Thinking:
             closing,
             calls=turn.progress.calls,
             handles=turn.progress.handles,
+            footer=footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer),
             actions=action_records(turn.progress),
             context_messages=(*closing.context_messages, *sources(turn.progress)),
         )
@@ -126,7 +134,7 @@ class Thinking:
         )
         return build_context(parts, self._mind.budget), summary
 
-    def _loop(self, claim: Claim, turn: Turn, context: Context, provider: Provider, live: LiveReply) -> Loop:
+    def _loop(self, claim: Claim, turn: Turn, context: Context, provider: Provider, heard: "_Heard") -> Loop:
         async def save(progress: Progress) -> None:
             await self._ledger.save(claim, progress=encode(progress))
 
@@ -141,10 +149,30 @@ class Thinking:
             self._mind.tools,
             tool_context,
             self._clock,
-            emit=live.see,
+            emit=heard.see,
             save=save,
             options=CallOptions(incoming.depth, cache_key(incoming.conversation)),
         )
+
+
+@dataclass(slots=True, eq=False)
+class _Heard:
+    """Passes on what happens, and notes which model was `asked`, and why another one answered."""
+
+    live: LiveReply
+    asked: str = ""
+    switched: str = ""
+
+    async def see(self, event: AgentEvent) -> None:
+        if isinstance(event, ModelSwitched):
+            log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why)
+            self.switched = event.why
+        await self.live.see(event)
+
+    def why(self, calls: Sequence[ModelCall]) -> str:
+        """Why another model answered than the one that was asked, "" if it did."""
+        another = bool(self.asked and calls) and calls[-1].model != self.asked
+        return (self.switched or NO_ANSWER_FROM_FIRST) if another else ""
 
 
 def cache_key(conversation: str) -> str:
