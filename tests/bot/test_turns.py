@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +12,8 @@ from agent.context import ContextBudget, Persona
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from agent.messages import Message, Role
+from agent.messages import Depth, Message, Role
+from agent.ports import ModelChanged
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Incoming
 from agent.state import SituationSummary
@@ -292,3 +293,22 @@ async def test_a_store_that_fails_puts_the_turn_off_instead_of_losing_it(caplog:
         assert await turns.ask(said("Hello?")) is None
     assert world.store.turns[0].state == "running", "its lease runs out, and it is claimed again"
     assert "turn 1: put off: The disk is full" in caplog.text
+
+
+async def test_a_reply_by_another_model_than_the_one_that_was_asked_says_so_below_it() -> None:
+    world = World([[ModelChanged("ollama:second", "OpenAI does not answer."), "Hi."]])
+    async with world.serving() as turns:
+        await turns.ask(said("Hello?"))
+    (shown,) = world.shown()
+    assert shown == "Hi.\n\nollama:second answered instead of scripted: OpenAI does not answer."
+    assert world.stored() == ["Hello?", "Hi."]
+
+
+async def test_the_depth_that_a_person_asked_for_reaches_the_model_with_a_key_that_names_nobody() -> None:
+    world = World(["Hi."])
+    async with world.serving() as turns:
+        await turns.ask(replace(said("Hello?"), depth=Depth.DEEP))
+    (options,) = world.model.options
+    assert options.depth is Depth.DEEP
+    assert "thread" not in options.cache_key
+    assert "ann" not in options.cache_key
