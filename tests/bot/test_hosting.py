@@ -25,6 +25,7 @@ from tests.fakes.incoming import dm, said
 from tests.fakes.spending import KeptCall
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
+from tests.fakes.minds import always
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
-        mind = Mind(lambda _: self.model, lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
+        mind = Mind(always(self.model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
         self.host = BotHost(self.store, self.store, self.store, self.store, self.store.spending, self.clock)
         self.host.turns = Turns(
             self.store,
