@@ -22,10 +22,10 @@ from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
+from tests.fakes.minds import always
 from tests.fakes.spending import KeptCall
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
-from tests.fakes.minds import always
 
 
 @dataclass
