@@ -20,6 +20,7 @@ from agent.records import (
     Closing,
     Hit,
     Incoming,
+    Job,
     Note,
     Person,
     RecallQuery,
@@ -268,6 +269,38 @@ class Ledger(Protocol):
 
         Does nothing where other processes work on the same database: their leases hold, and a dead one's run out.
         """
+        ...
+
+
+class Jobs(Protocol):
+    """The durable list of work outside of turns. Of one kind and key at most one waits, until the one that runs ends.
+
+    Every write after `claim` is fenced by the job's epoch and raises LeaseLost. Times are moments: whoever means "nine
+    o'clock here" reckons it out.
+    """
+
+    async def schedule(
+        self, kind: str, key: str, payload: str, run_at: datetime, *, person: str = "", conversation: str = ""
+    ) -> None:
+        """Let this be done, not before `run_at`. One that waits already takes the new payload and time."""
+        ...
+
+    async def cancel(self, kind: str, key: str) -> bool:
+        """Drop the one that waits. False if there is none."""
+        ...
+
+    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
+        """Take the due job of these kinds whose time came first, or one whose worker's lease ran out."""
+        ...
+
+    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None: ...
+
+    async def finish(self, job: Job) -> None:
+        """It is done: nothing of it stays."""
+        ...
+
+    async def postpone(self, job: Job, run_at: datetime) -> None:
+        """Try again later. If a newer one of its kind and key waits already, that one stands for both."""
         ...
 
 

@@ -105,6 +105,26 @@ class Claim:
     reply_ref: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work outside of turns that this worker does: learning, a reminder, a clean-up. Later writes carry `epoch`.
+
+    `payload` is whatever the kind of work needs. `person` and `conversation` say with whom it is forgotten ("" if with
+    nobody); it names messages by their ids rather than repeat them. `attempts` counts claims, this one included.
+    """
+
+    id: int
+    epoch: int
+    owner: str
+    kind: str
+    key: str
+    payload: str
+    run_at: datetime
+    person: str = ""
+    conversation: str = ""
+    attempts: int = 1
+
+
 class Author(StrEnum):
     PERSON = "person"
     BOT = "bot"

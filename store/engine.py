@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.errors import StoreError
-from agent.ports import Conversations, Forgetting, Ledger, Memories, Preferences, Spending
+from agent.ports import Conversations, Forgetting, Jobs, Ledger, Memories, Preferences, Spending
 from store.bell import LocalBell, SharedBell
 from store.conversations import SqlConversations
 from store.database import Database, migrating
 from store.erase import SqlForgetting
 from store.erased import ErasedIds
+from store.jobs import SqlJobs
 from store.ledger import SqlLedger
 from store.memories import SqlMemories
 from store.migrations import HEAD
@@ -45,6 +46,7 @@ class Store:
     forgetting: Forgetting
     preferences: Preferences
     spending: Spending
+    jobs: Jobs
     bell: LocalBell
     database: Database
     version_before: str | None
@@ -110,6 +112,7 @@ def _store(database: Database, prepared: Prepared) -> Store:
         SqlForgetting(database, erased_ids),
         SqlPreferences(database),
         SqlSpending(database),
+        SqlJobs(database),
         SharedBell(database.connect) if isinstance(database, PostgresDatabase) else LocalBell(),
         database,
         prepared.before,

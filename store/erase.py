@@ -45,6 +45,7 @@ from store.tables import (
     action_record,
     conversation,
     erased,
+    job,
     message,
     meta,
     note,
@@ -141,6 +142,7 @@ def erase(
     counts = {"actions": derived.actions}
     _unindex(connection, plan, doomed)
     index.remove(connection, doomed.replies)
+    counts["jobs"] = _delete(connection, job, of_plan(plan, job))
     own_turns = select(turn.c.id).where(of_plan(plan, turn))
     counts["workspaces"] = _delete(connection, workspace, workspace.c.task_id.in_(own_turns))
     counts["actions"] += _delete(connection, action_record, action_record.c.turn.in_(own_turns))
@@ -207,11 +209,13 @@ def _texts(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> tup
     """What was said or kept, and what the summaries of the touched conversations said."""
     said = connection.execute(select(message.c.text).where(of_plan(plan, message))).scalars()
     kept = connection.execute(select(note.c.text).where(notes_of(plan))).scalars()
+    queued = connection.execute(select(job.c.payload).where(of_plan(plan, job))).scalars()
+    planned = [held for payload in queued for held in rows.strings(rows.read(payload))]
     summed = select(conversation.c.summary).where(conversation.c.id.in_(doomed.conversations))
     values = (json.loads(stored).values() for stored in connection.execute(summed).scalars())
     replies = (reply.text for reply in doomed.replies.values())
     summed_up = dict.fromkeys(text for some in values for text in some if text)
-    return list(dict.fromkeys(filter(None, [*said, *replies, *kept]))), list(summed_up)
+    return list(dict.fromkeys(filter(None, [*said, *replies, *kept, *planned]))), list(summed_up)
 
 
 def _keep_hashes(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> None:

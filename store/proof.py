@@ -29,7 +29,7 @@ from agent.memory.forgetting import ForgettingPlan
 from store import index
 from store.columns import StorableText
 from store.reach import of_plan, orphaned_notes_of
-from store.tables import action_record, conversation, message, note, turn, workspace
+from store.tables import action_record, conversation, job, message, note, turn, workspace
 from store.text import TELLING_BYTES, holds, index_words, stretches
 
 PIECES: Final = 64
@@ -38,7 +38,9 @@ PIECE_BYTES: Final = 6
 WORDS: Final = 4
 """So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer."""
 
-DERIVED: Final = frozenset({*action_record.c, *workspace.c, conversation.c.summary, turn.c.progress, turn.c.payload})
+DERIVED: Final = frozenset(
+    {*action_record.c, *workspace.c, conversation.c.summary, turn.c.progress, turn.c.payload, job.c.payload}
+)
 """Columns that hold what was made of others' words."""
 
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
@@ -59,6 +61,7 @@ def found_again(
     reach = (
         (message, of_plan(plan, message)),
         (turn, of_plan(plan, turn)),
+        (job, of_plan(plan, job)),
         (note, orphaned_notes_of(plan)),
         (conversation, conversation.c.id.in_(touched)),
     )

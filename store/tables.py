@@ -113,6 +113,40 @@ class Turn(SQLModel, table=True):
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 
+class Job(SQLModel, table=True):
+    """Work outside of turns. `person` and `conversation` say with whom it is forgotten; the person may be unknown."""
+
+    __table_args__: ClassVar[Any] = (
+        *(
+            Index(
+                f"ix_job_one_{state}",
+                "kind",
+                "key",
+                unique=True,
+                sqlite_where=text(f"state = '{state}'"),
+                postgresql_where=text(f"state = '{state}'"),
+            )
+            for state in (WAITING, RUNNING)
+        ),
+        Index("ix_job_run_at", "kind", "run_at"),
+        Index("ix_job_person", "person", "conversation"),
+        NEVER_REUSED,
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    state: str = Field(sa_type=StorableText, default=WAITING)
+    payload: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    conversation: str = Field(sa_type=StorableText)
+    run_at: datetime = Field(sa_type=UtcDateTime)
+    owner: str | None = Field(sa_type=StorableText, default=None)
+    lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    epoch: int = 0
+    attempts: int = 0
+
+
 class Message(SQLModel, table=True):
     """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking."""
 
@@ -228,6 +262,7 @@ person = _tables["person"]
 conversation = _tables["conversation"]
 participant = _tables["participant"]
 turn = _tables["turn"]
+job = _tables["job"]
 message = _tables["message"]
 action_record = _tables["action_record"]
 note = _tables["note"]

@@ -32,6 +32,7 @@ from agent.state import SituationSummary
 from store import rows
 from store.text import holds, quotes
 from tests.fakes import queue
+from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
 from tests.fakes.spending import FakeSpending
 
@@ -68,6 +69,7 @@ class FakeStore:
     """Called with the turn of each claim."""
     choices: FakePreferences = field(default_factory=FakePreferences)
     spent: FakeSpending = field(default_factory=FakeSpending)
+    jobs: FakeJobs = field(default_factory=FakeJobs)
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
@@ -282,6 +284,7 @@ class FakeStore:
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
         self.kept_notes = [n for n in self.kept_notes if n not in notes]
         erased = {"messages": len(gone), "notes": len(notes), "turns": len(turns)}
+        erased["jobs"] = self.jobs.forget(plan.person, plan.conversation)
         if plan.everything:
             erased["preferences"] = len(self.choices.kept.pop(plan.person, {}))
         return Receipt(erased, found_again=0, bytes_gone=True)

@@ -82,12 +82,13 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
     await answered(store, said("a word that stays", person="ben", conversation="other"), "it stays")
     pieces = [piece for secret in SECRETS for piece in secret.split("-")]
     assert await pieces_in_files(path.parent, pieces) == len(pieces)
-    await store.ledger.accept(said(f"waiting {SECRETS[0]}"))
+    await store.ledger.accept(said(f"lingering {SECRETS[0]}"))
     await store.preferences.set("ann", "model", SECRETS[0])
     receipt = await store.forgetting.forget(forget_everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert receipt.erased == {
         "actions": 20,
+        "jobs": 0,
         "workspaces": 0,
         "notes": 20,
         "messages": 41,
@@ -97,7 +98,7 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
         "preferences": 1,
         "people": 1,
     }
-    assert await pieces_in_files(path.parent, [*pieces, "secret00", "waiting"]) == 0
+    assert await pieces_in_files(path.parent, [*pieces, "secret00", "lingering"]) == 0
     await store.close()
     assert await pieces_in_files(path.parent, pieces) == 0
     assert await pieces_in_files(path.parent, ["it stays"]) == 1

@@ -1,0 +1,142 @@
+"""The contract of the port Jobs: when a job runs, that it runs once, and that forgetting takes it."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import LeaseLost
+from agent.memory.forgetting import forget_everything, forget_thread
+from agent.records import Job
+from tests.contracts.steps import AnyStore, answered
+from tests.fakes.incoming import LEASE, START, said
+
+LEARN = frozenset({"learn"})
+MINUTE = timedelta(minutes=1)
+
+
+async def next_job(store: AnyStore, minutes: int = 0, owner: str = "worker") -> Job:
+    """The next claim of that minute; there has to be one."""
+    job = await store.jobs.claim(LEARN, owner, START + minutes * MINUTE, LEASE)
+    assert job is not None
+    return job
+
+
+async def none_due(store: AnyStore, minutes: int = 0) -> bool:
+    return await store.jobs.claim(LEARN, "worker", START + minutes * MINUTE, LEASE) is None
+
+
+async def test_a_job_runs_at_its_time_and_once(store: AnyStore) -> None:
+    await store.jobs.schedule("learn", "ann", "a", START + MINUTE, person="ann", conversation="thread")
+    assert await none_due(store)
+    job = await next_job(store, 1)
+    assert (job.kind, job.key, job.payload, job.run_at) == ("learn", "ann", "a", START + MINUTE)
+    assert (job.person, job.conversation, job.owner, job.attempts) == ("ann", "thread", "worker", 1)
+    await store.jobs.finish(job)
+    assert await none_due(store, 99)
+
+
+async def test_the_one_whose_time_came_first_goes_first(store: AnyStore) -> None:
+    for key, minutes in (("late", 3), ("early", 1), ("later", 4), ("middle", 2)):
+        await store.jobs.schedule("learn", key, "", START + minutes * MINUTE)
+    assert [(await next_job(store, 3)).key for _ in range(3)] == ["early", "middle", "late"]
+    assert await none_due(store, 3)
+
+
+async def test_only_the_kinds_asked_for_are_claimed(store: AnyStore) -> None:
+    await store.jobs.schedule("remind", "ann", "", START)
+    assert await none_due(store)
+    assert await store.jobs.claim(frozenset({"learn", "remind"}), "worker", START, LEASE) is not None
+    assert await store.jobs.claim(frozenset(), "worker", START, LEASE) is None
+
+
+async def test_of_one_kind_and_key_one_waits_with_the_newest_payload_and_time(store: AnyStore) -> None:
+    await store.jobs.schedule("learn", "ann", "old", START)
+    await store.jobs.schedule("learn", "ben", "other", START + MINUTE)
+    await store.jobs.schedule("learn", "ann", "new", START + 2 * MINUTE)
+    ben = await next_job(store, 1)
+    assert ben.key == "ben"
+    await store.jobs.finish(ben)
+    assert await none_due(store, 1)
+    assert (await next_job(store, 2)).payload == "new"
+    assert await none_due(store, 2)
+
+
+async def test_while_one_runs_the_next_of_its_key_waits_for_its_end(store: AnyStore) -> None:
+    await store.jobs.schedule("learn", "ann", "first", START)
+    first = await next_job(store)
+    await store.jobs.schedule("learn", "ann", "second", START)
+    assert await none_due(store)
+    await store.jobs.finish(first)
+    assert (await next_job(store)).payload == "second"
+
+
+async def test_a_job_whose_lease_ran_out_is_taken_over_and_the_zombie_changes_nothing(store: AnyStore) -> None:
+    await store.jobs.schedule("learn", "ann", "", START)
+    zombie = await next_job(store, owner="old")
+    await store.jobs.renew(zombie, START + LEASE, LEASE)
+    assert await store.jobs.claim(LEARN, "new", START + LEASE, LEASE) is None
+    taken = await store.jobs.claim(LEARN, "new", START + 2 * LEASE, LEASE)
+    assert taken is not None
+    assert (taken.id, taken.attempts, taken.owner) == (zombie.id, 2, "new")
+    for write in (
+        store.jobs.renew(zombie, START, LEASE),
+        store.jobs.postpone(zombie, START),
+        store.jobs.finish(zombie),
+    ):
+        with pytest.raises(LeaseLost):
+            await write
+    await store.jobs.finish(taken)
+
+
+async def test_a_postponed_job_runs_again_later_and_counts_its_attempts(store: AnyStore) -> None:
+    await store.jobs.schedule("learn", "ann", "a", START)
+    await store.jobs.postpone(await next_job(store), START + MINUTE)
+    assert await none_due(store)
+    again = await next_job(store, 1)
+    assert (again.payload, again.attempts, again.run_at) == ("a", 2, START + MINUTE)
+
+
+async def test_a_newer_job_that_waits_stands_for_the_postponed_one(store: AnyStore) -> None:
+    await store.jobs.schedule("learn", "ann", "old", START)
+    job = await next_job(store)
+    await store.jobs.schedule("learn", "ann", "new", START)
+    await store.jobs.postpone(job, START)
+    job = await next_job(store)
+    assert job.payload == "new"
+    await store.jobs.finish(job)
+    assert await none_due(store, 9)
+
+
+async def test_a_waiting_job_can_be_cancelled_and_a_running_one_ends_by_itself(store: AnyStore) -> None:
+    await store.jobs.schedule("learn", "ann", "", START)
+    assert await store.jobs.cancel("learn", "ann")
+    assert not await store.jobs.cancel("learn", "ann")
+    assert await none_due(store)
+    await store.jobs.schedule("learn", "ann", "", START)
+    running = await next_job(store)
+    assert not await store.jobs.cancel("learn", "ann")
+    await store.jobs.finish(running)
+
+
+async def test_jobs_scheduled_at_once_for_one_key_are_one(store: AnyStore) -> None:
+    await asyncio.gather(*(store.jobs.schedule("learn", "ann", f"{n}", START) for n in range(9)))
+    await next_job(store)
+    assert await none_due(store)
+
+
+async def test_forgetting_takes_the_persons_jobs_of_the_conversation_or_all(store: AnyStore) -> None:
+    await answered(store, said("hello"), "hi")
+    for key, person, conversation in (("1", "ann", "thread"), ("2", "ann", "other"), ("3", "ben", "thread")):
+        await store.jobs.schedule("learn", key, "my secret", START, person=person, conversation=conversation)
+    running = await next_job(store)
+    receipt = await store.forgetting.forget(forget_thread("ann", "thread"), START)
+    assert (receipt.erased["jobs"], receipt.found_again) == (1, 0)
+    with pytest.raises(LeaseLost):
+        await store.jobs.finish(running)
+    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    assert (receipt.erased["jobs"], receipt.found_again) == (1, 0)
+    last = await next_job(store)
+    assert last.key == "3"
+    await store.jobs.finish(last)
+    assert await none_due(store, 9)
