@@ -28,11 +28,7 @@ def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
 
     What another dialect wrote in its own form is left out too: the message's text stands for it.
     """
-    known = (
-        replace(message, native=None) if message.native and message.native.dialect != dialect else message
-        for message in messages
-        if message.role is not Role.SYSTEM
-    )
+    known = [_known(message, dialect) for message in messages if message.role is not Role.SYSTEM]
     spoken = [message for message in known if message.text.strip() or message.images or message.native]
     if not spoken or spoken[0].role is Role.ASSISTANT:
         spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
@@ -41,9 +37,15 @@ def alternating(messages: Sequence[Message], dialect: str) -> list[Message]:
     return [_joined(list(run)) for _, run in groupby(spoken, key=lambda message: message.role)]
 
 
+def _known(message: Message, dialect: str) -> Message:
+    ours = message.role is Role.ASSISTANT and message.native and message.native.dialect == dialect
+    return message if ours else replace(message, native=None)
+
+
 def _joined(run: Sequence[Message]) -> Message:
     """A run of one speaker as one message. What is in a vendor's own form joins nothing: there its text stands."""
-    if len(run) == 1:
-        return run[0]
-    images = tuple(image for message in run for image in message.images)
-    return Message(run[0].role, "\n\n".join(message.text for message in run if message.text.strip()), images)
+    worded = [message for message in run if message.text.strip() or message.images] or run[-1:]
+    if len(worded) == 1:
+        return worded[0]
+    images = tuple(image for message in worded for image in message.images)
+    return Message(run[0].role, "\n\n".join(message.text for message in worded if message.text.strip()), images)

@@ -41,6 +41,11 @@ def test_what_is_ours_stays_and_what_is_theirs_is_said_in_words() -> None:
     assert [message.native for message in spoken] == [None, OURS, None, None, None]
 
 
+def test_a_step_without_words_is_still_a_step() -> None:
+    silent = Message(Role.ASSISTANT, "", native=OURS)
+    assert alternating([user("q"), silent, silent, user("r")], "ours") == [user("q"), silent, user("r")]
+
+
 @given(conversations)
 def test_speakers_take_turns_and_none_is_silent(messages: list[Message]) -> None:
     spoken = alternating(messages, "ours")
