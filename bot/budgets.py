@@ -1,22 +1,23 @@
 """What people may spend in a day, in tokens and in money, and the sentence for when it is spent. Pure.
 
 Above: `bot.gate` asks before a model is called, `bot.budget_desk` shows and raises. Below: `agent.spending`,
-`bot.amounts`.
+`bot.amounts`, `bot.local_time`.
 
 Rules. A day is one of UTC, so that everybody's budget begins anew at the same moment; people read it in their own time.
 What was spent is known once a turn has ended, so a budget can be passed by what was running when it was reached.
 Calls without a price count in tokens only.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from agent.admission import Whose
 from agent.prices import Money
 from agent.spending import Spent
 from bot.amounts import counted, money
+from bot.local_time import at
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +31,13 @@ class Budget:
     def is_none(self) -> bool:
         return self.tokens is None and self.money is None
 
-    def raised(self, to: "Budget") -> "Budget":
-        """With `to` where it says something and there is a limit."""
-        return replace(
-            self,
-            tokens=to.tokens if None not in (to.tokens, self.tokens) else self.tokens,
-            money=to.money if None not in (to.money, self.money) else self.money,
-        )
-
 
 UNLIMITED: Final = Budget()
+
+TOKENS: Final = "budget.tokens"
+MONEY: Final = "budget.money"
+EXEMPT: Final = "budget.exempt"
+"""The names of the preferences: whole numbers of tokens and of nano-dollars, and a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +81,26 @@ def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone:
     limit = exceeded(spent, budget)
     if limit is None:
         return None
-    again = midnight(now).astimezone(_zone(zone))
-    return f"{_WHO[whose]} used today's budget of {limit}; it begins anew at {again:%H:%M} ({again.tzinfo})."
+    return f"{_WHO[whose]} used today's budget of {limit}; it begins anew at {at(midnight(now), zone)}."
+
+
+def owner(whose: Whose, person: str, channel: str) -> str:
+    """Under whose name a raised budget is kept among the preferences."""
+    match whose:
+        case Whose.PERSON:
+            return person
+        case Whose.CHANNEL:
+            return f"channel:{channel}"
+        case Whose.EVERYONE:
+            return "everyone"
+
+
+def raised(usual: Budget, kept: Mapping[str, str]) -> Budget:
+    """The usual budget with what `/budget` changed: raised, never lowered, or gone. `kept`: the owner's preferences."""
+    if kept.get(EXEMPT) is not None:
+        return UNLIMITED
+    higher = _higher(usual.money, kept.get(MONEY))
+    return Budget(_higher(usual.tokens, kept.get(TOKENS)), None if higher is None else Money(higher))
 
 
 def midnight(now: datetime) -> datetime:
@@ -92,11 +108,11 @@ def midnight(now: datetime) -> datetime:
     return datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
 
 
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return ZoneInfo("UTC")
+def _higher(usual: int | None, kept: str | None) -> int | None:
+    """What is kept, if it is more."""
+    if usual is None or kept is None or not kept.isdecimal():
+        return usual
+    return max(usual, int(kept))
 
 
 _WHO: Final = {

@@ -10,7 +10,20 @@ from agent.admission import Whose
 from agent.messages import Usage
 from agent.prices import NANO, Money
 from agent.spending import Spent
-from bot.budgets import UNLIMITED, Budget, Budgets, exceeded, midnight, over_budget, tokens
+from bot.budgets import (
+    EXEMPT,
+    MONEY,
+    TOKENS,
+    UNLIMITED,
+    Budget,
+    Budgets,
+    exceeded,
+    midnight,
+    over_budget,
+    owner,
+    raised,
+    tokens,
+)
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MOMENTS = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 -- naive bounds are what it takes
@@ -67,10 +80,26 @@ def test_the_next_day_begins_within_a_day(now: datetime) -> None:
     assert midnight(now).timetz() == datetime.min.replace(tzinfo=UTC).timetz()
 
 
-def test_raising_changes_only_limits_that_there_are() -> None:
+def test_a_budget_can_be_raised_and_lifted_and_never_lowered() -> None:
     usual = Budget(tokens=1_000)
-    assert usual.raised(Budget(tokens=5_000, money=Money(NANO))) == Budget(tokens=5_000)
-    assert usual.raised(UNLIMITED) == usual
+    assert raised(usual, {}) == usual
+    assert raised(usual, {TOKENS: "5000", MONEY: "7"}) == Budget(tokens=5_000)
+    assert raised(usual, {TOKENS: "10"}) == usual
+    assert raised(usual, {TOKENS: "many"}) == usual
+    assert raised(Budget(money=Money(5)), {MONEY: "7"}) == Budget(money=Money(7))
+    assert raised(usual, {EXEMPT: "yes"}) == UNLIMITED
+
+
+@given(st.integers(1, 10**13), st.text(max_size=20))
+def test_whatever_is_kept_a_budget_is_never_less_than_the_usual_one(usual: int, kept: str) -> None:
+    left = raised(Budget(tokens=usual), {TOKENS: kept})
+    assert left.tokens is not None
+    assert left.tokens >= usual
+
+
+def test_a_raised_budget_is_kept_under_its_owners_name() -> None:
+    owners = [owner(whose, "slack:T1:U1", "C1") for whose in Whose]
+    assert owners == ["slack:T1:U1", "channel:C1", "everyone"]
 
 
 def test_each_budget_is_somebodys() -> None:
