@@ -209,8 +209,8 @@ class Counted:
             self._reasoning.append(event.text)
 
     def ended(self, ended: ResponseEnded, messages: Sequence[Message], bytes_up: int) -> ResponseEnded:
-        """The same end, with usage and the `bytes_up` that asking took."""
-        if ended.usage is not None:
+        """The same end, with usage and the `bytes_up` that asking took. A report of zeros counts as none."""
+        if ended.usage is not None and ended.usage != Usage():
             return replace(ended, usage=replace(ended.usage, bytes_up=bytes_up))
         estimated = Usage(
             input_uncached=sum(self._estimate(message.text) for message in messages),

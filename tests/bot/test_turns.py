@@ -300,7 +300,7 @@ async def test_a_reply_by_another_model_than_the_one_that_was_asked_says_so_belo
     async with world.serving() as turns:
         await turns.ask(said("Hello?"))
     (shown,) = world.shown()
-    assert shown == "Hi.\n\nollama:second answered instead of scripted: OpenAI does not answer."
+    assert shown == "Hi.\n\n*ollama:second answered instead of scripted: OpenAI does not answer.*"
     assert world.stored() == ["Hello?", "Hi."]
 
 
