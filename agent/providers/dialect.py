@@ -40,6 +40,11 @@ class Reader(Protocol):
         ...
 
     @property
+    def ends_openly(self) -> bool:
+        """Whether every answer says where it ends, so that one which only stops was cut off."""
+        ...
+
+    @property
     def ignored(self) -> int:
         """How many events could not be read, or are unknown."""
         ...

@@ -156,7 +156,7 @@ class ReplayProvider:
                             yield event
                 if not reader.begun:
                     raise AttemptFailed(Fault(FaultKind.UNREADABLE))
-                if not (reader.finished or reply.framed):
+                if not reader.finished and (reader.ends_openly or not reply.framed):
                     raise AttemptFailed(Fault(FaultKind.CUT))
         except TransportError as error:
             if not reader.finished:

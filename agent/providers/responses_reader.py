@@ -56,6 +56,7 @@ class ResponsesReader:
     def __init__(self, dialect: str) -> None:
         self.begun = False
         self.finished = False
+        self.ends_openly = True
         self.ignored = 0
         self.response_id = ""
         self._dialect = dialect

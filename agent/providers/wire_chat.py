@@ -125,6 +125,7 @@ class ChatReader:
     def __init__(self) -> None:
         self.begun = False
         self.finished = False
+        self.ends_openly = False
         self.ignored = 0
         self._reason = StopReason.END
         self._usage: dict[str, object] = {}

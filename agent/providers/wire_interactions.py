@@ -123,6 +123,7 @@ class InteractionsReader:
     def __init__(self, dialect: str = "", *, stored: bool = False) -> None:
         self.begun = False
         self.finished = False
+        self.ends_openly = True
         self.ignored = 0
         self._dialect = dialect
         self._stored = stored

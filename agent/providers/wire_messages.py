@@ -159,6 +159,7 @@ class MessagesReader:
     def __init__(self, dialect: str = "") -> None:
         self.begun = False
         self.finished = False
+        self.ends_openly = True
         self.ignored = 0
         self._dialect = dialect
         self._reason = StopReason.END

@@ -1,0 +1,62 @@
+"""What holds for every dialect over HTTP: a body that ends well does not make its answer complete."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from agent.errors import StreamBroken
+from agent.messages import Message, Role
+from agent.ports import ProviderEvent, ResponseEnded, TokensArrived
+from agent.providers.catalog import ANTHROPIC, GEMINI, OPENAI, Endpoint
+from agent.providers.opening import Line, open_chat, open_gemini, open_messages, open_responses_http
+from agent.providers.replay import ReplayProvider
+from tests.fakes.clock import FakeClock
+from tests.fakes.model_server import CHUNKED, ModelServer, framed, head
+
+QUESTION = (Message(Role.USER, "Hello?"),)
+HALF_OF = {
+    "responses": {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Half"},
+    "messages": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Half"}},
+    "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Half"}]}}]},
+    "chat": {"choices": [{"delta": {"content": "Half"}}]},
+}
+Open = Callable[[Endpoint, str, str | None, Line], ReplayProvider]
+
+
+async def answer(name: str, open_: Open, endpoint: Endpoint, seen: list[ProviderEvent]) -> None:
+    """Read an answer that has begun and whose body then ends, complete for HTTP."""
+    half = b"data: " + json.dumps(HALF_OF[name]).encode() + b"\n\n"
+    async with asyncio.timeout(10), ModelServer([[head(extra=CHUNKED), framed(half), framed(b"")]]) as server:
+        line = Line(FakeClock(), lambda: 0.0)
+        provider = open_(replace(endpoint, base_url=server.url), "m-1", "key", line)
+        try:
+            async for event in provider.stream(QUESTION):
+                seen.append(event)  # noqa: PERF401 -- an error may come in between
+        finally:
+            await provider.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "open_", "endpoint"),
+    [
+        ("responses", open_responses_http, OPENAI),
+        ("messages", open_messages, ANTHROPIC),
+        ("gemini", open_gemini, GEMINI),
+    ],
+)
+async def test_where_answers_say_that_they_end_one_that_only_stops_was_cut(
+    name: str, open_: Open, endpoint: Endpoint
+) -> None:
+    seen: list[ProviderEvent] = []
+    with pytest.raises(StreamBroken, match="broke off"):
+        await answer(name, open_, endpoint, seen)
+    assert [event.text for event in seen if isinstance(event, TokensArrived)] == ["Half"]
+
+
+async def test_a_compatible_server_may_just_stop() -> None:
+    seen: list[ProviderEvent] = []
+    await answer("chat", open_chat, OPENAI, seen)
+    assert isinstance(seen[-1], ResponseEnded)
