@@ -1,4 +1,4 @@
-"""One turn of the real loop with a model and a tool that says its text back, and everything that came of it.
+"""One turn of the real loop with a model and a tool, and everything that came of it.
 
 Above: the providers' contract, benchmarks. Below: `agent.loop`.
 """
@@ -11,7 +11,7 @@ from agent.events import AgentEvent, TextArrived, TurnEnded
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
-from agent.ports import Provider, ToolContext
+from agent.ports import Provider, Tool, ToolContext
 from agent.progress import Progress
 from agent.records import Person
 from agent.tools.registry import Registry
@@ -61,7 +61,7 @@ class Ran:
         return "".join(event.text for event in self.events if isinstance(event, TextArrived))
 
 
-async def run_turn(provider: Provider, tool: Echo, context: Sequence[Message] = CONTEXT, *, rounds: int = 10) -> Ran:
+async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = CONTEXT, *, rounds: int = 10) -> Ran:
     """Until the turn ends, within BOUND_S."""
     events: list[AgentEvent] = []
 

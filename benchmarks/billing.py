@@ -1,0 +1,58 @@
+"""What vendors bill for the input of a turn's calls, under their own rules for prompt caches. Pure.
+
+Above: `benchmarks.tokens`. Below: `agent.prices`.
+
+A call's input begins with the whole input of the call before, so a cache can hold that much of it. That is the best
+case: a cache that hits every time, and was empty when the turn began. Whether the client has sent these tokens or the
+vendor has kept them makes no difference to any of these bills.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.messages import Usage
+from agent.prices import price_of
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRule:
+    """`minimum`: the shortest input in tokens that is cached. `writes_cost`: putting tokens there has its own price."""
+
+    vendor: str
+    model: str
+    minimum: int
+    writes_cost: bool
+
+
+RULES = (
+    CacheRule("openai", "openai:gpt-6.1-terra", 1_024, writes_cost=True),
+    CacheRule("anthropic", "anthropic:claude-sonnet-5-5", 512, writes_cost=True),
+    CacheRule("gemini", "gemini:gemini-3.8-flash", 4_096, writes_cost=False),
+)
+
+
+def billed(rule: CacheRule, inputs: Sequence[int]) -> Usage:
+    """The input of all calls, by what it is billed as. `inputs` are the tokens of each call's whole input, in order."""
+    usage, held = Usage(), 0
+    for tokens in inputs:
+        new = tokens - held
+        kept = tokens >= rule.minimum
+        written = new if kept and rule.writes_cost else 0
+        usage += Usage(input_uncached=new - written, input_cached=held, input_written=written)
+        held = tokens if kept else 0
+    return usage
+
+
+def input_tokens(usage: Usage) -> int:
+    return usage.input_uncached + usage.input_cached + usage.input_written
+
+
+def input_dollars(rule: CacheRule, usage: Usage) -> float:
+    """At list price. Raises LookupError for a model without one."""
+    if (price := price_of(rule.model)) is None:
+        raise LookupError(rule.model)
+    rates = price.rates
+    nano = (
+        usage.input_uncached * rates.uncached + usage.input_cached * rates.cached + usage.input_written * rates.written
+    )
+    return nano / 1e9

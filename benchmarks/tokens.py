@@ -1,0 +1,184 @@
+"""What a turn with many rounds of tools uploads, and what the vendor bills for it: two different things.
+
+upload_ratio_N        bytes that replay sends in a turn of N rounds, over those that resume sends: all of HTTP, of the
+                      WebSocket's handshake and frames, before TLS
+token_upload_ratio_N  the same in estimated tokens of the texts alone
+billed_ratio_V_N      input tokens that the vendor V bills for the replayed turn, over those for one whose context it
+                      keeps: about 1, because it bills what it reads, whoever sent it
+cache_saves_V_N       the input's list price without any cache, over that with the vendor's own, if it always hits
+
+Sizes are those of seed 004, in tokens of four characters: the system's text 1,500, and in each round 200 of thought,
+100 of a call and 300 of its result. The turns are real: our loop, our adapters for OpenAI Responses, over WebSocket
+(resume) and HTTP (replay), to a server that checks each request against the vendor's types.
+
+Baseline, in the same run: replay.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from agent.messages import JsonObject, Message, Role, Usage
+from agent.ports import ToolContext
+from agent.protocol.grammar import teach
+from agent.providers.catalog import OPENAI, Endpoint
+from agent.providers.opening import Line, OpenedProvider, open_responses, open_responses_http
+from agent.tokens import ASCII_PER_TOKEN, estimate_tokens
+from benchmarks.billing import RULES, billed, input_dollars, input_tokens
+from benchmarks.report import print_report, read_options
+from benchmarks.wire_meter import WireMeter, metered
+from tests.contracts.model_world import Asked, Calls, Says
+from tests.fakes.clock import FakeClock
+from tests.fakes.one_turn import run_turn
+from tests.fakes.openai_service import MODEL, serving
+
+SYSTEM, THINK, CALL, RESULT = 1_500, 200, 100, 300
+ROUNDS = (1, 2, 4, 8, 16, 32)
+PROSE = "The ferry leaves the harbour at seven, and the board at the pier says so when the wind is from the west. "
+
+
+def sized(begin: str, tokens: int, end: str = "") -> str:
+    """A text of so many tokens."""
+    room = tokens * ASCII_PER_TOKEN - len(begin) - len(end)
+    return begin + (PROSE * (1 + room // len(PROSE)))[:room] + end
+
+
+CONTEXT = (Message(Role.SYSTEM, sized(teach(""), SYSTEM)), Message(Role.USER, "When does it leave?"))
+THOUGHT = sized("<think>\n", THINK, "\n</think>")
+BLOCK = sized('[{"name": "lookup", "args": {"query": "', CALL, '"}}]')
+
+
+@dataclass(slots=True)
+class Lookup:
+    """The tool. When it runs, a request has just been answered: `sent` are the bytes up to then."""
+
+    meter: WireMeter
+    sent: list[int] = field(default_factory=list[int])
+    name: str = "lookup"
+    description: str = "Look it up."
+    read_only: bool = True
+    timeout_s: float = 5.0
+
+    @property
+    def schema(self) -> JsonObject:
+        return {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+
+    async def run(self, args: JsonObject, context: ToolContext) -> str:
+        del args, context
+        self.sent.append(self.meter.bytes_up)
+        return sized("", RESULT)
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    """For each number of rounds, all that was sent until its last answer."""
+
+    wire_bytes: list[int]
+    tokens: list[int]
+    inputs: list[int]
+    """Tokens of each request alone."""
+
+
+NOTES = """\
+OpenAI bills the whole chain for each call, however it was sent (its guide on conversation state: "all previous input
+tokens for responses in the chain are billed as input tokens"). Gemini keeps a context only in Interactions, which is
+opt-in; Anthropic keeps none: for them the kept turn is arithmetic. Seed 004 counts tokens in and out, read once when
+kept, and again in each call when replayed."""
+
+Opening = Callable[[Endpoint, Line], OpenedProvider]
+
+
+def resume(endpoint: Endpoint, line: Line) -> OpenedProvider:
+    return open_responses(endpoint, MODEL, "sk-1", line)
+
+
+def replay(endpoint: Endpoint, line: Line) -> OpenedProvider:
+    return open_responses_http(endpoint, MODEL, "sk-1", line)
+
+
+async def uploads(opening: Opening, rounds: int) -> Uploads:
+    """One turn of so many rounds and an answer."""
+    async with recording(opening, rounds) as (provider, asked, meter):
+        tool = Lookup(meter)
+        ran = await run_turn(provider, tool, CONTEXT, rounds=rounds + 2)
+        if len(asked) != rounds + 1 or ran.ended.text != "At seven.":
+            raise AssertionError(f"the turn went another way: {ran.ended}")
+        inputs = [sum(map(estimate_tokens, request.texts)) for request in asked]
+        return Uploads([*tool.sent, meter.bytes_up], list(accumulate(inputs)), inputs)
+
+
+@asynccontextmanager
+async def recording(
+    opening: Opening, rounds: int
+) -> AsyncGenerator[tuple[OpenedProvider, list[Asked], WireMeter], None]:
+    async with serving() as service, metered(service.url) as meter:
+        service.planned += [Calls((BLOCK,), before=THOUGHT)] * rounds
+        service.planned.append(Says(("At seven.",)))
+        provider = opening(OPENAI.at(meter.url), Line(FakeClock(), lambda: 0.0))
+        try:
+            yield provider, service.asked, meter
+        finally:
+            await provider.aclose()
+
+
+def seed_ratio(rounds: int) -> float:
+    """Seed 004's own count: all tokens in and out of so many calls, replayed over kept; 5.2, 9.3, 17.4."""
+    step = THINK + CALL
+    replayed = sum(SYSTEM + (step + RESULT) * earlier + step for earlier in range(rounds))
+    return replayed / (SYSTEM + step * rounds + RESULT * (rounds - 1))
+
+
+def table(kept: Uploads, again: Uploads) -> str:
+    lines = ["rounds   resume B   replay B  ratio   resume tokens   replay tokens  ratio   seed 004's count"]
+    for n in ROUNDS:
+        b, t = (kept.wire_bytes[n], again.wire_bytes[n]), (kept.tokens[n], again.tokens[n])
+        lines.append(
+            f"{n:>6} {b[0]:>10,} {b[1]:>10,} {b[1] / b[0]:>6.1f} {t[0]:>15,} {t[1]:>15,} {t[1] / t[0]:>6.1f}"
+            f" {seed_ratio(n):>18.1f}"
+        )
+    return "\n".join(lines)
+
+
+def bills(inputs: Sequence[int]) -> str:
+    """The vendors' rules on the same calls, whichever way the context came to them."""
+    lines = [
+        f"{len(inputs) - 1} rounds' input as billed      uncached     cached    written      cost  without a cache"
+    ]
+    for rule in RULES:
+        usage = billed(rule, inputs)
+        lines.append(
+            f"{rule.model:<30} {usage.input_uncached:>9,} {usage.input_cached:>10,} {usage.input_written:>10,}"
+            f"   ${input_dollars(rule, usage):.4f}          ${input_dollars(rule, uncached(inputs)):.4f}"
+        )
+    return "\n".join(lines)
+
+
+def uncached(inputs: Sequence[int]) -> Usage:
+    return Usage(input_uncached=sum(inputs))
+
+
+async def compare(rounds: int) -> tuple[dict[str, float], dict[str, float], str]:
+    """Metrics, baseline and tables."""
+    kept, again = await uploads(resume, rounds), await uploads(replay, rounds)
+    metrics = {f"upload_ratio_{n}": again.wire_bytes[n] / kept.wire_bytes[n] for n in (8, 16, 32)}
+    metrics |= {f"token_upload_ratio_{n}": again.tokens[n] / kept.tokens[n] for n in (8, 16, 32)}
+    chain = [sent + (THINK + CALL) * earlier for earlier, sent in enumerate(kept.tokens)]
+    for rule in RULES:
+        name, bill = rule.vendor, billed(rule, again.inputs)
+        metrics[f"billed_ratio_{name}_32"] = input_tokens(bill) / input_tokens(billed(rule, chain))
+        metrics[f"cache_saves_{name}_32"] = input_dollars(rule, uncached(again.inputs)) / input_dollars(rule, bill)
+    baseline = {f"replay_kb_{n}": again.wire_bytes[n] / 1000 for n in (8, 16, 32)}
+    baseline |= {f"replay_input_tokens_{n}": float(again.tokens[n]) for n in (8, 16, 32)}
+    return metrics, baseline, f"{table(kept, again)}\n\n{bills(again.inputs)}\n\n{NOTES}"
+
+
+def main() -> None:
+    options = read_options("What a turn with many rounds of tools uploads, and what is billed for it.")
+    metrics, baseline, notes = asyncio.run(compare(max(ROUNDS)))
+    print_report("tokens", metrics, baseline, options, notes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Counts what a client sends, on its way to a server: every byte of HTTP, handshakes and frames, before TLS.
+
+Above: `benchmarks.tokens`. Below: asyncio's streams.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+PIECE_BYTES = 65_536
+
+
+@dataclass(slots=True)
+class WireMeter:
+    """`url` leads to the server, and past the counter."""
+
+    url: str = ""
+    bytes_up: int = 0
+
+
+@asynccontextmanager
+async def metered(url: str) -> AsyncGenerator[WireMeter, None]:
+    """A meter in front of the server at `url`."""
+    meter, parts = WireMeter(), urlsplit(url)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection(parts.hostname, parts.port)
+        await asyncio.gather(_pass_on(reader, server_writer, meter), _pass_on(server_reader, writer, None))
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(relay(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    meter.url = urlunsplit(parts._replace(netloc=f"{host}:{port}"))
+    try:
+        yield meter
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, meter: WireMeter | None) -> None:
+    while piece := await reader.read(PIECE_BYTES):
+        if meter:
+            meter.bytes_up += len(piece)
+        writer.write(piece)
+        await writer.drain()
+    writer.close()
