@@ -64,6 +64,7 @@ class Socket:
                 ping_interval=PING_S,
                 ping_timeout=PING_S,
                 max_size=MAX_MESSAGE_BYTES,
+                compression=None,  # a token is too short to shrink, and each socket would keep two windows for it
             )
         except InvalidStatus as error:
             answer = error.response
