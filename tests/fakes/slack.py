@@ -258,6 +258,10 @@ class FakeSlack:
             return web.Response(status=404, text="used_url" if url else "expired_url")
         url.used += 1
         said: Object = await request.json()
+        if said.get("delete_original"):
+            self.state.whispers = [whisper for whisper in self.state.whispers if whisper is not url.whisper]
+            self._changed.set()
+            return web.Response(text="ok")
         text = "\n".join(b["text"] for b in said.get("blocks", []) if b["type"] == "markdown") or said["text"]
         if said.get("replace_original") and url.whisper is not None:
             url.whisper.text, url.whisper.blocks = text, said.get("blocks", [])

@@ -18,18 +18,21 @@ from bot import wording
 from bot.host import Host
 from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
-from bot.platforms.slack.fresh import Once
+from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me, Scopes, TextCommand
 from bot.platforms.slack.markup import mentioned_users, neutral, quoted, readable
 from bot.platforms.slack.payload import fields, first_text, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, person_place
-from bot.platforms.slack.reply_to import ReplyTo
+from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command
 from bot.platforms.slack.whisper import Whisper
 from bot.spending_text import account_text
 from bot.wording import Scope
 
-ASK_USAGE = "Write your question after `/ask`; `/ask privately …` answers so that only you see it."
+ASK_USAGE = (
+    "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
+    "and `deep:` or `fast:` before the question says how long I may think."
+)
 NOT_YOURS = "These buttons are for somebody else."
 
 
@@ -42,16 +45,19 @@ class Desk:
     places: Places
     clock: Clock
     done: Once = field(default_factory=Once)
+    asked: Latest = field(default_factory=Latest)
+    """The conversation of each person's last `/ask` in each channel."""
 
     # Slash commands
 
     async def ask(self, body: JsonObject) -> None:
         """`/ask`. Raises CogencyError when the question could not be stored."""
-        to = _command_place(body)
+        to = of_command(body)
         event = text(body, "trigger_id") or self.clock.now().isoformat()
         if not self.done.first(event):
             return
-        question, private = inbound.ask_words(text(body, "text"))
+        words, private = inbound.ask_words(text(body, "text"))
+        depth, question = inbound.depth_words(words)
         if not question:
             await self._say(to, ASK_USAGE)
             return
@@ -59,22 +65,24 @@ class Desk:
         member = await self.people.member(to.user)
         root = None if private else await self._post_question(to, member, question)
         if root is None:
-            await self.host.take(self._private(event, member, question, to))
+            incoming = self._private(event, member, question, to)
         else:
-            await self._take_or_delete(await self._public(event, member, question, to, root))
+            incoming = await self._public(event, member, question, to, root)
+        self.asked.keep(f"{to.channel}:{to.user}", incoming.conversation)
+        await self._take_or_delete(replace(incoming, depth=depth), delete=root is not None)
 
     async def memory(self, body: JsonObject) -> None:
         """`/memory`."""
-        await self._show_memory(_command_place(body))
+        await self._show_memory(of_command(body))
 
     async def usage(self, body: JsonObject) -> None:
         """`/usage`."""
-        await self._show_usage(_command_place(body))
+        await self._show_usage(of_command(body))
 
     async def forget(self, body: JsonObject) -> None:
         """`/forget`. Slack does not say in which thread a command is written, so only a DM is a thread here."""
-        to = _command_place(body)
-        direct = f"{self.me.source}:{to.channel}" if to.channel.startswith("D") else None
+        to = of_command(body)
+        direct = inbound.direct_conversation(self.me, to.channel) or None
         await self._ask_what_to_forget(to, direct, inbound.forget_scopes(text(body, "text")))
 
     # The same in words, and on a message
@@ -110,7 +118,7 @@ class Desk:
         user = text(message, "user")
         names = await self.people.names(filter(None, [user, *mentioned_users(text(message, "text"))]))
         author = names.get(user) or first_text(message, "username", "bot_id") or "unknown"
-        view = forms.ask_view(author, readable(text(message, "text"), names), _shortcut_place(body))
+        view = forms.ask_view(author, readable(text(message, "text"), names), of_click(body))
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
     async def asked_about(self, body: JsonObject) -> None:
@@ -125,15 +133,15 @@ class Desk:
         await self.host.take(replace(incoming, quoted=(about,)))
 
     async def memory_shortcut(self, body: JsonObject) -> None:
-        await self._show_memory(_shortcut_place(body))
+        await self._show_memory(of_click(body))
 
     async def forget_shortcut(self, body: JsonObject) -> None:
-        to = _shortcut_place(body)
+        to = of_click(body)
         message = fields(body, "message")
         thread = text(message, "thread_ts")
         conversation = inbound.thread_conversation(self.me, to.channel, thread or text(message, "ts"))
-        if to.channel.startswith("D") and not thread:
-            conversation = f"{self.me.source}:{to.channel}"
+        if not thread:
+            conversation = inbound.direct_conversation(self.me, to.channel) or conversation
         await self._ask_what_to_forget(to, conversation, (Scope.THREAD,))
 
     # Buttons
@@ -144,14 +152,14 @@ class Desk:
         if text(action, "action_id") == forms.KEEP_ACTION:
             await self._replace(url, wording.forget_declined())
         elif (clicked := forms.forget_clicked(action)) is None or clicked.user != user:
-            await self._say(_shortcut_place(body), NOT_YOURS)
+            await self._say(of_click(body), NOT_YOURS)
         else:
             receipt = await self.host.forget(inbound.person_id(self.me, user), clicked.conversation)
             await self._replace(url, wording.receipt_text(receipt))
 
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""
-        to = _shortcut_place(body) if fields(body, "user") else _command_place(body)
+        to = of_click(body) if fields(body, "user") else of_command(body)
         await self._say(to, wording.literal(str(error)))
 
     async def _show_memory(self, to: ReplyTo) -> None:
@@ -188,13 +196,13 @@ class Desk:
             return None
         return text(posted, "ts")
 
-    async def _take_or_delete(self, incoming: Incoming) -> None:
+    async def _take_or_delete(self, incoming: Incoming, *, delete: bool) -> None:
         """A question that will not be answered below its message takes that message away."""
         taken = False
         try:
             taken = await self.host.take(incoming)
         finally:
-            if not taken:
+            if delete and not taken:
                 await self.api.call(Method.DELETE, channel=incoming.channel, ts=incoming.message_id)
 
     async def _public(self, event: str, member: Member, question: str, to: ReplyTo, root: str) -> Incoming:
@@ -205,7 +213,8 @@ class Desk:
             channel=to.channel,
             message_id=root,
             conversation=(
-                f"{self.me.source}:{to.channel}" if direct else inbound.thread_conversation(self.me, to.channel, root)
+                inbound.direct_conversation(self.me, to.channel)
+                or inbound.thread_conversation(self.me, to.channel, root)
             ),
             person=member.person,
             place=person_place(self.me, member) if direct else await self.places.of(to.channel),
@@ -228,15 +237,3 @@ class Desk:
             time=self.clock.now(),
             reply_to=replace(to, private=True).encode(),
         )
-
-
-def _command_place(body: JsonObject) -> ReplyTo:
-    return ReplyTo(text(body, "channel_id"), text(body, "user_id"), response_url=text(body, "response_url"))
-
-
-def _shortcut_place(body: JsonObject) -> ReplyTo:
-    return ReplyTo(
-        text(body, "channel", "id") or text(body, "container", "channel_id"),
-        text(body, "user", "id"),
-        response_url=text(body, "response_url"),
-    )

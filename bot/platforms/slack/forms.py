@@ -1,12 +1,12 @@
 """What the bot shows to be clicked or filled in: blocks and views, and how their answers are read. Pure.
 
-Above: `desk`, `run`. Below: `payload`, `reply_to`, `bot.wording`.
+Above: `desk`, `control`, `surface`, `listeners`. Below: `payload`, `reply_to`, `bot.wording`.
 
 Rule: a button carries what it does and for whom, so that it works after a restart, and for nobody else.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.messages import Json, JsonObject
 from bot.platforms.slack.inbound import Scopes
@@ -16,12 +16,14 @@ from bot.wording import Scope
 
 FORGET_ACTION = "cogency_forget"
 KEEP_ACTION = "cogency_keep"
+CONTINUE_ACTION = "cogency_continue"
 ASK_SHORTCUT = "cogency_ask"
 FORGET_SHORTCUT = "cogency_forget_thread"
 MEMORY_SHORTCUT = "cogency_memory"
 ASK_VIEW = "cogency_ask_view"
 _QUESTION = "question"
 
+CAN_GO_ON = "That answer was cut; it can go on."
 FORGET_QUESTION = "What shall I forget? It cannot be undone."
 NO_THREAD_HERE = "To forget one thread, write “@{name} forget this thread” in it."
 _LABELS = {Scope.THREAD: "Forget this thread", Scope.EVERYTHING: "Forget everything"}
@@ -40,6 +42,15 @@ class ForgetClicked:
 
     user: str
     conversation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueClicked:
+    """Let the answer go on whose last page is `page`; `to` is where it stands."""
+
+    conversation: str
+    page: str
+    to: ReplyTo
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,30 @@ def forget_clicked(action: JsonObject) -> ForgetClicked | None:
         return None
     user = text(value, "user")
     return ForgetClicked(user, text(value, "conversation") or None) if user else None
+
+
+def continue_button(conversation: str, page: str, to: ReplyTo) -> Json:
+    """The button below an answer that was cut."""
+    where = replace(to, response_url="")  # its address is good for half an hour only, and long
+    value = json.dumps({"conversation": conversation, "page": page, "to": where.encode()})
+    button: Json = {
+        "type": "button",
+        "action_id": CONTINUE_ACTION,
+        "text": _plain("Continue"),
+        "value": value,
+    }
+    return {"type": "actions", "elements": [button]}
+
+
+def continue_clicked(action: JsonObject) -> ContinueClicked | None:
+    """What a click on that button asks for; None if it is not one of ours."""
+    try:
+        value: Json = json.loads(text(action, "value"))
+        to = decode(text(value, "to"))
+    except ValueError:
+        return None
+    made = ContinueClicked(text(value, "conversation"), text(value, "page"), to)
+    return made if made.conversation and made.page else None
 
 
 def ask_view(author: str, about: str, to: ReplyTo) -> JsonObject:

@@ -1,6 +1,7 @@
 """What is remembered in passing: facts of the platform for a minute at most, and what has been done already.
 
-Above: `people`, `place` (who somebody is, what kind a channel is), `desk`, `run`. Below: the clock of `agent.ports`.
+Above: `people`, `place` (who somebody is, what kind a channel is), `desk`, `control`, `run`. Below: the clock of
+`agent.ports`.
 
 Rule: a failure is not remembered, and nothing is served beyond its age: whoever asks then decides what unknown means.
 """
@@ -59,3 +60,20 @@ class Once:
     def again(self, key: str) -> None:
         """It came to nothing: the next time counts as the first."""
         self._seen.pop(key, None)
+
+
+@dataclass(slots=True)
+class Latest:
+    """The latest text of each of the latest keys: a help, which a restart may lose."""
+
+    _kept: dict[str, str] = field(default_factory=dict[str, str])
+
+    def keep(self, key: str, text: str) -> None:
+        self._kept.pop(key, None)
+        self._kept[key] = text
+        while len(self._kept) > MAX_ENTRIES:
+            del self._kept[next(iter(self._kept))]
+
+    def of(self, key: str) -> str:
+        """ "" if there is none."""
+        return self._kept.get(key, "")

@@ -1,6 +1,6 @@
 """What an event, a command or a shortcut of Slack says to the bot, or None if it is not for it. Pure.
 
-Above: `intake`, `desk`. Below: `markup`, `payload`.
+Above: `intake`, `desk`, `control`. Below: `markup`, `payload`.
 
 The rules.
 - A mention arrives as two events, `app_mention` and `message`; both read as the same message: channel and time stamp.
@@ -17,9 +17,10 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import TypeAlias
 
-from agent.messages import JsonObject
+from agent.messages import Depth, JsonObject
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
+from bot.triggers import is_stop
 from bot.wording import Scope
 
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
@@ -145,6 +146,11 @@ def thread_conversation(me: Me, channel: str, root: str) -> str:
     return f"{me.source}:{channel}:{root}"
 
 
+def direct_conversation(me: Me, channel: str) -> str:
+    """What is written in a DM outside its threads; "" for another channel."""
+    return f"{me.source}:{channel}" if channel.startswith("D") else ""
+
+
 def private_conversation(me: Me, channel: str, user: str) -> str:
     """What one person asks in a channel so that only they see the answer: never part of the channel."""
     return f"{me.source}:{channel}:private:{user}"
@@ -166,6 +172,42 @@ def text_command(heard: Heard, me: Me) -> TextCommand | None:
     """Which command the whole message is, in any case; None for a question."""
     words = " ".join(without_mention(heard.text, me.user).split())
     return _TEXT_COMMANDS.get(words.strip(" .!/").casefold())
+
+
+def says_stop(heard: Heard, me: Me) -> bool:
+    """Whether the message, without the mention, only says "stop"; "/stop" as a message, too."""
+    return is_stop(without_mention(heard.text, me.user).lstrip().removeprefix("/"))
+
+
+def session_stopped(body: JsonObject, me: Me) -> frozenset[str]:
+    """The conversations that Slack's own Stop button of an agent's session means; none for any other event.
+
+    Slack sends it to apps with the agent view; ours does without, and takes it where an operator has switched it on.
+    """
+    event = fields(body, "event")
+    channel, thread = text(event, "channel"), text(event, "thread_ts")
+    if text(event, "type") != "agent_session_stopped" or not channel:
+        return frozenset()
+    in_thread = thread_conversation(me, channel, thread) if thread else ""
+    return frozenset(filter(None, (in_thread, direct_conversation(me, channel))))
+
+
+def model_words(heard: Heard, me: Me) -> str | None:
+    """The name in "model NAME", "" for "model" alone; None for every other message."""
+    match without_mention(heard.text, me.user).strip().removeprefix("/").split():
+        case [word] if word.rstrip(".?!").casefold() == "model":
+            return ""
+        case [word, name] if word.casefold() == "model":
+            return name.strip("`")
+        case _:
+            return None
+
+
+def depth_words(words: str) -> tuple[Depth, str]:
+    """How deep the answer should go, and the question: "deep: why …", "fast: when …"."""
+    first, colon, rest = words.strip().partition(":")
+    depth = {"deep": Depth.DEEP, "fast": Depth.FAST}.get(first.strip().casefold())
+    return (depth, rest.strip()) if colon and depth is not None and rest.strip() else (Depth.ADAPT, words.strip())
 
 
 def forget_scopes(words: str) -> Scopes:

@@ -1,7 +1,7 @@
 """From an event of Slack to the bot's hands, before Slack is told that it arrived.
 
 Above: `run` calls it for every event. Below: `inbound` (what it says), `people`, `place`, `threads`, `files` (what
-belongs to it), `desk` (commands in words), `bot.triggers`, `bot.host`.
+belongs to it), `desk` and `control` (commands in words), `bot.triggers`, `bot.host`.
 
 Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
 asked about messages that are not for the bot.
@@ -11,10 +11,11 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from agent.memory.audience import Place
-from agent.messages import JsonObject
+from agent.messages import Image, JsonObject
 from agent.records import Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound
+from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.inbound import Heard, Me
@@ -39,9 +40,13 @@ class Intake:
     threads: Threads
     files: Files
     desk: Desk
+    control: Control
 
     async def see(self, body: JsonObject) -> None:
         """Take in what this event says, if it is for the bot. Raises CogencyError when it could not be stored."""
+        if stopped := inbound.session_stopped(body, self.me):
+            await self.control.session_stopped(stopped)
+            return
         heard = inbound.read_event(body, self.me, self.allowed_bots)
         if heard is None:
             return
@@ -50,12 +55,19 @@ class Intake:
         what = self._what_to_do(heard, participants)
         if what is Trigger.IGNORE:
             return
-        if what is Trigger.ANSWER and (command := inbound.text_command(heard, self.me)) is not None:
+        for_us = what is Trigger.ANSWER
+        if inbound.says_stop(heard, self.me) and await self.control.stop_in_words(heard, conversation, for_us=for_us):
+            return
+        if for_us and (model := inbound.model_words(heard, self.me)) is not None:
+            await self.control.model_in_words(model, heard)
+        elif for_us and (command := inbound.text_command(heard, self.me)) is not None:
             await self.desk.in_words(command, heard, conversation)
-        elif what is Trigger.ANSWER:
+        elif for_us:
             incoming = await self._incoming(heard, conversation)
-            quoted = await self._context(heard, incoming, new=participants is None)
-            await self.host.take(replace(incoming, quoted=quoted))
+            found = await self._context(heard, incoming, new=participants is None)
+            quoted = tuple(one for one in found if isinstance(one, Quoted))
+            images = tuple(one for one in found if isinstance(one, Image))
+            await self.host.take(replace(incoming, quoted=quoted, images=images))
         else:
             await self.host.overhear(await self._incoming(heard, conversation))
 
@@ -81,6 +93,8 @@ class Intake:
             thread_ts="" if outside_threads else heard.thread_ts or heard.ts,
             after=heard.ts,
         )
+        written = readable(without_mention(heard.text, self.me.user), names)
+        depth, asked = inbound.depth_words(written)
         return Incoming(
             source=self.me.source,
             event_id=heard.event_id or f"{heard.channel}:{heard.ts}",
@@ -89,24 +103,26 @@ class Intake:
             conversation=conversation,
             person=member.person,
             place=person_place(self.me, member) if heard.direct else channel,
-            text=readable(without_mention(heard.text, self.me.user), names) or f"@{self.me.name}",
+            text=asked or f"@{self.me.name}",
             time=heard.time,
             permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
             reply_to=to.encode(),
+            depth=depth,
         )
 
-    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> tuple[Quoted, ...]:
+    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> list[Quoted | Image]:
         """What belongs to the question: files, the thread in which a conversation begins, linked messages."""
-        found: list[Quoted] = []
+        found: list[Quoted | Image] = []
         try:
             async with asyncio.timeout(CONTEXT_S):
-                found += await self.files.quoted(heard.files, incoming.person.name)
+                async for file in self.files.read(heard.files, incoming.person.name):
+                    found.append(file)  # noqa: PERF401 -- what came before the timeout is kept
                 if new and heard.in_thread:
                     found += await self.threads.before(heard)
                 found += await self.threads.linked(heard, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
-        return tuple(found)
+        return found
 
     async def _author(self, heard: Heard) -> Member:
         if heard.bot_name:

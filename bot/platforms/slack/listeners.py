@@ -1,10 +1,10 @@
 """What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
 
-Above: `run`. Below: slack-bolt, `intake`, `desk`, `forms`.
+Above: `run`. Below: slack-bolt, `intake`, `desk`, `control`, `forms`.
 
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
-windows are acknowledged by us, after what they ask is stored.
+windows are acknowledged by us, after what they ask is stored; so is a press of "Continue".
 """
 
 import logging
@@ -21,6 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.errors import CogencyError
 from bot.platforms.slack import forms
 from bot.platforms.slack.api import SlackError
+from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
@@ -44,7 +45,7 @@ class _Registry(Protocol):
     def action(self, constraints: re.Pattern[str]) -> Register: ...
 
 
-def bolt_app(web: AsyncWebClient, token: Secret, me: Me, intake: Intake, desk: Desk) -> AsyncApp:
+def bolt_app(web: AsyncWebClient, token: Secret, me: Me, intake: Intake, desk: Desk, control: Control) -> AsyncApp:
     """The Bolt app, with all that it listens to. `web` has no token of its own: Bolt would then ask whose it is."""
 
     async def authorize() -> AuthorizeResult:
@@ -73,17 +74,24 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, intake: Intake, desk: D
         await ack()
         await _told(desk, body, desk.clicked(body, action))
 
+    async def go_on(ack: AsyncAck, body: Body, action: Body) -> None:
+        await _told(desk, body, control.go_on(body, action))
+        await ack()
+
     on.use(take_in)
     on.event(re.compile(".*"))(acknowledged)
     on.command("/ask")(_storing(desk, desk.ask))
     on.command("/memory")(_acting(desk, desk.memory))
     on.command("/usage")(_acting(desk, desk.usage))
     on.command("/forget")(_acting(desk, desk.forget))
+    on.command("/stop")(_acting(desk, control.stop))
+    on.command("/model")(_acting(desk, control.model))
     on.shortcut(forms.ASK_SHORTCUT)(_acting(desk, desk.ask_about))
     on.shortcut(forms.MEMORY_SHORTCUT)(_acting(desk, desk.memory_shortcut))
     on.shortcut(forms.FORGET_SHORTCUT)(_acting(desk, desk.forget_shortcut))
     on.view(forms.ASK_VIEW)(_storing(desk, desk.asked_about))
     on.action(re.compile(f"^({forms.FORGET_ACTION}:.*|{forms.KEEP_ACTION})$"))(clicked)
+    on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(go_on)
     return app
 
 

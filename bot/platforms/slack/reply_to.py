@@ -1,12 +1,12 @@
 """Where an answer goes, as the text that is stored with the question: enough to answer after a restart. Pure.
 
-Above: `intake`, `desk` write it; `surface` reads it. Below: `payload`.
+Above: `intake`, `desk`, `control` write it; `surface` reads it. Below: `payload`.
 """
 
 import json
 from dataclasses import asdict, dataclass
 
-from agent.messages import Json
+from agent.messages import Json, JsonObject
 from bot.platforms.slack.payload import flag, text
 
 
@@ -27,6 +27,20 @@ class ReplyTo:
 
     def encode(self) -> str:
         return json.dumps(asdict(self))
+
+
+def of_command(body: JsonObject) -> ReplyTo:
+    """Where a slash command was written, and by whom."""
+    return ReplyTo(text(body, "channel_id"), text(body, "user_id"), response_url=text(body, "response_url"))
+
+
+def of_click(body: JsonObject) -> ReplyTo:
+    """Where a shortcut was used or a button clicked, and by whom."""
+    return ReplyTo(
+        text(body, "channel", "id") or text(body, "container", "channel_id"),
+        text(body, "user", "id"),
+        response_url=text(body, "response_url"),
+    )
 
 
 def decode(stored: str) -> ReplyTo:

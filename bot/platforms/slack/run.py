@@ -19,6 +19,7 @@ from agent.ports import Clock
 from agent.records import Incoming
 from bot.host import Host
 from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, SlackRefused
+from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.fresh import Once
@@ -56,11 +57,12 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         host.show_on(me.source, _Surfaces(api, me, clock, started=clock.now()))
         people, places = People(api, me, clock), Places(api, me, clock)
         desk = Desk(host, api, me, people, places, clock)
+        control = Control(host, api, me, people, places, clock, desk.done, desk.asked)
         files = Files(api, settings.bot_token, settings.api_base_url)
         threads = Threads(api, me, people, places)
-        intake = Intake(host, me, settings.allowed_bots, people, places, threads, files, desk)
+        intake = Intake(host, me, settings.allowed_bots, people, places, threads, files, desk, control)
         web = _client(settings, session)
-        app = bolt_app(web, settings.bot_token, me, intake, desk)
+        app = bolt_app(web, settings.bot_token, me, intake, desk, control)
         sockets = Sockets(app, api, web, settings.app_token, clock)
         try:
             await sockets.open()
@@ -127,7 +129,7 @@ class _Surfaces:
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode(incoming.reply_to)
         if to.private:
-            return PrivateSurface(self._api, to)
+            return PrivateSurface(self._api, to, incoming.conversation)
         first = self._begun.first(f"{incoming.channel}:{incoming.message_id}")
         resumed = incoming.time < self._started or not first
-        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, resumed=resumed)
+        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, incoming.conversation, resumed=resumed)

@@ -1,6 +1,6 @@
 """The surfaces of Slack: `bot.surface.Surface` on the Web API.
 
-Above: `run` makes one for each reply. Below: `api`, `budget`, `markup`, `reply_to`, `whisper`.
+Above: `run` makes one for each reply. Below: `api`, `budget`, `forms`, `markup`, `reply_to`, `whisper`.
 
 Theory of operation. A page is posted with its key as message metadata, so that a post whose answer was lost, or whose
 process died before storing it, is found by looking instead of posting again. Edits ask the workspace's budget first:
@@ -9,22 +9,26 @@ what it does not allow now is refused as PageLimited, and comes back with newer 
 A private answer cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most.
 So it is shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the
 channel.
+
+A page is sent as `markdown_text`, which Slack takes only without blocks. So no button stands below a growing reply:
+it is stopped in words, and what may follow its end is offered in a message of its own that only the asker sees.
 """
 
 from collections.abc import Generator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
-from bot.platforms.slack import payload
+from bot.platforms.slack import forms, payload
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.budget import Budget, Queue
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.whisper import Whisper
-from bot.surface import Limits, PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
+from bot.surface import Limits, Offer, PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
 
 LIMITS = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
@@ -70,12 +74,15 @@ class Budgets:
 class SlackSurface:
     """One reply in a channel, a thread or a DM. `resumed`: an earlier process may have posted pages of it."""
 
-    def __init__(self, api: SlackApi, me: Me, budgets: Budgets, clock: Clock, to: ReplyTo, *, resumed: bool) -> None:
+    def __init__(
+        self, api: SlackApi, me: Me, budgets: Budgets, clock: Clock, to: ReplyTo, conversation: str, *, resumed: bool
+    ) -> None:
         self._api = api
         self._me = me
         self._budgets = budgets
         self._clock = clock
         self._to = to
+        self._conversation = conversation
         self._name = f"{to.channel}:{to.after}"
         self._uncertain = resumed
         self._posted = False
@@ -120,6 +127,10 @@ class SlackSurface:
         with _page_errors():
             await self._api.call(Method.DELETE, channel=self._to.channel, ts=page.id)
 
+    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
+        if Offer.CONTINUE in offers:
+            await _offer_to_continue(self._api, self._to, self._conversation, page)
+
     async def status(self, text: str) -> None:
         if not text and self._posted:
             return  # Slack takes the status away when a message comes
@@ -163,7 +174,10 @@ class SlackSurface:
 class PrivateSurface:
     """An answer that only one person sees, shown when it is complete."""
 
-    def __init__(self, api: SlackApi, to: ReplyTo) -> None:
+    def __init__(self, api: SlackApi, to: ReplyTo, conversation: str) -> None:
+        self._api = api
+        self._to = to
+        self._conversation = conversation
         self._whisper = Whisper(api, to)
 
     @property
@@ -183,8 +197,18 @@ class PrivateSurface:
     async def delete(self, page: PageRef) -> None:
         """Nothing was shown."""
 
+    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
+        if Offer.CONTINUE in offers:
+            await _offer_to_continue(self._api, self._to, self._conversation, page)
+
     async def status(self, text: str) -> None:
         """There is no private status line."""
+
+
+async def _offer_to_continue(api: SlackApi, to: ReplyTo, conversation: str, page: PageRef) -> None:
+    """Where only the asker sees it: a page is plain Markdown, below which Slack takes no buttons."""
+    with _page_errors():
+        await Whisper(api, to).say(forms.CAN_GO_ON, forms.continue_button(conversation, page.id, to))
 
 
 @contextmanager

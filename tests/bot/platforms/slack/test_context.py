@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from agent.messages import Image
+from agent.records import Incoming
+from bot import pictures
 from bot.platforms.slack import files, threads
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -13,6 +16,7 @@ from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, FakeMessage
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
+PNG = b"\x89PNG\r\n\x1a\n and so on"
 
 
 def link(message: FakeMessage) -> str:
@@ -22,11 +26,17 @@ def link(message: FakeMessage) -> str:
 
 async def quoted(slack: FakeSlack, text: str, channel: str = GENERAL, **more: Any) -> list[tuple[str, str, str]]:
     """What came along with this question of ann, as (source, author, text)."""
+    taken = await asked(slack, text, channel, **more)
+    return [(quoted.source, quoted.author, quoted.text) for quoted in taken.quoted]
+
+
+async def asked(slack: FakeSlack, text: str, channel: str = GENERAL, **more: Any) -> Incoming:
+    """A question of ann, as the bot takes it."""
     host = FakeHost()
     async with serving(slack, host):
         await slack.say(ANN, channel, text, **more)
         await slack.settled()
-    return [(quoted.source, quoted.author, quoted.text) for quoted in host.taken[0].quoted]
+    return host.taken[0]
 
 
 async def test_a_first_mention_in_a_running_thread_brings_the_thread(slack: FakeSlack) -> None:
@@ -107,12 +117,34 @@ async def test_an_attached_text_is_read_with_the_bots_token(slack: FakeSlack) ->
     assert set(slack.file_tokens) == {BOT_TOKEN}
 
 
-async def test_a_file_that_is_no_text_is_named(slack: FakeSlack) -> None:
-    picture = slack.upload("boat.png", b"\x89PNG", "image/png")
-    assert await quoted(slack, f"{ME} see", files=[picture]) == [
-        ("attached file boat.png", "ann", "(image/png, 4 bytes; it was not read)")
+async def test_a_file_that_is_no_text_is_named_with_the_reason(slack: FakeSlack) -> None:
+    archive = slack.upload("boat.zip", b"PK", "application/zip")
+    assert await quoted(slack, f"{ME} see", files=[archive]) == [
+        ("attached file boat.zip", "ann", pictures.not_read("application/zip", 2, pictures.WRONG_KIND))
     ]
     assert not slack.file_tokens
+
+
+async def test_pictures_come_along_and_what_is_not_shown_is_named_with_the_reason(slack: FakeSlack) -> None:
+    huge = {**slack.upload("huge.gif", b"GIF89a", "image/gif"), "size": pictures.MAX_IMAGE_BYTES + 1}
+    files_ = [
+        slack.upload("boat.png", PNG, "image/png"),
+        slack.upload("false.jpg", b"text", "image/jpeg"),
+        huge,
+    ]
+    taken = await asked(slack, f"{ME} see", files=files_)
+    assert taken.images == (Image("image/png", PNG),)
+    assert [(quoted.source, quoted.text) for quoted in taken.quoted] == [
+        ("attached file false.jpg", pictures.not_read("image/jpeg", 4, pictures.NOT_A_PICTURE)),
+        ("attached file huge.gif", pictures.not_read("image/gif", huge["size"], pictures.TOO_LARGE)),
+    ]
+
+
+async def test_only_the_first_pictures_are_looked_at(slack: FakeSlack) -> None:
+    many = [slack.upload(f"{number}.png", PNG, "image/png") for number in range(pictures.MAX_IMAGES + 1)]
+    taken = await asked(slack, f"{ME} see", files=many)
+    assert len(taken.images) == pictures.MAX_IMAGES
+    assert [pictures.TOO_MANY in quoted.text for quoted in taken.quoted] == [True]
 
 
 async def test_a_long_file_is_cut_at_its_limit(slack: FakeSlack) -> None:
@@ -127,7 +159,7 @@ async def test_the_bots_token_goes_to_slack_only(slack: FakeSlack) -> None:
     notes = slack.upload("notes.md", b"text")
     notes["url_private_download"] = "http://localhost:9/files/notes.md"
     ((_, _, text),) = await quoted(slack, f"{ME} see", files=[notes])
-    assert text.endswith("it was not read)")
+    assert text == pictures.not_read("text/plain", 4, pictures.UNREACHABLE)
     assert not slack.file_tokens
 
 
@@ -135,7 +167,7 @@ async def test_a_file_that_cannot_be_had_is_named(slack: FakeSlack) -> None:
     notes = slack.upload("notes.md", b"text")
     slack.files.clear()
     assert await quoted(slack, f"{ME} see", files=[notes]) == [
-        ("attached file notes.md", "ann", "(it could not be read)")
+        ("attached file notes.md", "ann", pictures.not_read("text/plain", 4, pictures.UNREACHABLE))
     ]
 
 

@@ -19,6 +19,7 @@ from tests.fakes.slack_things import BOT_ID, BOT_TOKEN, BOT_USER, TEAM
 ANN, GENERAL, DM = "U0ANN", "C0GENERAL", "D0ANN"
 ME = Me(TEAM, BOT_USER, BOT_ID)
 KEY = PageKey(7, 0)
+CONVERSATION = "slack:T0TEAM:C0GENERAL:1"
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def to(slack: FakeSlack) -> ReplyTo:
 
 @pytest.fixture
 def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> SlackSurface:
-    return SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=False)
+    return SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=False)
 
 
 async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, surface: SlackSurface) -> None:
@@ -80,7 +81,8 @@ async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
 ) -> None:
     budgets = Budgets()
     one, two = (
-        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), resumed=False) for after in ("1", "2")
+        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), CONVERSATION, resumed=False)
+        for after in ("1", "2")
     )
     page = await surface.post(KEY, "Hel", final=False)
     slack.faults["chat.update"].append(limited(30))
@@ -105,17 +107,17 @@ async def test_a_post_whose_answer_was_lost_is_found_instead_of_repeated(
 
 
 async def test_a_resumed_reply_finds_its_own_pages_only(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
-    first = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=False)
+    first = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=False)
     page = await first.post(KEY, "Hel", final=False)
-    again = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=True)
+    again = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=True)
     assert await again.post(PageKey(8, 0), "Other.", final=True) != page
-    again = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=True)
+    again = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=True)
     assert await again.post(KEY, "Hello.", final=True) == page
     assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Other."]
 
 
 async def test_where_the_bot_may_not_look_it_posts(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
-    surface = SlackSurface(api, ME, Budgets(), slack.clock, to, resumed=True)
+    surface = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=True)
     slack.faults["conversations.replies"].append(Fault(error="missing_scope"))
     await surface.post(KEY, "Hello.", final=True)
     assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello."]
@@ -143,7 +145,7 @@ async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface
 
 
 async def test_a_private_answer_is_shown_once_complete(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
-    surface = PrivateSurface(api, replace(to, private=True))
+    surface = PrivateSurface(api, replace(to, private=True), CONVERSATION)
     page = await surface.post(KEY, "Hel", final=False)
     await surface.edit(page, "Hello, al", final=False)
     assert not slack.state.whispers

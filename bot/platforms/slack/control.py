@@ -1,0 +1,133 @@
+"""What a person decides about answers: stop one, let one go on, choose the model.
+
+Above: `listeners` and `intake` call it. Below: `forms`, `whisper`, `people`, `place`, `bot.host`, `bot.wording`.
+
+Rules. "stop" is never a question. Whoever can write in a thread can stop its answer. What is said about it shows only
+to the person who asked. "Continue" is a question in the presser's name, stored before Slack is told that it arrived,
+and once for each reply.
+"""
+
+from dataclasses import dataclass
+
+from agent.errors import CogencyError
+from agent.messages import JsonObject
+from agent.ports import Clock
+from agent.records import Incoming
+from bot import wording
+from bot.host import Host
+from bot.platforms.slack import forms, inbound
+from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.fresh import Latest, Once
+from bot.platforms.slack.inbound import Heard, Me
+from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.payload import text
+from bot.platforms.slack.people import People
+from bot.platforms.slack.place import Places, person_place
+from bot.platforms.slack.reply_to import ReplyTo, of_command
+from bot.platforms.slack.whisper import Whisper
+
+STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it."
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """`asked`: the conversation of each person's last `/ask` in each channel, to which nothing else leads."""
+
+    host: Host
+    api: SlackApi
+    me: Me
+    people: People
+    places: Places
+    clock: Clock
+    done: Once
+    asked: Latest
+
+    async def stop(self, body: JsonObject) -> None:
+        """`/stop`. Slack does not say in which thread a command is written."""
+        to = of_command(body)
+        private = inbound.private_conversation(self.me, to.channel, to.user)
+        here = {private, self.asked.of(f"{to.channel}:{to.user}"), inbound.direct_conversation(self.me, to.channel)}
+        stopped = [await self.host.stop(conversation) for conversation in here if conversation]
+        how = STOP_IN_THREAD.format(name=self.me.name)
+        await self._say(to, wording.STOPPED if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
+
+    async def stop_in_words(self, heard: Heard, conversation: str, *, for_us: bool) -> bool:
+        """The word "stop"; False if it is nothing but talk. One mention comes as two events.
+
+        `for_us`: it was said to the bot, so that it gets an answer. Raises CogencyError.
+        """
+        message = f"{heard.channel}:{heard.ts}"
+        if not self.done.first(message):
+            return True
+        try:
+            if await self.host.stop(conversation):
+                return True
+            if for_us:
+                await self._say(_beside(heard), wording.NOTHING_RUNNING)
+        except CogencyError:
+            self.done.again(message)
+            raise
+        return for_us
+
+    async def session_stopped(self, conversations: frozenset[str]) -> None:
+        """Somebody pressed Slack's own Stop button in an agent's conversation. Raises CogencyError."""
+        for conversation in conversations:
+            await self.host.stop(conversation)
+
+    async def model(self, body: JsonObject) -> None:
+        """`/model`, with or without a name."""
+        await self._model(of_command(body), text(body, "text").strip())
+
+    async def model_in_words(self, name: str, heard: Heard) -> None:
+        """The same as a message. One mention comes as two events."""
+        message = f"{heard.channel}:{heard.ts}"
+        if not self.done.first(message):
+            return
+        try:
+            await self._model(_beside(heard), name)
+        except CogencyError as error:
+            await self._say(_beside(heard), wording.literal(str(error)))
+
+    async def go_on(self, body: JsonObject, action: JsonObject) -> None:
+        """A press of "Continue". Raises CogencyError when it could not be stored."""
+        made = forms.continue_clicked(action)
+        user = text(body, "user", "id")
+        if made is None or not user:
+            return
+        url = text(body, "response_url")
+        await self.host.take(await self._continued(made, user, url))
+        if url:
+            await self.api.respond(url, delete_original=True)
+
+    async def _continued(self, made: forms.ContinueClicked, user: str, url: str) -> Incoming:
+        member = await self.people.member(user)
+        to = made.to
+        alone = to.private or to.channel.startswith("D")
+        once = f"continue:{made.page}"
+        return Incoming(
+            source=self.me.source,
+            event_id=f"{to.channel}:{once}",
+            channel=to.channel,
+            message_id=once,
+            conversation=made.conversation,
+            person=member.person,
+            place=person_place(self.me, member) if alone else await self.places.of(to.channel),
+            text=wording.GO_ON,
+            time=self.clock.now(),
+            reply_to=ReplyTo(to.channel, user, to.thread_ts, made.page, to.private, url if to.private else "").encode(),
+        )
+
+    async def _model(self, to: ReplyTo, name: str) -> None:
+        person = inbound.person_id(self.me, to.user)
+        if name:
+            await self.host.choose_model(person, wording.chosen_model(name))
+        menu = await self.host.models(person, to.channel)
+        await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME"))
+
+    async def _say(self, to: ReplyTo, markdown: str) -> None:
+        await Whisper(self.api, to).say(neutral(markdown))
+
+
+def _beside(heard: Heard) -> ReplyTo:
+    """Where what is said about a message belongs."""
+    return ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")

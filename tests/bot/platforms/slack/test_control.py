@@ -1,0 +1,278 @@
+"""Stopping, going on and choosing in Slack: what it asks of the host, and who sees what is said about it."""
+
+import pytest
+
+from agent.errors import StoreError
+from agent.memory.audience import PersonAudience, TeamAudience
+from agent.messages import Depth
+from bot.platforms.slack import forms
+from bot.surface import Offer, PageKey, PageRef, PageUnsent
+from bot.wording import GO_ON, NOTHING_RUNNING, STOPPED
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import Fault
+from tests.fakes.slack_things import BOT_USER, FakeWhisper
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ME = f"<@{BOT_USER}>"
+TEAM = "slack:T0TEAM"
+CONTINUE = frozenset({Offer.CONTINUE})
+
+
+def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
+    return [(whisper.user, whisper.text) for whisper in slack.state.whispers]
+
+
+# Stopping
+
+
+@pytest.mark.parametrize("words", ["stop", "Stop!", "STOP.", "/stop"])
+async def test_the_word_stop_stops_the_thread_once_and_is_no_question(slack: FakeSlack, words: str) -> None:
+    root = slack.state.write(ANN, GENERAL, f"{ME} hello")
+    conversation = f"{TEAM}:{GENERAL}:{root.ts}"
+    host = FakeHost(running={conversation})
+    async with serving(slack, host):
+        await slack.say(BOB, GENERAL, f"{ME} {words}", root.ts)
+        await slack.settled()
+    assert host.stopped == [conversation]
+    assert host.taken == host.overheard == []
+    assert not slack.state.whispers
+
+
+async def test_stop_where_nothing_runs_is_answered_in_private_once(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} stop")
+        await slack.settled()
+        await slack.say(ANN, DM, "stop")
+        await slack.settled()
+    assert said_alone(slack) == [(ANN, NOTHING_RUNNING)] * 2
+    assert host.taken == []
+
+
+async def test_stop_among_people_stops_without_a_mention_or_is_talk(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        root = await slack.say(ANN, GENERAL, f"{ME} hello")
+        await slack.say(BOB, GENERAL, f"{ME} and me", root.ts)
+        await slack.settled()
+        await slack.say(BOB, GENERAL, "stop", root.ts)
+        await slack.settled()
+        host.running.add(f"{TEAM}:{GENERAL}:{root.ts}")
+        await slack.say(BOB, GENERAL, "stop", root.ts)
+        await slack.settled()
+    assert [incoming.text for incoming in host.overheard] == ["stop"]
+    assert len(host.stopped) == 2
+    assert not slack.state.whispers
+
+
+async def test_stop_in_a_thread_without_the_bot_is_nothing_to_it(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, "stop")
+        await slack.settled()
+    assert host.stopped == host.overheard == []
+
+
+async def test_a_stop_that_failed_is_not_acknowledged_and_works_when_it_comes_again(slack: FakeSlack) -> None:
+    host = FakeHost(running={f"{TEAM}:{DM}"}, fail_next=StoreError("The disk is full."))
+    async with serving(slack, host):
+        message = slack.state.write(ANN, DM, "stop")
+        envelope = slack.envelope(slack.events_of(message)[0])
+        await slack.deliver(envelope)
+        await slack.until(lambda: host.fail_next is None)
+        await slack.acked(await slack.deliver(envelope, attempt=1))
+        await slack.until(lambda: host.stopped)
+    assert host.stopped == [f"{TEAM}:{DM}"]
+
+
+async def test_the_command_stop_stops_the_last_question_asked_by_command_there(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "why?"))
+        host.running.add(host.taken[0].conversation)
+        await slack.command(ANN, GENERAL, "/stop")
+        await slack.until(lambda: slack.state.whispers)
+    assert host.taken[0].conversation in host.stopped
+    assert said_alone(slack) == [(ANN, STOPPED)]
+
+
+async def test_the_command_stop_in_a_direct_message_stops_what_runs_there(slack: FakeSlack) -> None:
+    host = FakeHost(running={f"{TEAM}:{DM}"})
+    async with serving(slack, host):
+        await slack.command(ANN, DM, "/stop")
+        await slack.until(lambda: slack.state.whispers)
+    assert said_alone(slack) == [(ANN, STOPPED)]
+
+
+async def test_the_command_stop_says_when_nothing_runs_and_how_to_stop_a_thread(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        await slack.command(ANN, GENERAL, "/stop")
+        await slack.until(lambda: slack.state.whispers)
+    ((_, text),) = said_alone(slack)
+    assert text == f"{NOTHING_RUNNING} To stop an answer in a thread, write “@cogency stop” in it."
+
+
+async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> None:
+    host = FakeHost()
+    event = {"type": "agent_session_stopped", "channel": DM, "user": ANN, "thread_ts": "7.000001", "event_ts": "8.0"}
+    async with serving(slack, host):
+        await slack.acked(await slack.deliver(slack.envelope(event)))
+    assert set(host.stopped) == {f"{TEAM}:{DM}", f"{TEAM}:{DM}:7.000001"}
+
+
+# Going on
+
+
+async def cut(slack: FakeSlack, host: FakeHost) -> FakeWhisper:
+    """The last question's answer was cut: what the asker is offered."""
+    surface = host.surface(host.taken[-1])
+    page = await surface.post(PageKey(1, 0), "Half an", final=True)
+    await surface.offer(page, CONTINUE)
+    return slack.state.whispers[-1]
+
+
+async def test_an_answer_that_was_cut_goes_on_at_a_click_that_only_the_asker_sees(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        root = await slack.say(ANN, GENERAL, f"{ME} hello")
+        await slack.settled()
+        offered = await cut(slack, host)
+        assert (offered.user, offered.text, offered.thread_ts) == (ANN, forms.CAN_GO_ON, root.ts)
+        await slack.acked(await slack.click(ANN, offered, "Continue"))
+        await slack.until(lambda: not slack.state.whispers)
+        first, second = host.taken
+        await host.surface(second).post(PageKey(2, 0), "answer.", final=True)
+    assert (second.text, second.conversation, second.person) == (GO_ON, first.conversation, first.person)
+    assert second.place.audience == TeamAudience(TEAM)
+    assert slack.state.answers(GENERAL)[-1].thread_ts == root.ts
+
+
+async def test_two_clicks_are_one_question(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+        offered = await cut(slack, host)
+        for _ in range(2):
+            await slack.acked(await slack.click(ANN, offered, "Continue"))
+    assert [incoming.text for incoming in host.taken] == ["hello", GO_ON]
+    assert host.taken[1].conversation == f"{TEAM}:{DM}"
+
+
+async def test_a_private_answer_goes_on_in_private(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately why?"))
+        offered = await cut(slack, host)
+        await slack.acked(await slack.click(ANN, offered, "Continue"))
+        await host.surface(host.taken[1]).post(PageKey(2, 0), "More.", final=True)
+    first, second = host.taken
+    assert second.place.audience == PersonAudience(f"{TEAM}:{ANN}")
+    assert second.conversation == first.conversation
+    assert (ANN, "More.") in said_alone(slack)
+    assert not slack.state.answers(GENERAL)
+
+
+async def test_a_click_that_could_not_be_stored_is_answered_with_the_reason_and_can_be_repeated(
+    slack: FakeSlack,
+) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+        offered = await cut(slack, host)
+        host.fail_next = StoreError("The disk is full.")
+        await slack.acked(await slack.click(ANN, offered, "Continue"))
+        assert (ANN, "The disk is full.") in said_alone(slack)
+        await slack.acked(await slack.click(ANN, offered, "Continue"))
+    assert len(host.taken) == 2
+
+
+async def test_an_answer_that_is_whole_offers_nothing(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+        await host.surface(host.taken[0]).offer(PageRef("1.0"), frozenset())
+    assert not slack.state.whispers
+    assert not slack.state.called("chat.postEphemeral")
+
+
+# Choosing
+
+
+async def test_model_says_what_answers_and_what_may_be_chosen(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        await slack.command(ANN, GENERAL, "/model")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.say(ANN, GENERAL, f"{ME} Model?")
+        await slack.settled()
+    (user, command), mention = said_alone(slack)
+    assert (user, command) == mention
+    assert command.startswith("`usual:model` answers you here: it is the usual one.")
+    assert "`other:model`" in command
+
+
+async def test_model_with_a_name_changes_the_callers_model_and_back(slack: FakeSlack) -> None:
+    host, person = FakeHost(), f"{TEAM}:{ANN}"
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/model", "other:model")
+        await slack.until(lambda: slack.state.whispers)
+        assert host.chosen == {person: "other:model"}
+        await slack.say(ANN, DM, "model usual")
+        await slack.settled()
+    assert host.chosen == {person: ""}
+    assert host.taken == []
+
+
+async def test_a_model_that_may_not_be_chosen_gets_one_sentence(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/model", "wrong")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.say(ANN, GENERAL, f"{ME} model wrong")
+        await slack.settled()
+    sentence = "That model cannot be chosen: choose one of usual:model, other:model."
+    assert said_alone(slack) == [(ANN, sentence)] * 2
+    assert host.chosen == {}
+
+
+async def test_a_question_that_begins_with_the_word_model_is_a_question(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "model the tides for me")
+        await slack.settled()
+    assert len(host.taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "question", "depth"),
+    [
+        ("deep: why is that?", "why is that?", Depth.DEEP),
+        ("Fast:when?", "when?", Depth.FAST),
+        ("deep thoughts: why?", "deep thoughts: why?", Depth.ADAPT),
+        ("fast:", "fast:", Depth.ADAPT),
+    ],
+)
+async def test_a_question_may_say_how_deep_its_answer_should_go(
+    slack: FakeSlack, written: str, question: str, depth: Depth
+) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", written))
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", f"privately {written}"))
+        await slack.say(ANN, GENERAL, f"{ME} {written}")
+        await slack.settled()
+    assert [(incoming.text, incoming.depth) for incoming in host.taken] == [(question, depth)] * 3
+
+
+async def test_an_offer_that_fails_is_a_surface_error_and_nothing_else(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+        slack.faults["chat.postEphemeral"].append(Fault(503))
+        with pytest.raises(PageUnsent):
+            await host.surface(host.taken[0]).offer(PageRef("1.0"), CONTINUE)

@@ -1,0 +1,41 @@
+"""Stopping and going on in Slack: real slack-bolt, sockets, turns and live replies; the model is scripted."""
+
+import asyncio
+
+from agent.errors import StreamBroken
+from agent.providers.scripted import Until
+from bot.platforms.slack import forms
+from tests.flows.test_slack_replies import ME, workspace
+
+HALF = "Half an answer"
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_the_word_stop_ends_the_answer_with_what_was_said() -> None:
+    async with workspace([[HALF, Until(hang)]]) as world, world.running():
+        question = await world.slack.say(world.ann, world.general, f"{ME} hello?")
+        await world.slack.until(lambda: world.slack.state.answers(world.general))
+        await world.slack.say(world.bob, world.general, f"{ME} stop", question.ts)
+        await world.answered()
+        await world.slack.until(lambda: "*Stopped.*" in world.slack.state.answers(world.general)[0].text)
+        (answer,) = world.slack.state.answers(world.general)
+    assert answer.text == f"{HALF}\n\n*Stopped.*"
+    assert len(world.store.turns) == 1
+
+
+async def test_an_answer_that_was_cut_goes_on_at_a_click() -> None:
+    script = [[HALF, StreamBroken("The answer broke off.")], "The other half."]
+    async with workspace(script) as world, world.running():
+        question = await world.slack.say(world.ann, world.general, f"{ME} hello?")
+        await world.slack.until(lambda: world.slack.state.whispers)
+        (offered,) = world.slack.state.whispers
+        assert offered.text == forms.CAN_GO_ON
+        await world.slack.click(world.ann, offered, "Continue")
+        await world.answered(2)
+        cut, more = world.slack.state.answers(world.general)
+    assert cut.text.startswith(HALF)
+    assert (more.text, more.thread_ts) == ("The other half.", question.ts)
+    assert not world.slack.state.whispers
