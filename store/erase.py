@@ -1,16 +1,13 @@
 """Forgetting: erase by plan in one transaction, wipe the bytes, prove it.
 
-Above: `store.engine` bundles it. Below: `store.proof`, index, erased, database, tables; `agent.memory.forgetting`.
+Above: `store.engine` bundles it. Below: `store.doomed`, proof, index, erased, database, tables;
+`agent.memory.forgetting`.
 
 What falls: the person's messages and the replies to them, with their turns (a waiting or running one is thereby
-cancelled: its worker gets LeaseLost), action records and workspaces; their notes from those messages (everywhere: all
-their notes); action records and progress of other turns in whose context an erased message or note stood, and the
+cancelled: its worker gets LeaseLost), action records and workspaces; replies to others that quote them (see
+`store.doomed`); the person's jobs there; their notes from those messages (everywhere: all their notes); action records and progress of other turns in whose context an erased message or note stood, and the
 summary of their conversations; the summary of each touched conversation; an empty conversation; for everything, the
 person and what they chose. Platform ids stay as keyed hashes, and what model calls took without turn and channel.
-
-A reply to somebody else falls if recall gave its turn an erased message, which is one of another conversation, and the
-reply quotes that message: it contains the text or a telling piece of it (`store.text.quotes`). Then what quotes that
-reply in the same way falls too. Having stood in the history is not derivation: such a reply stays.
 
 An open turn whose progress names an erased message or contains an erased text starts anew, without its progress and
 under the next epoch, so its worker gets LeaseLost; quoted texts in its payload that contain an erased text are taken
@@ -25,7 +22,6 @@ sweep is owed; that is written down with the erasing itself, so it outlives a cr
 files: rows and index entries are gone, and the receipt says that their bytes are the operator's.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,9 +30,10 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, insert, or_, select, update
 
 from agent.memory.forgetting import ForgettingPlan
-from agent.records import Author, Receipt
+from agent.records import Receipt
 from store import index, people, proof, rows, spending
 from store.database import Database, Files
+from store.doomed import Doomed, reached, texts_of
 from store.erased import ErasedIds
 from store.reach import notes_of, of_plan
 from store.tables import (
@@ -55,7 +52,7 @@ from store.tables import (
     turn,
     workspace,
 )
-from store.text import holds, quotes
+from store.text import holds
 
 SWEEP_OWED: Final = "sweep_owed"
 
@@ -111,28 +108,12 @@ class Erasure:
     counts: dict[str, int] = field(default_factory=dict[str, int])
 
 
-@dataclass(frozen=True, slots=True)
-class _Doomed:
-    """What the plan reaches, found before anything is deleted."""
-
-    messages: frozenset[int]
-    replies: dict[int, "_Said"]
-    notes: frozenset[int]
-    conversations: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    conversation: str
-    text: str
-
-
 def erase(
     connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime, *, owes_sweep: bool
 ) -> Erasure:
     """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
-    doomed = _doomed(connection, plan)
-    texts, summaries = _texts(connection, plan, doomed)
+    doomed = reached(connection, plan)
+    texts, summaries = texts_of(connection, plan, doomed)
     where = {*doomed.conversations, *(reply.conversation for reply in doomed.replies.values())}
     readers = index.readers(connection, *where)
     _keep_hashes(connection, plan, erased_ids, now)
@@ -164,60 +145,6 @@ def erase(
     return Erasure(texts, summaries, touched, readers, counts)
 
 
-def _doomed(connection: Connection, plan: ForgettingPlan) -> _Doomed:
-    def found(column: ColumnElement[int], where: ColumnElement[bool]) -> frozenset[int]:
-        return frozenset(connection.execute(select(column).where(where)).scalars())
-
-    said = select(message.c.id, message.c.conversation, message.c.text).where(of_plan(plan, message))
-    replies = _quoting(connection, plan, {id_: _Said(*rest) for id_, *rest in connection.execute(said)})
-    joined = select(participant.c.conversation).where(of_plan(plan, participant))
-    return _Doomed(
-        messages=found(message.c.id, of_plan(plan, message)) | replies.keys(),
-        replies=replies,
-        notes=found(note.c.id, notes_of(plan)),
-        conversations=list(connection.execute(joined).scalars()),
-    )
-
-
-def _quoting(connection: Connection, plan: ForgettingPlan, said: dict[int, _Said]) -> dict[int, _Said]:
-    """The replies to others that quote what recall gave them of `said`, and what quotes those in turn."""
-    answers = (
-        select(message.c.id, message.c.conversation, message.c.text, turn.c.context_messages)
-        .join_from(message, turn, message.c.turn == turn.c.id)
-        .where(~of_plan(plan, turn), message.c.author == Author.BOT, turn.c.context_messages != "[]")
-    )
-    open_ = [
-        (id_, _Said(conversation_id, words), rows.ids(context))
-        for id_, conversation_id, words, context in connection.execute(answers)
-    ]
-    found, fresh = dict[int, _Said](), said
-    while fresh:
-        fresh = {
-            id_: reply
-            for id_, reply, context in open_
-            if id_ not in found and any(_quotes(reply, fresh[source]) for source in context & fresh.keys())
-        }
-        found |= fresh
-    return found
-
-
-def _quotes(reply: _Said, source: _Said) -> bool:
-    return reply.conversation != source.conversation and quotes(reply.text, source.text)
-
-
-def _texts(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> tuple[list[str], list[str]]:
-    """What was said or kept, and what the summaries of the touched conversations said."""
-    said = connection.execute(select(message.c.text).where(of_plan(plan, message))).scalars()
-    kept = connection.execute(select(note.c.text).where(notes_of(plan))).scalars()
-    queued = connection.execute(select(job.c.payload).where(of_plan(plan, job))).scalars()
-    planned = [held for payload in queued for held in rows.strings(rows.read(payload))]
-    summed = select(conversation.c.summary).where(conversation.c.id.in_(doomed.conversations))
-    values = (json.loads(stored).values() for stored in connection.execute(summed).scalars())
-    replies = (reply.text for reply in doomed.replies.values())
-    summed_up = dict.fromkeys(text for some in values for text in some if text)
-    return list(dict.fromkeys(filter(None, [*said, *replies, *kept, *planned]))), list(summed_up)
-
-
 def _keep_hashes(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> None:
     known = select(turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id)
     hashes: set[str] = set()
@@ -238,7 +165,7 @@ class _Derived:
     conversations: frozenset[str]
 
 
-def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> _Derived:
+def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> _Derived:
     """Take what other turns made of the doomed messages and notes."""
     contexts = select(turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.context_notes).where(
         ~of_plan(plan, turn),
@@ -280,7 +207,7 @@ def _contains(held: Iterable[str], texts: list[str]) -> bool:
     return any(holds(some, erased) for some in held for erased in texts)
 
 
-def _unindex(connection: Connection, plan: ForgettingPlan, doomed: _Doomed) -> None:
+def _unindex(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
     index.remove_messages(connection, plan.person, doomed.conversations)
     number = people.number_of(connection, plan.person)
     if number is None:
