@@ -5,9 +5,10 @@ Above: `store.engine` bundles it. Below: `store.doomed`, proof, index, erased, d
 
 What falls: the person's messages and the replies to them, with their turns (a waiting or running one is thereby
 cancelled: its worker gets LeaseLost), action records and workspaces; replies to others that quote them (see
-`store.doomed`); the person's jobs there; their notes from those messages (everywhere: all their notes); action records and progress of other turns in whose context an erased message or note stood, and the
-summary of their conversations; the summary of each touched conversation; an empty conversation; for everything, the
-person and what they chose. Platform ids stay as keyed hashes, and what model calls took without turn and channel.
+`store.doomed`); the person's jobs there; their notes from those messages (everywhere: all their notes); action records
+and progress of other turns in whose context an erased message or note stood, and the summary of their conversations;
+the summary of each touched conversation; an empty conversation; for everything, the person and what they chose.
+Platform ids stay as keyed hashes, and what model calls took without turn and channel.
 
 An open turn whose progress names an erased message or contains an erased text starts anew, without its progress and
 under the next epoch, so its worker gets LeaseLost; quoted texts in its payload that contain an erased text are taken
