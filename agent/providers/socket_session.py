@@ -32,6 +32,9 @@ from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, so
 CONNECTIONS = 3
 """For one question, where the vendor has not begun with it: the one that was there, one by its handle, a new one."""
 
+CATCH_UP_S = 0.005
+"""Before each question but the first: what the system has received by then is taken in, such as a leave-taking."""
+
 NO_KEY: Mapping[str, str] = {}
 
 
@@ -206,9 +209,9 @@ class SocketSession:
         await self._send(socket, question)
 
     async def _still_open(self, socket: Socket) -> bool:
-        """Take in what came since the last answer, without waiting for more."""
+        """Take in what came since the last answer."""
         try:
-            async with asyncio.timeout(0):
+            async with asyncio.timeout(CATCH_UP_S):
                 while True:
                     self._dialogue.receive(await socket.receive())
         except TimeoutError:

@@ -141,8 +141,10 @@ class LiveVisit:
         self._task = asyncio.create_task(self._answer(self._service.planned.pop(0)))
 
     async def _answer(self, turn: Turn) -> None:
+        self._service.rested.clear()
         with suppress(ConnectionClosed):
             await self._speak(turn)
+        self._service.rested.set()
 
     async def _speak(self, turn: Turn) -> None:
         match turn:

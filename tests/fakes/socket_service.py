@@ -59,6 +59,8 @@ class SocketService:
     planned: list[Turn] = field(default_factory=list[Turn])
     asked: list[Asked] = field(default_factory=list[Asked])
     left: asyncio.Event = field(default_factory=asyncio.Event)
+    rested: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while nothing more comes of the last question, unless somebody asks or sends."""
     sent: list[Frame] = field(default_factory=list[Frame])
     received: list[Frame] = field(default_factory=list[Frame])
     handshakes: list[Request] = field(default_factory=list[Request])
