@@ -23,7 +23,10 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from bot.access import AccessRules
+from bot.budgets import Budget, Budgets
 from bot.casts import DiscordReplies
+from bot.gate import Gate, GateRules
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.model_desk import ModelDesk
@@ -34,6 +37,7 @@ from bot.platforms.slack.settings import SlackSettings
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.settings import Settings, needed
 from bot.surface import Surface
+from bot.surges import Surges
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from store.engine import Store, open_spending, open_store
@@ -104,9 +108,11 @@ async def serve_platforms(settings: Settings) -> None:
     chosen = platforms(settings)
     async with open_store_of(settings) as store, open_models(settings) as models:
         log.info("%s", models.sentence)
-        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK)
+        gate = Gate(gate_rules(settings), store.spending, store.preferences, CLOCK)
+        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
         host.desk = ModelDesk(models, store.preferences)
-        host.turns = open_turns(settings, store, host.desk, host.surface_for, TurnsLimits())
+        limits = TurnsLimits(per_person=settings.person_running)
+        host.turns = open_turns(settings, store, host.desk, host.surface_for, limits)
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
 
@@ -204,6 +210,24 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
 def model_settings(settings: Settings) -> ModelSettings:
     """The settings that a model needs; they have the same names in both."""
     return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
+
+
+def gate_rules(settings: Settings) -> GateRules:
+    """Who may talk to the bot, how much and for how much."""
+    return GateRules(
+        AccessRules(settings.allow, settings.deny, settings.open_to, settings.model_access, settings.operators),
+        Surges.of(
+            person_minute=settings.person_per_minute,
+            person_hour=settings.person_per_hour,
+            channel_minute=settings.channel_per_minute,
+            backlog=settings.backlog,
+        ),
+        Budgets(
+            person=Budget(settings.person_tokens, settings.person_dollars),
+            channel=Budget(settings.channel_tokens, settings.channel_dollars),
+            everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
+        ),
+    )
 
 
 def tools(settings: Settings, memories: Memories) -> Registry:

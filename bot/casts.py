@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import cast
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
 from bot.secret import Secret
 
@@ -151,6 +152,24 @@ def whole(least: int, most: int) -> Callable[[str], int]:
         return int(value)
 
     return read
+
+
+def limit(most: int) -> Callable[[str], int | None]:
+    """A whole number; 0 is no limit: None."""
+    read = whole(0, most)
+
+    def limited(value: str) -> int | None:
+        return read(value) or None
+
+    return limited
+
+
+def dollars(value: str) -> Money | None:
+    """US dollars, with cents if need be; 0 is no limit: None."""
+    if re.fullmatch(r"\d{1,7}(\.\d{1,2})?", value, re.ASCII) is None:
+        raise ValueError("must be a sum in US dollars without a sign, as in 5 or 2.50; 0 for no limit")
+    whole_, _, cents = value.partition(".")
+    return Money((int(whole_) * 100 + int(cents.ljust(2, "0"))) * (NANO // 100)) or None
 
 
 def seconds(most: float) -> Callable[[str], float]:

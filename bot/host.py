@@ -31,11 +31,14 @@ class Host(Protocol):
         ...
 
     async def take(self, incoming: Incoming) -> bool:
-        """Store the message durably; it will be answered. False if it had been taken in before."""
+        """Store the message durably; it will be answered. False if it had been taken in before.
+
+        Raises Refused if this person may not ask that, or not now: its sentence is for them alone.
+        """
         ...
 
     async def overhear(self, incoming: Incoming) -> None:
-        """Store the message as context of its conversation; it is not answered."""
+        """Store the message as context of its conversation; it is not answered. Nothing is kept of who may not ask."""
         ...
 
     async def participants(self, conversation: str) -> frozenset[str] | None:

@@ -1,6 +1,6 @@
 """The bot as platforms see it, and all platforms as one service.
 
-Above: `bot.app`. Below: `bot.turns`, the ports of `agent.ports`; platforms come in as plain functions.
+Above: `bot.app`. Below: `bot.turns`, `bot.gate`, the ports of `agent.ports`; platforms come in as plain functions.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from agent.memory.forgetting import forget_everything, forget_thread
 from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Spending
 from agent.records import Incoming, Note, Receipt
 from agent.spending import Account, By, Period, account
+from bot.gate import Gate
 from bot.host import ModelMenu
 from bot.model_desk import ModelDesk
 from bot.surface import PageUnsent, Surface
@@ -35,6 +36,7 @@ class BotHost:
     forgetting: Forgetting
     spending: Spending
     clock: Clock
+    gate: Gate
     turns: Turns = field(init=False)
     desk: ModelDesk = field(init=False)
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
@@ -52,10 +54,11 @@ class BotHost:
         self.registered.set()
 
     async def take(self, incoming: Incoming) -> bool:
-        return not (await self.turns.submit(incoming)).duplicate
+        return not (await self.gate.admit(incoming, self.turns.submit)).duplicate
 
     async def overhear(self, incoming: Incoming) -> None:
-        await self.ledger.overhear(incoming)
+        if self.gate.hears(incoming):
+            await self.ledger.overhear(incoming)
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         return await self.conversations.participants(conversation)

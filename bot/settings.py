@@ -1,6 +1,6 @@
 """Every setting of the program: read once, from the environment and `.env`, into one frozen value.
 
-Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.secret`.
+Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.access`, `bot.secret`.
 
 The rules.
 - The environment is an argument. It goes before `.env`; an empty value counts as not set.
@@ -20,14 +20,18 @@ from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
 from agent.errors import SettingsError
+from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
-from bot import casts
+from agent.records import Authority
+from bot import access, casts
 from bot.casts import DiscordReplies, FooterStyle, LogLevel
 from bot.secret import Secret
 
 T = TypeVar("T")
 
 OURS = "COGENCY_"
+FIVE_DOLLARS = Money(5 * NANO)
+HUNDRED_DOLLARS = Money(100 * NANO)
 PERSONA = (
     "You are Cogency, a helpful colleague. You answer to the point, in plain words, and say so when you do not know "
     "or are not sure. You use your tools rather than guess."
@@ -79,6 +83,38 @@ class Settings:
         DiscordReplies.THREAD
     )
     footer: Annotated[FooterStyle, From("COGENCY_FOOTER", casts.footer_style)] = FooterStyle.OFF
+
+    allow: Annotated[access.Entries, From("COGENCY_ALLOW", access.entries)] = frozenset()
+    """Who may talk to the bot, as in `bot.access`; empty for every member."""
+    deny: Annotated[access.Entries, From("COGENCY_DENY", access.entries)] = frozenset()
+    open_to: Annotated[frozenset[Authority], From("COGENCY_OPEN_TO", access.openness)] = frozenset()
+    """Guests and people from elsewhere see only a part of a workspace, and nobody here answers for them."""
+    model_access: Annotated[Mapping[str, access.Entries], From("COGENCY_MODEL_ACCESS", access.model_access)] = field(
+        default_factory=dict[str, access.Entries]
+    )
+    """Who may choose a model; one that is not named is everybody's."""
+    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", access.people)] = frozenset()
+    """Ids of people without limits, who may change those of others."""
+    person_per_minute: Annotated[int | None, From("COGENCY_PERSON_PER_MINUTE", casts.limit(100_000))] = 20
+    """Faster than anybody asks, and slower than any loop."""
+    person_per_hour: Annotated[int | None, From("COGENCY_PERSON_PER_HOUR", casts.limit(1_000_000))] = 200
+    """A question every eighteen seconds, for a whole hour."""
+    channel_per_minute: Annotated[int | None, From("COGENCY_CHANNEL_PER_MINUTE", casts.limit(100_000))] = 60
+    """A lively channel; more answers than that nobody can read, nor would a platform show them in time."""
+    backlog: Annotated[int | None, From("COGENCY_BACKLOG", casts.limit(1_000_000))] = 1_000
+    """Questions that wait. Sixteen at a time and half a minute each, the last of them waits for half an hour."""
+    person_running: Annotated[int | None, From("COGENCY_PERSON_RUNNING", casts.limit(1_000))] = 4
+    """Answers of one person that run at once: some threads side by side, a quarter of one process's places."""
+    person_tokens: Annotated[int | None, From("COGENCY_PERSON_TOKENS_PER_DAY", casts.limit(10**12))] = 2_000_000
+    """About a hundred questions that each fill the context."""
+    person_dollars: Annotated[Money | None, From("COGENCY_PERSON_DOLLARS_PER_DAY", casts.dollars)] = FIVE_DOLLARS
+    """What the same takes with a vendor's middle model, most of it read from its cache."""
+    channel_tokens: Annotated[int | None, From("COGENCY_CHANNEL_TOKENS_PER_DAY", casts.limit(10**12))] = None
+    """Channels differ too much in size for one number."""
+    channel_dollars: Annotated[Money | None, From("COGENCY_CHANNEL_DOLLARS_PER_DAY", casts.dollars)] = None
+    everyone_tokens: Annotated[int | None, From("COGENCY_EVERYONE_TOKENS_PER_DAY", casts.limit(10**12))] = None
+    everyone_dollars: Annotated[Money | None, From("COGENCY_EVERYONE_DOLLARS_PER_DAY", casts.dollars)] = HUNDRED_DOLLARS
+    """A mistake costs no more than this before somebody looks at it."""
 
     max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", casts.whole(1, 100))] = 10
     """Model calls in one turn. A task that needs more is better asked again with what was found."""

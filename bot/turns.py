@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
@@ -39,6 +40,8 @@ GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn
 class TurnsLimits:
     max_running: int = 16
     """Turns that run at once in one process; more wait in the ledger."""
+    per_person: int | None = 4
+    """Of them of one person, in all processes: enough for several threads, and others always find a free place."""
     max_attempts: int = 5
     """Claims of one turn: a question that crashes the process must not crash it for ever."""
     lease: timedelta = timedelta(seconds=30)
@@ -91,9 +94,9 @@ class Turns:
             for asking in self._asking.values():
                 _resolve(asking, None)
 
-    async def submit(self, incoming: Incoming) -> Accepted:
-        """Take a message in, durably; its turn begins as soon as its conversation is free."""
-        accepted = await self._ledger.accept(incoming)
+    async def submit(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+        """Take a message in, durably; its turn begins as soon as its conversation is free. Raises TermsNotMet."""
+        accepted = await self._ledger.accept(incoming, terms)
         self._idle.clear()
         self._bell.set()
         return accepted
@@ -179,7 +182,8 @@ class Turns:
 
     async def _claim(self) -> None:
         while len(self._running) < self._limits.max_running:
-            claim = await self._ledger.claim(self._owner, self._clock.now(), self._limits.lease)
+            limits, now = self._limits, self._clock.now()
+            claim = await self._ledger.claim(self._owner, now, limits.lease, per_person=limits.per_person)
             if claim is None:
                 return
             running = _Running(claim, earlier=self._running.get(claim.turn))

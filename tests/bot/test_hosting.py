@@ -15,6 +15,7 @@ from agent.records import Incoming
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
+from bot.gate import Gate, GateRules
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.surface import PageUnsent, Surface
@@ -39,7 +40,8 @@ class Service:
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
         mind = Mind(always(self.model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
-        self.host = BotHost(self.store, self.store, self.store, self.store, self.store.spending, self.clock)
+        gate = Gate(GateRules(), self.store.spending, self.store.preferences, self.clock)
+        self.host = BotHost(self.store, self.store, self.store, self.store, self.store.spending, self.clock, gate)
         self.host.turns = Turns(
             self.store,
             Thinking(mind, self.store, self.store, self.store, self.clock),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import SettingsError
+from agent.prices import NANO
 from bot.casts import LogLevel, websocket_url
 from bot.models import ModelSettings
 from bot.secret import Secret
@@ -67,6 +68,19 @@ def test_values_are_read_as_what_they_are() -> None:
     assert settings.openai_api_key == Secret(HIDDEN)
     assert settings.openai_base_url == "http://127.0.0.1:8080/v1"
     assert settings.discord_gateway_url == "ws://localhost:9000"
+
+
+@pytest.mark.parametrize(
+    ("written", "cents"), [("5", 500), ("2.5", 250), ("0.01", 1), ("10.10", 1_010), ("0", None), ("0.00", None)]
+)
+def test_a_sum_is_read_to_the_cent_and_nothing_is_no_limit(written: str, cents: int | None) -> None:
+    settings = load_settings({"COGENCY_EVERYONE_DOLLARS_PER_DAY": written})
+    assert settings.everyone_dollars == (None if cents is None else cents * NANO // 100)
+
+
+def test_a_limit_of_0_is_none() -> None:
+    assert load_settings({"COGENCY_PERSON_PER_MINUTE": "0"}).person_per_minute is None
+    assert load_settings({}).person_per_minute == 20
 
 
 def test_settings_cannot_be_changed() -> None:
@@ -135,6 +149,20 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "COGENCY_TOOL_TIMEOUT_S",
             "soon",
             "COGENCY_TOOL_TIMEOUT_S must be a number of seconds, more than 0 and at most 600.",
+        ),
+        ("COGENCY_BACKLOG", "-1", "COGENCY_BACKLOG must be a whole number from 0 to 1000000."),
+        (
+            "COGENCY_PERSON_DOLLARS_PER_DAY",
+            "$5",
+            (
+                "COGENCY_PERSON_DOLLARS_PER_DAY must be a sum in US dollars without a sign, as in 5 or 2.50; "
+                "0 for no limit."
+            ),
+        ),
+        (
+            "COGENCY_ALLOW",
+            "everybody",
+            "COGENCY_ALLOW must be team:ID, channel:ID, role:ID or person:ID, with commas between them.",
         ),
         ("COGENCY_LOG_LEVEL", "loud", "COGENCY_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR."),
         (

@@ -12,6 +12,7 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from bot.gate import Gate, GateRules
 from bot.hosting import BotHost
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
@@ -23,7 +24,8 @@ _owners = count(1)
 
 def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
-    host = BotHost(store, store, store, store, store.spending, clock)
+    gate = Gate(GateRules(), store.spending, store.preferences, clock)
+    host = BotHost(store, store, store, store, store.spending, clock, gate)
     mind = Mind(
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),

@@ -16,6 +16,7 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.app import CLOCK
+from bot.gate import Gate, GateRules
 from bot.hosting import BotHost
 from bot.surface import Surface
 from bot.thinking import Mind, Thinking
@@ -63,6 +64,7 @@ async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerat
 
     async with live_bot(folder, model, surface_for, clock) as bot:
         store = bot.store
-        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock)
+        gate = Gate(GateRules(), store.spending, store.preferences, clock)
+        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock, gate)
         host.turns = bot.turns
         yield host

@@ -11,6 +11,7 @@ from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
+from bot.gate import Gate, GateRules
 from bot.hosting import BotHost, serve_all
 from bot.platforms.slack.run import serve
 from bot.platforms.slack.settings import SlackSettings
@@ -44,7 +45,8 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )
-    host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock)
+    gate = Gate(GateRules(), store.spending, store.preferences, clock)
+    host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock, gate)
     thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
     host.turns = Turns(store.ledger, thinking, host.surface_for, clock, started.isoformat(), TurnsLimits(sweep_s=0.05))
     await store.ledger.release_all()
