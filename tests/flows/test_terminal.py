@@ -14,6 +14,7 @@ from filelock import FileLock
 from bot.exits import Exit
 from store.engine import open_store
 from store.migrations import HEAD
+from tests.fakes.postgresql import PostgresServer
 from tests.fakes.terminal import FakeTerminal
 
 TIMEOUT_S = 30
@@ -201,6 +202,21 @@ def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp
         "cogency: The PostgreSQL database bot on 127.0.0.1 cannot be reached: "
         "check that the server runs, and the address in COGENCY_DATABASE_URL.\n"
     )
+
+
+async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    url = await postgres.empty()
+    typed = "remember that my boat is turquoise\n/new\nwhat did I say about my boat?\n"
+    _, _, recalled = cogency(tmp_path, "chat", typed=typed, COGENCY_DATABASE_URL=url).stdout.partition("A new thread.")
+    assert "remember that my boat is turquoise" in recalled
+    forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n", COGENCY_DATABASE_URL=url).stdout
+    assert "A search afterwards finds nothing. The database server's files and backups are kept by" in forgotten
+    again = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n", COGENCY_DATABASE_URL=url)
+    assert again.returncode == Exit.OK
+    assert "Memory: The PostgreSQL database shared on" in again.stderr
+    assert "turquoise" not in again.stdout
 
 
 def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
