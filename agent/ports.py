@@ -21,6 +21,7 @@ from agent.records import (
     Hit,
     Incoming,
     Job,
+    LastSeen,
     Note,
     Person,
     RecallQuery,
@@ -351,6 +352,18 @@ class Memories(Protocol):
         ...
 
     async def notes(self, person: str, audiences: frozenset[str]) -> list[Note]:
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        """A platform's conversations in which somebody wrote since then, the latest first."""
+        ...
+
+    async def heard_until(self, source: str) -> datetime | None:
+        """Everything that was said on a platform up to this time has come in; None if it was never kept."""
+        ...
+
+    async def hear_until(self, source: str, time: datetime) -> None:
+        """Keep that time."""
+        ...
+
         """The person's notes that may be used for these audiences, oldest first."""
         ...
 

@@ -150,6 +150,16 @@ class StoredMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class LastSeen:
+    """A conversation, and the newest message that somebody wrote there, by the platform's ids."""
+
+    conversation: str
+    channel: str
+    message_id: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Thread:
     """A conversation as its person sees it in a list: newest first, titled by its first question."""
 

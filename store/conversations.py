@@ -1,13 +1,15 @@
 """What was said in a conversation, and which conversations a person has.
 
-Above: `store.engine` bundles it. Below: `store.database`, rows, tables.
+Above: `store.engine` bundles it. Below: `store.database`, rows, seen, tables.
 """
+
+from datetime import datetime
 
 from sqlalchemy import Connection, Select, func, select
 
-from agent.records import Author, StoredMessage, Thread
+from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import SituationSummary
-from store import rows
+from store import rows, seen
 from store.database import Database
 from store.tables import conversation, message, participant, person
 
@@ -33,6 +35,16 @@ class SqlConversations:
 
     async def questions(self, person: str, *, limit: int) -> list[str]:
         return await self._database.read(questions, person, limit)
+
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        """See the port. Only the latest turns are looked at (`seen.LATEST_TURNS`)."""
+        return await self._database.read(seen.last_seen, source, since, limit)
+
+    async def heard_until(self, source: str) -> datetime | None:
+        return await self._database.read(seen.heard_until, source)
+
+    async def hear_until(self, source: str, time: datetime) -> None:
+        await self._database.write(seen.hear_until, source, time)
 
 
 def stored_messages() -> Select[tuple[object, ...]]:

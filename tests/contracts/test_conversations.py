@@ -1,8 +1,11 @@
 """The contract of the port Conversations: what stands in a thread, and which threads are a person's."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.records import Closing
+from agent.records import Closing, LastSeen
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed
 from tests.fakes.incoming import START, said
@@ -94,3 +97,30 @@ async def test_participants_are_those_who_wrote_in_a_known_conversation(store: A
     await store.ledger.accept(said("elsewhere", person="eve", conversation="another"))
     assert await store.conversations.participants("thread") == {"ann", "bob"}
     assert await store.conversations.participants("nowhere") is None
+
+
+async def test_the_last_message_of_each_conversation_is_known_the_latest_conversation_first(store: AnyStore) -> None:
+    first, other, last = (said("?", conversation=conversation) for conversation in ("a", "b", "a"))
+    for one in (first, other, last):
+        await store.ledger.accept(one)
+    await store.ledger.overhear(heard := said("oh", conversation="b"))
+    await store.ledger.accept(replace(said("?", conversation="c"), source="elsewhere"))
+    seen = await store.conversations.last_seen("test", since=first.time, limit=9)
+    assert seen == [LastSeen(one.conversation, one.channel, one.message_id, one.time) for one in (heard, last)]
+    assert await store.conversations.last_seen("test", since=first.time, limit=1) == seen[:1]
+    assert await store.conversations.last_seen("test", since=heard.time, limit=9) == seen[:1]
+    assert await store.conversations.last_seen("nowhere", since=first.time, limit=9) == []
+
+
+async def test_what_the_bot_answered_does_not_count_as_seen(store: AnyStore) -> None:
+    await answered(store, asked := said("?"), "!")
+    [seen] = await store.conversations.last_seen("test", since=asked.time, limit=9)
+    assert seen.message_id == asked.message_id
+
+
+async def test_it_is_kept_until_when_a_platform_has_been_heard(store: AnyStore) -> None:
+    assert await store.conversations.heard_until("test") is None
+    for minutes in (0, 5):
+        await store.conversations.hear_until("test", START + timedelta(minutes=minutes))
+    assert await store.conversations.heard_until("test") == START + timedelta(minutes=5)
+    assert await store.conversations.heard_until("elsewhere") is None

@@ -22,6 +22,7 @@ from agent.records import (
     Closing,
     Hit,
     Incoming,
+    LastSeen,
     Note,
     RecallQuery,
     Receipt,
@@ -71,6 +72,7 @@ class FakeStore:
     spent: FakeSpending = field(default_factory=FakeSpending)
     jobs: FakeJobs = field(default_factory=FakeJobs)
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -228,6 +230,20 @@ class FakeStore:
         self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
     ) -> Note:
         if source_message in self.erased_messages:
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        found: dict[str, LastSeen] = {}
+        asked = [turn.incoming for turn in self.turns if turn.incoming.source == source]
+        for one in sorted(asked, key=lambda one: one.time, reverse=True):
+            if one.time >= since:
+                found.setdefault(one.conversation, LastSeen(one.conversation, one.channel, one.message_id, one.time))
+        return list(found.values())[:limit]
+
+    async def heard_until(self, source: str) -> datetime | None:
+        return self.heard.get(source)
+
+    async def hear_until(self, source: str, time: datetime) -> None:
+        self.heard[source] = time
+
             raise StoreError("What this note comes from was forgotten meanwhile, so it is not kept.")
         for note in self.kept_notes:
             if (note.person, note.text, note.audience) == (person, text, audience):
