@@ -55,9 +55,15 @@ class SqlLedger:
         return await self._database.write(accept, incoming, self._erased_ids, state=DONE)
 
     async def claim(
-        self, owner: str, now: datetime, lease: timedelta, *, per_person: int | None = None
+        self,
+        owner: str,
+        now: datetime,
+        lease: timedelta,
+        *,
+        per_person: int | None = None,
+        sources: frozenset[str] | None = None,
     ) -> Claim | None:
-        return await self._database.write(claim, owner, now, lease, per_person=per_person)
+        return await self._database.write(claim, owner, now, lease, per_person=per_person, sources=sources)
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self._database.write(renew, claim, now, lease)
@@ -130,9 +136,15 @@ def accept(
 
 
 def claim(
-    connection: Connection, owner: str, now: datetime, lease: timedelta, *, per_person: int | None = None
+    connection: Connection,
+    owner: str,
+    now: datetime,
+    lease: timedelta,
+    *,
+    per_person: int | None = None,
+    sources: frozenset[str] | None = None,
 ) -> Claim | None:
-    while (chosen := queue.next_turn(connection, now, per_person)) is not None:
+    while (chosen := queue.next_turn(connection, now, per_person, sources)) is not None:
         try:
             claimed = rows.claim(connection.execute(_asked(chosen)).mappings().one(), owner)
         except (ValueError, TypeError, AttributeError, NoResultFound) as error:

@@ -13,15 +13,17 @@ Rules
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, case, func, or_, select, true, update
 
 from store.tables import RUNNING, WAITING, person, turn
 
 
-def next_turn(connection: Connection, now: datetime, per_person: int | None) -> int | None:
+def next_turn(
+    connection: Connection, now: datetime, per_person: int | None, sources: frozenset[str] | None
+) -> int | None:
     """The id of the turn to be claimed, held against other workers until the transaction ends; None if there is none.
 
-    `per_person`: of one person no more than so many run at once.
+    `per_person`: of one person no more than so many run at once. `sources`: only turns from there (None: all).
     """
     running = _running().subquery("running")
     theirs = func.coalesce(running.c.turns, 0)
@@ -29,12 +31,13 @@ def next_turn(connection: Connection, now: datetime, per_person: int | None) -> 
     if per_person is not None:
         waits = and_(waits, theirs < per_person)
     lost = and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
+    ours = true() if sources is None else turn.c.source.in_(sorted(sources))
     chosen = (
         select(turn.c.id)
         .select_from(
             turn.join(person, person.c.id == turn.c.person).outerjoin(running, running.c.person == turn.c.person)
         )
-        .where(turn.c.state.in_((WAITING, RUNNING)), or_(waits, lost))
+        .where(turn.c.state.in_((WAITING, RUNNING)), or_(waits, lost), ours)
         .order_by(case((lost, 0), else_=1), theirs, person.c.served.nulls_first(), turn.c.id)
         .limit(1)
         # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)

@@ -58,6 +58,21 @@ async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(s
     assert (await claimed(store)).turn == second.turn
 
 
+async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(store: AnyStore) -> None:
+    elsewhere = replace(said("there", conversation="there"), source="elsewhere")
+    await store.ledger.accept(elsewhere)
+    await store.ledger.accept(said("here", conversation="here"))
+    here = frozenset({"test"})
+    claim = await store.ledger.claim("worker", START, LEASE, sources=here)
+    assert claim is not None
+    assert claim.incoming.text == "here"
+    assert await store.ledger.claim("worker", START, LEASE, sources=here) is None
+    assert (await claimed(store)).incoming.text == "there"
+    lost = [await store.ledger.claim("worker", START + LEASE, LEASE, sources=here) for _ in range(2)]
+    assert [claim and claim.turn for claim in lost] == [claim.turn, None]
+    assert await store.ledger.claim("worker", START, LEASE, sources=frozenset()) is None
+
+
 async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_nothing(store: AnyStore) -> None:
     await store.ledger.accept(said("hello"))
     old = await claimed(store, "old")

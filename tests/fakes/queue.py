@@ -20,11 +20,17 @@ class AnyTurn(Protocol):
 
 
 def next_turn(
-    turns: Iterable[AnyTurn], served: Mapping[str, datetime], now: datetime, per_person: int | None
+    turns: Iterable[AnyTurn],
+    served: Mapping[str, datetime],
+    now: datetime,
+    per_person: int | None,
+    sources: frozenset[str] | None,
 ) -> int | None:
     """The id of the turn to be claimed; `turns` in the order of their ids."""
     running = [turn for turn in turns if turn.state == "running"]
-    lost = [turn.id for turn in running if turn.lease_until is not None and turn.lease_until <= now]
+    lost = [
+        turn.id for turn in running if turn.lease_until is not None and turn.lease_until <= now and _from(turn, sources)
+    ]
     if lost:
         return lost[0]
     busy = {turn.incoming.conversation for turn in running}
@@ -35,9 +41,13 @@ def next_turn(
         if turn.state != "waiting" or conversation in busy:
             continue
         busy.add(conversation)
-        if per_person is None or of_each[person] < per_person:
+        if (per_person is None or of_each[person] < per_person) and _from(turn, sources):
             free.append((of_each[person], served.get(person, NEVER), turn.id))
     return min(free)[2] if free else None
+
+
+def _from(turn: AnyTurn, sources: frozenset[str] | None) -> bool:
+    return sources is None or turn.incoming.source in sources
 
 
 def check(turns: Sequence[AnyTurn], incoming: Incoming, terms: Terms) -> None:

@@ -130,12 +130,18 @@ class FakeStore:
         return accepted
 
     async def claim(
-        self, owner: str, now: datetime, lease: timedelta, *, per_person: int | None = None
+        self,
+        owner: str,
+        now: datetime,
+        lease: timedelta,
+        *,
+        per_person: int | None = None,
+        sources: frozenset[str] | None = None,
     ) -> Claim | None:
         if self.fail_next_claim is not None:
             failure, self.fail_next_claim = self.fail_next_claim, None
             raise failure
-        chosen = queue.next_turn(self.turns, self.served, now, per_person)
+        chosen = queue.next_turn(self.turns, self.served, now, per_person, sources)
         if chosen is None:
             return None
         turn = next(turn for turn in self.turns if turn.id == chosen)
