@@ -1,6 +1,6 @@
 """A model over HTTP, in replay mode: each answer is one request with the whole context, and a stream of events back.
 
-Above: `bot.models`. Below: a `dialect` (what is said), `http` and `sse` (how it travels), `retry` and `faults`.
+Above: `bot.models`. Below: a `dialect` (what is said), `http`, `sse` and `waiting` (how it travels), `retry`, `faults`.
 
 Theory of operation. An attempt sends the whole context and reads the stream. If it is refused before the first event,
 or no connection was made, it may be made again: without a field that the service refuses (remembered as long as the
@@ -12,7 +12,7 @@ finished only its usage is waited for, and only for a moment; losing the connect
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -34,6 +34,7 @@ from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
 from agent.providers.http import Http, Reply, TransportError, Unreachable
 from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
 from agent.providers.sse import event_data
+from agent.providers.waiting import Watch
 from agent.tokens import estimate_tokens
 
 
@@ -228,17 +229,17 @@ async def in_time(
     """The same events; AttemptFailed when one of them does not come in time."""
     limit_s = patience.first_token_s
     async with aclosing(events):
-        while True:
-            try:
-                async with asyncio.timeout(limit_s):
-                    event = await anext(events, None)
-            except TimeoutError:
-                raise AttemptFailed(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
-            if event is None:
-                return
-            yield event
-            if not isinstance(event, HandleKept):
-                limit_s = patience.between_tokens_s
+        with closing(Watch()) as watch:
+            while True:
+                try:
+                    event = await watch.wait(anext(events, None), limit_s)
+                except TimeoutError:
+                    raise AttemptFailed(Fault(FaultKind.SLOW, waited_s=limit_s)) from None
+                if event is None:
+                    return
+                yield event
+                if not isinstance(event, HandleKept):
+                    limit_s = patience.between_tokens_s
 
 
 def _refusal(reply: Reply, body: bytes, now: datetime) -> Fault:

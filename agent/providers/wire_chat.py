@@ -170,7 +170,9 @@ class ChatReader:
 
 def _content(content: object) -> tuple[str, str]:
     """Text and reasoning of a `content` that is a text, or a list of parts that are either."""
-    texts, thoughts = [as_text(content)], [""]
+    if isinstance(content, str):
+        return content, ""
+    texts, thoughts = list[str](), list[str]()
     for part in map(as_object, as_list(content)):
         texts.append(as_text(part.get("text")))
         thinking = part.get("thinking")
