@@ -24,6 +24,7 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.access import AccessRules
+from bot.allowances import Allowances
 from bot.budgets import Budget, Budgets
 from bot.casts import DiscordReplies
 from bot.gate import Gate, GateRules
@@ -108,7 +109,8 @@ async def serve_platforms(settings: Settings) -> None:
     chosen = platforms(settings)
     async with open_store_of(settings) as store, open_models(settings) as models:
         log.info("%s", models.sentence)
-        gate = Gate(gate_rules(settings), store.spending, store.preferences, CLOCK)
+        allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+        gate = Gate(gate_rules(settings), allowances, CLOCK)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
         host.desk = ModelDesk(models, store.preferences)
         limits = TurnsLimits(per_person=settings.person_running)
@@ -213,20 +215,27 @@ def model_settings(settings: Settings) -> ModelSettings:
 
 
 def gate_rules(settings: Settings) -> GateRules:
-    """Who may talk to the bot, how much and for how much."""
+    """Who may talk to the bot, and how much."""
     return GateRules(
-        AccessRules(settings.allow, settings.deny, settings.open_to, settings.model_access, settings.operators),
+        access_rules(settings),
         Surges.of(
             person_minute=settings.person_per_minute,
             person_hour=settings.person_per_hour,
             channel_minute=settings.channel_per_minute,
             backlog=settings.backlog,
         ),
-        Budgets(
-            person=Budget(settings.person_tokens, settings.person_dollars),
-            channel=Budget(settings.channel_tokens, settings.channel_dollars),
-            everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
-        ),
+    )
+
+
+def access_rules(settings: Settings) -> AccessRules:
+    return AccessRules(settings.allow, settings.deny, settings.open_to, settings.model_access, settings.operators)
+
+
+def budgets(settings: Settings) -> Budgets:
+    return Budgets(
+        person=Budget(settings.person_tokens, settings.person_dollars),
+        channel=Budget(settings.channel_tokens, settings.channel_dollars),
+        everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
     )
 
 

@@ -1,6 +1,6 @@
 """What people may spend in a day, in tokens and in money, and the sentence for when it is spent. Pure.
 
-Above: `bot.gate` asks before a model is called, `bot.budget_desk` shows and raises. Below: `agent.spending`,
+Above: `bot.allowances`, `bot.budget_desk`, `bot.budget_words`. Below: `agent.spending`,
 `bot.amounts`, `bot.local_time`.
 
 Rules. A day is one of UTC, so that everybody's budget begins anew at the same moment; people read it in their own time.
@@ -82,17 +82,6 @@ def over_budget(spent: Spent, budget: Budget, whose: Whose, now: datetime, zone:
     if limit is None:
         return None
     return f"{_WHO[whose]} used today's budget of {limit}; it begins anew at {at(midnight(now), zone)}."
-
-
-def owner(whose: Whose, person: str, channel: str) -> str:
-    """Under whose name a raised budget is kept among the preferences."""
-    match whose:
-        case Whose.PERSON:
-            return person
-        case Whose.CHANNEL:
-            return f"channel:{channel}"
-        case Whose.EVERYONE:
-            return "everyone"
 
 
 def raised(usual: Budget, kept: Mapping[str, str]) -> Budget:

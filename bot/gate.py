@@ -1,13 +1,12 @@
 """Whether a message is taken in: who writes it, how many they write, how many wait, what is spent.
 
-Above: `bot.hosting` asks before a message is stored, and before a model is called. Below: `bot.access`, `bot.budgets`,
-`bot.surges`, the ports Spending and Preferences; the ledger counts what it stores (`agent.admission`).
+Above: `bot.hosting` asks before a message is stored, and before a model is called. Below: `bot.access`,
+`bot.allowances`, `bot.surges`; the ledger counts what it stores (`agent.admission`).
 
 Rules
 - A refusal is one sentence for the person alone. Told once a minute for one reason: a flood must not be echoed.
 - What was taken in before is never refused, whatever holds by now: platforms deliver events again.
 - Operators are exempt from every limit. Others by `/budget`, from the budgets only.
-- Only what a limit needs is read: a raised budget counts once the usual one is spent.
 """
 
 from collections.abc import Awaitable
@@ -17,20 +16,17 @@ from typing import Final, Protocol
 
 from agent.admission import Terms, TermsNotMet, Whose
 from agent.errors import Refused
-from agent.ports import Clock, Preferences, Spending
+from agent.ports import Clock
 from agent.records import Accepted, Incoming
-from agent.spending import By, Period, Spent, Total
 from bot import access, surges
 from bot.access import TERMINAL, AccessRules
-from bot.budgets import Budgets, exceeded, over_budget, owner, raised
+from bot.allowances import Account, Allowances
 from bot.surges import Surges
 
 TOLD_AGAIN: Final = timedelta(minutes=1)
 """Somebody who goes on writing learns it again; somebody whose program writes does not fill a channel with it."""
 MAX_TOLD: Final = 2_000
 """People and reasons of one minute that are remembered; beyond that the oldest may be told again."""
-FRESH_S: Final = 5.0
-"""How old the sums of channels and of everybody may be: they are added up from every call of the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,6 @@ class GateRules:
 
     access: AccessRules = field(default_factory=AccessRules)
     surges: Surges = field(default_factory=Surges)
-    budgets: Budgets = field(default_factory=Budgets)
 
 
 class Admit(Protocol):
@@ -51,11 +46,9 @@ class Admit(Protocol):
 @dataclass(slots=True)
 class Gate:
     rules: GateRules
-    spending: Spending
-    preferences: Preferences
+    allowances: Allowances
     clock: Clock
     _told: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
-    _day: tuple[float, Period, list[Total]] | None = None
 
     async def admit(self, incoming: Incoming, accept: Admit) -> Accepted:
         """Have the message stored, or raise Refused with the reason; nothing is stored then."""
@@ -84,36 +77,17 @@ class Gate:
         """None while there is something left of every budget that this message draws on; else why there is not."""
         if self.is_exempt(incoming):
             return None
-        now = self.clock.now()
-        for whose in Whose:
-            usual = self.rules.budgets.of(whose)
-            if usual.is_none:
-                continue
-            spent = await self._spent(whose, incoming, Period.days_until(now, 1))
-            if exceeded(spent, usual) is None:
-                continue
-            agreed = raised(usual, await self.preferences.of(owner(whose, incoming.person.id, incoming.channel)))
-            sentence = over_budget(spent, agreed, whose, now, incoming.person.time_zone)
+        person, now = incoming.person, self.clock.now()
+        accounts = (
+            Account(Whose.PERSON, person.id),
+            Account(Whose.CHANNEL, incoming.channel),
+            Account(Whose.EVERYONE),
+        )
+        for account in accounts:
+            sentence = await self.allowances.used_up(account, now, person.time_zone)
             if sentence is not None:
                 return sentence
         return None
-
-    async def _spent(self, whose: Whose, incoming: Incoming, today: Period) -> Spent:
-        match whose:
-            case Whose.PERSON:
-                totals = await self.spending.totals(today, By.DAY, person=incoming.person.id)
-            case Whose.CHANNEL:
-                totals = [total for total in await self._channels(today) if total.key == incoming.channel]
-            case Whose.EVERYONE:
-                totals = await self._channels(today)
-        return sum((total.spent for total in totals), Spent())
-
-    async def _channels(self, today: Period) -> list[Total]:
-        """What was spent today in each channel, a few seconds old at most."""
-        now = self.clock.monotonic()
-        if self._day is None or self._day[1] != today or now - self._day[0] > FRESH_S:
-            self._day = (now, today, await self.spending.totals(today, By.CHANNEL))
-        return self._day[2]
 
     def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
         now = self.clock.monotonic()

@@ -20,7 +20,6 @@ from bot.budgets import (
     exceeded,
     midnight,
     over_budget,
-    owner,
     raised,
     tokens,
 )
@@ -95,11 +94,6 @@ def test_whatever_is_kept_a_budget_is_never_less_than_the_usual_one(usual: int, 
     left = raised(Budget(tokens=usual), {TOKENS: kept})
     assert left.tokens is not None
     assert left.tokens >= usual
-
-
-def test_a_raised_budget_is_kept_under_its_owners_name() -> None:
-    owners = [owner(whose, "slack:T1:U1", "C1") for whose in Whose]
-    assert owners == ["slack:T1:U1", "channel:C1", "everyone"]
 
 
 def test_each_budget_is_somebodys() -> None:

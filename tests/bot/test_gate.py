@@ -12,7 +12,8 @@ from agent.messages import ModelCall, Usage
 from agent.prices import NANO, Money
 from agent.records import Accepted, Authority, Closing, Incoming
 from bot.access import AccessRules, entries
-from bot.budgets import EXEMPT, MONEY, TOKENS, UNLIMITED, Budget, Budgets
+from bot.allowances import Allowances
+from bot.budgets import EXEMPT, MONEY, TOKENS, Budget, Budgets
 from bot.gate import Gate, GateRules
 from bot.surges import MINUTE, Surges
 from tests.fakes.clock import FakeClock
@@ -28,11 +29,13 @@ class Door:
     """A gate in front of a store in memory."""
 
     rules: GateRules = field(default_factory=GateRules)
+    budgets: Budgets = field(default_factory=Budgets)
     store: FakeStore = field(default_factory=FakeStore)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        self.gate = Gate(self.rules, self.store.spending, self.store.preferences, self.clock)
+        allowances = Allowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
+        self.gate = Gate(self.rules, allowances, self.clock)
 
     async def take(self, incoming: Incoming) -> Accepted:
         return await self.gate.admit(incoming, self._accept)
@@ -55,12 +58,6 @@ class Door:
 
     async def _accept(self, incoming: Incoming, terms: Terms) -> Accepted:
         return await self.store.accept(incoming, terms)
-
-
-def budgets(
-    person: Budget = UNLIMITED, channel: Budget = UNLIMITED, everyone: Budget = UNLIMITED, operators: str = ""
-) -> GateRules:
-    return GateRules(AccessRules(operators=frozenset(operators.split())), budgets=Budgets(person, channel, everyone))
 
 
 async def test_without_rules_members_are_taken_in_and_guests_are_not() -> None:
@@ -97,7 +94,7 @@ async def test_one_reason_is_told_once_a_minute_and_another_at_once() -> None:
 
 
 async def test_an_event_that_was_taken_in_is_not_refused_when_it_comes_again() -> None:
-    door = Door(GateRules(surges=TWO_A_MINUTE, budgets=Budgets(person=Budget(tokens=10))))
+    door = Door(GateRules(surges=TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
     first = said("?")
     await door.take(first)
     await door.spend(said("?"), 10)
@@ -112,18 +109,18 @@ async def test_a_backlog_is_said_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "sentence"),
+    ("budgets", "sentence"),
     [
-        (budgets(person=Budget(tokens=1_000)), "You have used today's budget of 1,000 tokens;"),
-        (budgets(person=Budget(money=Money(NANO // 200))), "You have used today's budget of $0.0050;"),
-        (budgets(channel=Budget(tokens=1_000)), "This channel has used"),
-        (budgets(everyone=Budget(tokens=1_000)), "Everybody together has used"),
+        (Budgets(person=Budget(tokens=1_000)), "You have used today's budget of 1,000 tokens;"),
+        (Budgets(person=Budget(money=Money(NANO // 200))), "You have used today's budget of $0.0050;"),
+        (Budgets(channel=Budget(tokens=1_000)), "This channel has used"),
+        (Budgets(everyone=Budget(tokens=1_000)), "Everybody together has used"),
     ],
 )
 async def test_a_budget_holds_before_a_message_is_stored_and_before_a_model_is_called(
-    rules: GateRules, sentence: str
+    budgets: Budgets, sentence: str
 ) -> None:
-    door = Door(rules)
+    door = Door(budgets=budgets)
     assert await door.gate.budget_left(said("?")) is None
     await door.spend(said("?"), 1_000)
     await door.wait(timedelta(seconds=10))
@@ -134,7 +131,7 @@ async def test_a_budget_holds_before_a_message_is_stored_and_before_a_model_is_c
 
 
 async def test_the_budgets_of_a_person_and_of_a_channel_are_theirs_alone() -> None:
-    door = Door(budgets(person=Budget(tokens=10), channel=Budget(tokens=10)))
+    door = Door(budgets=Budgets(Budget(tokens=10), Budget(tokens=10)))
     await door.spend(said("?"), 10)
     assert await door.gate.budget_left(said("?", person="bob")) is not None
     assert await door.gate.budget_left(replace(said("?", person="bob"), channel="elsewhere")) is None
@@ -142,7 +139,7 @@ async def test_the_budgets_of_a_person_and_of_a_channel_are_theirs_alone() -> No
 
 
 async def test_operators_and_the_terminal_are_exempt() -> None:
-    door = Door(replace(budgets(person=Budget(tokens=1), operators="ann"), surges=TWO_A_MINUTE))
+    door = Door(GateRules(AccessRules(operators=frozenset({"ann"})), TWO_A_MINUTE), Budgets(Budget(tokens=1)))
     for _ in range(4):
         await door.take(said("?"))
     await door.spend(said("?"), 5)
@@ -153,7 +150,7 @@ async def test_operators_and_the_terminal_are_exempt() -> None:
 
 @pytest.mark.parametrize("name", [TOKENS, EXEMPT])
 async def test_a_raised_budget_and_an_exemption_count_at_once(name: str) -> None:
-    door = Door(budgets(person=Budget(tokens=10)))
+    door = Door(budgets=Budgets(person=Budget(tokens=10)))
     await door.spend(said("?"), 10)
     await door.store.preferences.set("ann", name, "20")
     assert await door.gate.budget_left(said("?")) is None
@@ -162,7 +159,7 @@ async def test_a_raised_budget_and_an_exemption_count_at_once(name: str) -> None
 
 
 async def test_a_raised_budget_is_the_one_that_is_told() -> None:
-    door = Door(budgets(everyone=Budget(money=Money(NANO // 200))))
+    door = Door(budgets=Budgets(everyone=Budget(money=Money(NANO // 200))))
     await door.store.preferences.set("everyone", MONEY, str(NANO))
     await door.spend(said("?"), 200_000)
     assert "budget of $1.00;" in str(await door.gate.budget_left(said("?")))

@@ -15,6 +15,8 @@ from agent.records import Incoming
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
+from bot.allowances import Allowances
+from bot.budgets import Budgets
 from bot.gate import Gate, GateRules
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
@@ -40,7 +42,9 @@ class Service:
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
         mind = Mind(always(self.model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
-        gate = Gate(GateRules(), self.store.spending, self.store.preferences, self.clock)
+        gate = Gate(
+            GateRules(), Allowances(Budgets(), self.store.spending, self.store.preferences, self.clock), self.clock
+        )
         self.host = BotHost(self.store, self.store, self.store, self.store, self.store.spending, self.clock, gate)
         self.host.turns = Turns(
             self.store,

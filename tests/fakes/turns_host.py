@@ -12,6 +12,8 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from bot.allowances import Allowances
+from bot.budgets import Budgets
 from bot.gate import Gate, GateRules
 from bot.hosting import BotHost
 from bot.thinking import Mind, Thinking
@@ -24,7 +26,7 @@ _owners = count(1)
 
 def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
-    gate = Gate(GateRules(), store.spending, store.preferences, clock)
+    gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
     host = BotHost(store, store, store, store, store.spending, clock, gate)
     mind = Mind(
         provider=always(model),

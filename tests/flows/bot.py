@@ -15,7 +15,9 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from bot.allowances import Allowances
 from bot.app import CLOCK
+from bot.budgets import Budgets
 from bot.gate import Gate, GateRules
 from bot.hosting import BotHost
 from bot.surface import Surface
@@ -64,7 +66,7 @@ async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerat
 
     async with live_bot(folder, model, surface_for, clock) as bot:
         store = bot.store
-        gate = Gate(GateRules(), store.spending, store.preferences, clock)
+        gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock, gate)
         host.turns = bot.turns
         yield host

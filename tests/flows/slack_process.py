@@ -11,6 +11,8 @@ from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
+from bot.allowances import Allowances
+from bot.budgets import Budgets
 from bot.gate import Gate, GateRules
 from bot.hosting import BotHost, serve_all
 from bot.platforms.slack.run import serve
@@ -45,7 +47,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )
-    gate = Gate(GateRules(), store.spending, store.preferences, clock)
+    gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
     host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock, gate)
     thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
     host.turns = Turns(store.ledger, thinking, host.surface_for, clock, started.isoformat(), TurnsLimits(sweep_s=0.05))
