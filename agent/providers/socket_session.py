@@ -167,9 +167,10 @@ class SocketSession:
             waited_s += await self._provider.wait(fault, retries, waited_s)
             retries += 1
 
-    async def close(self) -> None:
+    async def close(self) -> tuple[str, ...]:
         """Close the connection."""
         await self._hang_up()
+        return ()
 
     async def _attempt(self) -> AsyncGenerator[ProviderEvent, None]:
         fault: Fault | None = None
@@ -192,11 +193,8 @@ class SocketSession:
     async def _ask(self) -> None:
         """Send the question: its end over the connection that has its beginning, else the whole over a new one."""
         if self._socket and await self._still_open(self._socket) and self._dialogue.continues(self._messages):
-            try:
+            with suppress(SocketClosed):  # a frame that could not be written was not received
                 await self._send(self._socket, self._dialogue.ask(self._messages))
-            except SocketClosed:
-                pass
-            else:
                 return
         await self._hang_up()
         self._asked = False
@@ -221,10 +219,12 @@ class SocketSession:
 
     async def _answer(self) -> AsyncGenerator[ProviderEvent, None]:
         """The events of the answer. Where the model was told to stop, losing the rest loses only its usage."""
-        socket, counted = self._socket, Counted()
+        socket, counted, until = self._socket, Counted(), None
         while socket and not self._dialogue.finished:
+            if self._dialogue.halted and until is None:
+                until = asyncio.get_running_loop().time() + self._provider.patience.tail_s
             try:
-                async with asyncio.timeout(self._provider.patience.tail_s if self._dialogue.halted else None):
+                async with asyncio.timeout_at(until):
                     events = await self._hear(socket)
                 with suppress(SocketClosed):  # the next frame will not come either, and says what that means
                     await self._send(socket, self._dialogue.outgoing())

@@ -30,6 +30,7 @@ MODEL = "gpt-realtime-2.1-mini"
 LIMIT = "Your session hit the maximum duration of 60 minutes."
 OVERSHOOT = ('\n<results>[{"name"', ': "made up"}]</results>', " And so on.")
 STRAGGLERS = (" It", " cannot stop.")
+BREATH_S = 0.02
 PIECE = 7
 """Calls arrive in pieces of so many characters, so that every tag is cut somewhere."""
 
@@ -37,7 +38,7 @@ _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_excee
 
 
 def realtime_world(deaf: bool = False) -> AbstractAsyncContextManager[SocketWorld]:
-    """`deaf`: the service ignores that it is told to stop."""
+    """`deaf`: the service ignores that it is told to stop, and goes on and on."""
     return socket_world(partial(RealtimeVisit, deaf=deaf), opened)
 
 
@@ -79,7 +80,7 @@ class RealtimeVisit:
         return [str(part["text"]) for content in contents for part in content if "text" in part]
 
     async def greet(self) -> None:
-        await self._send("session.created", session={"type": "realtime", "id": "sess_1", "model": MODEL})
+        await self._send("session.created", session={"type": "realtime", "model": MODEL})
 
     async def leave(self) -> None:
         if self._task:
@@ -153,8 +154,7 @@ class RealtimeVisit:
             case Calls(blocks, before):
                 await self._say(item, _cut(f"{before}\n{_block(blocks)}"))
                 await self._say(item, OVERSHOOT)
-                await self._cancelled.wait()
-                await self._say(item, STRAGGLERS)
+                await self._until_cancelled(item)
                 await self._done("cancelled", reason="client_cancelled")
             case Cuts(pieces):
                 await self._say(item, pieces)
@@ -193,6 +193,14 @@ class RealtimeVisit:
                 content_index=0,
                 delta=piece,
             )
+
+    async def _until_cancelled(self, item: str) -> None:
+        """A deaf service never is: it says a little more with every breath, until the connection is gone."""
+        while not self._cancelled.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BREATH_S if self._deaf else None):
+                    await self._cancelled.wait()
+            await self._say(item, STRAGGLERS)
 
     async def _failed(self, code: str, message: str) -> None:
         error = {"type": "server_error", "code": code, "message": message}
