@@ -9,6 +9,7 @@ from tests.fakes.anthropic_service import anthropic_world
 from tests.fakes.chat_service import chat_world
 from tests.fakes.gemini_service import gemini_world
 from tests.fakes.interactions_service import interactions_world
+from tests.fakes.live_service import WRITER, live_world
 from tests.fakes.openai_service import responses_http_world, responses_world
 from tests.fakes.realtime_service import realtime_world
 
@@ -18,6 +19,8 @@ WORLDS: dict[str, Callable[[], AbstractAsyncContextManager[World]]] = {
     "chat-bare": partial(chat_world, stop=False, images=True),
     "gemini": gemini_world,
     "gemini-interactions": interactions_world,
+    "gemini-live": live_world,
+    "gemini-live-text": partial(live_world, WRITER),
     "openai": responses_world,
     "openai-http": responses_http_world,
     "openai-realtime": realtime_world,
