@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from agent.events import Outcome, ProtocolEvent
 from agent.messages import Message, ModelCall, Native, ToolCall, ToolResult
-from agent.ports import HandleKept, ReasoningArrived, StopReason
+from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress
 
 
@@ -57,7 +57,6 @@ class CallAnswered:
 TurnInput: TypeAlias = (
     ProtocolEvent
     | ReasoningArrived
-    | HandleKept
     | ResponseBegun
     | ResponseCounted
     | ResponseCompleted

@@ -117,6 +117,21 @@ class ModelSwitched:
 
 
 @dataclass(frozen=True, slots=True)
+class HandleOpened:
+    """From now on the vendor of `model` keeps something of this turn, under this handle."""
+
+    model: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandleClosed:
+    """It has dropped it."""
+
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """A tool call began to run. `id` is unique in the turn: "<iteration>.<position>"."""
 
@@ -158,5 +173,14 @@ class TurnEnded:
 
 
 AgentEvent: TypeAlias = (
-    IterationStarted | TextArrived | ReplyEnded | NoticeArrived | ModelSwitched | CallStarted | CallFinished | TurnEnded
+    IterationStarted
+    | TextArrived
+    | ReplyEnded
+    | NoticeArrived
+    | ModelSwitched
+    | HandleOpened
+    | HandleClosed
+    | CallStarted
+    | CallFinished
+    | TurnEnded
 )

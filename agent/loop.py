@@ -37,6 +37,8 @@ from agent.events import (
     CallsArrived,
     CallsRejected,
     CallStarted,
+    HandleClosed,
+    HandleOpened,
     IterationStarted,
     ModelSwitched,
     NoticeArrived,
@@ -77,6 +79,8 @@ Save = Callable[[Progress], Awaitable[None]]
 DRAIN_S = 2.0
 """From the end of the calls to the end of the answer: the model was told to stop there."""
 
+_SHOWN = (TextArrived, ReplyEnded)
+_STEP_ENDS = (CallsArrived, CallsRejected)
 _CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is Kind.EXECUTE)
 """The calls are complete with their JSON: the tag, or what is left of it, comes after them."""
 
@@ -109,6 +113,7 @@ class Loop:
         self._save = save
         self._session = open_session(provider, options)
         self._model = provider.name
+        self._handles: dict[str, None] = {}
         self.violations: Counter[str] = Counter()
 
     async def run(self) -> TurnEnded:
@@ -116,7 +121,9 @@ class Loop:
         try:
             return await self._run(deque(self._turn.start()))
         finally:
-            await self._session.close()
+            kept = await self._session.close()
+            for handle in self._handles.keys() - set(kept):
+                await self._emit(HandleClosed(handle))
 
     @property
     def usage(self) -> Usage:
@@ -169,8 +176,10 @@ class Loop:
                     await self._take_text(answer)
                     if answer.parser.halted:
                         return await self._drain(stream, answer)
-                case ReasoningArrived() | HandleKept():
+                case ReasoningArrived():
                     self._turn.receive(event)
+                case HandleKept(handle):
+                    await self._open(handle)
                 case ResponseEnded():
                     answer.ended = event
                 case ModelChanged(name, why):
@@ -194,14 +203,21 @@ class Loop:
                             rest += text
                             if not any(rest.strip() in tag for tag in _CLOSING_TAGS):
                                 return
-                        case ReasoningArrived() | HandleKept():
+                        case ReasoningArrived():
                             self._turn.receive(event)
+                        case HandleKept(handle):
+                            await self._open(handle)
                         case ModelChanged():
                             pass
 
+    async def _open(self, handle: str) -> None:
+        if handle not in self._handles:
+            self._handles[handle] = None
+            await self._emit(HandleOpened(self._model, handle))
+
     async def _take_text(self, answer: "_Answer") -> None:
         """Pass on at once what the person may see; what begins a new step waits until this one is counted."""
-        while answer.pending and not isinstance(answer.pending[0], CallsArrived | CallsRejected):
+        while answer.pending and not isinstance(answer.pending[0], _STEP_ENDS):
             await self._take([answer.pending.pop(0)])
 
     async def _take(self, events: Sequence[ProtocolEvent]) -> list[Effect]:
@@ -210,7 +226,7 @@ class Loop:
             if isinstance(event, ViolationFound):
                 self.violations[event.kind] += 1
                 log.info("the model broke the protocol: %s %s", event.kind, event.detail)
-            if isinstance(event, TextArrived | ReplyEnded):
+            if isinstance(event, _SHOWN):
                 await self._emit(event)
             effects += self._turn.receive(event)
         return effects

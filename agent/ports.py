@@ -158,8 +158,11 @@ class Session(Protocol):
         """The answer to what was sent last. Errors as `Provider.stream`; closing it early abandons the answer."""
         ...
 
-    async def close(self) -> None:
-        """The turn is over: give the connection back, and drop what the vendor keeps."""
+    async def close(self) -> tuple[str, ...]:
+        """The turn is over: give the connection back, and have the vendor drop what it keeps.
+
+        Returns the handles (see HandleKept) of what may still be there. Never raises.
+        """
         ...
 
 
@@ -349,15 +352,6 @@ class Conversations(Protocol):
         """What the person wrote last, in all conversations, oldest first."""
         ...
 
-
-class Memories(Protocol):
-    async def remember(
-        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
-    ) -> Note:
-        """Keep a note; the same text for the same audience is kept once."""
-        ...
-
-    async def notes(self, person: str, audiences: frozenset[str]) -> list[Note]:
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
         """A platform's conversations in which somebody wrote since then, the latest first."""
         ...
@@ -370,6 +364,15 @@ class Memories(Protocol):
         """Keep that time."""
         ...
 
+
+class Memories(Protocol):
+    async def remember(
+        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
+    ) -> Note:
+        """Keep a note; the same text for the same audience is kept once."""
+        ...
+
+    async def notes(self, person: str, audiences: frozenset[str]) -> list[Note]:
         """The person's notes that may be used for these audiences, oldest first."""
         ...
 

@@ -61,8 +61,6 @@ class Progress:
     """What the model wrote as the conversation's new summary: known keys, non-empty."""
     calls: tuple[ModelCall, ...] = ()
     """Every model call so far, also of those that failed."""
-    handles: tuple[str, ...] = ()
-    """Under which vendors still keep something of this turn."""
 
 
 def encode(progress: Progress) -> str:
@@ -74,7 +72,6 @@ def encode(progress: Progress) -> str:
             "outcome": progress.outcome,
             "summary": dict(progress.summary),
             "model_calls": [{"model": call.model, "usage": asdict(call.usage)} for call in progress.calls],
-            "handles": list(progress.handles),
         },
         ensure_ascii=False,
     )
@@ -92,7 +89,6 @@ def decode(stored: str) -> Progress:
             Outcome(data["outcome"]) if data["outcome"] else None,
             data["summary"],
             tuple(ModelCall(call["model"], Usage(**call["usage"])) for call in data.get("model_calls", [])),
-            tuple(data.get("handles", [])),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a stored progress: {error!r}") from error

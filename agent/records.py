@@ -221,8 +221,6 @@ class Closing:
     actions: tuple[ActionRecord, ...] = ()
     calls: tuple[ModelCall, ...] = ()
     """Every model call of the turn."""
-    handles: tuple[str, ...] = ()
-    """Under which vendors still keep something of the turn."""
     footer: str = ""
     """Shown under the reply, and not stored: which model answered, what it took."""
     context_messages: tuple[int, ...] = ()

@@ -30,5 +30,6 @@ class ReplaySession:
     def receive(self) -> AsyncGenerator[ProviderEvent, None]:
         return self._provider.stream(self._messages, self._options)
 
-    async def close(self) -> None:
+    async def close(self) -> tuple[str, ...]:
         """Nothing is kept."""
+        return ()

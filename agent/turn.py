@@ -52,7 +52,7 @@ from agent.events import (
     WorkspaceArrived,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from agent.ports import HandleKept, ReasoningArrived, StopReason
+from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, Step
 from agent.reply_text import is_blank, joined
 from agent.state import Workspace
@@ -143,8 +143,6 @@ class Turn:
                 self._think(joined([self._step.thought, text]))
             case ReasoningArrived(text):
                 self._think(self._step.thought + text)
-            case HandleKept(handle):
-                self._progress = replace(self._progress, handles=(*self._progress.handles, handle))
             case ResponseCounted(call, native):
                 self._step = replace(self._step, native=native)
                 self._progress = replace(self._progress, calls=(*self._progress.calls, call))

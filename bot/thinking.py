@@ -98,7 +98,6 @@ class Thinking:
         return replace(
             closing,
             calls=turn.progress.calls,
-            handles=turn.progress.handles,
             footer=footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer),
             actions=action_records(turn.progress),
             context_messages=(*closing.context_messages, *sources(turn.progress)),

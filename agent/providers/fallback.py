@@ -124,9 +124,8 @@ class FallbackSession:
             if begun:
                 return
 
-    async def close(self) -> None:
-        if self._current is not None:
-            await self._current.close()
+    async def close(self) -> tuple[str, ...]:
+        return () if self._current is None else await self._current.close()
 
 
 async def _asked(session: Session, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:

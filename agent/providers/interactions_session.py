@@ -154,8 +154,9 @@ class InteractionsSession:
                     self._chain = answered(self._messages, self.kept[-1].removeprefix(PREFIX), event.native)
                 yield event
 
-    async def close(self) -> None:
+    async def close(self) -> tuple[str, ...]:
         """Delete what the vendor has of this turn, as far as that is done in a moment."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 self.kept = await self._provider.forget_handles(self.kept)
+        return self.kept

@@ -167,10 +167,11 @@ class ResponsesSession:
             async for event in events:
                 yield self._with_earlier_bytes(event)
 
-    async def close(self) -> None:
+    async def close(self) -> tuple[str, ...]:
         if self._warm is not None:
             self._line.sockets.give_back(self._warm)
             self._warm = None
+        return ()
 
     async def _connected(self) -> bool:
         """Whether there is an open socket. A chain does not outlive the socket that it was made on."""

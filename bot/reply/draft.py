@@ -9,6 +9,8 @@ from agent.events import (
     AgentEvent,
     CallFinished,
     CallStarted,
+    HandleClosed,
+    HandleOpened,
     IterationStarted,
     ModelSwitched,
     NoticeArrived,
@@ -54,7 +56,7 @@ class Draft:
                 self._ended = True
             case CallStarted(_, call):
                 self.status = status_line(call.name)
-            case CallFinished() | ModelSwitched():
+            case CallFinished() | ModelSwitched() | HandleOpened() | HandleClosed():
                 pass
             case TurnEnded(_, text):
                 self.end(text)

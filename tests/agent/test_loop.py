@@ -11,6 +11,8 @@ from agent.events import (
     AgentEvent,
     CallFinished,
     CallStarted,
+    HandleClosed,
+    HandleOpened,
     IterationStarted,
     ModelSwitched,
     NoticeArrived,
@@ -340,7 +342,9 @@ async def test_another_model_that_answers_is_told_and_counted_under_its_name() -
     assert done.saved[-1].calls[0].model == "second"
 
 
-async def test_what_a_vendor_keeps_is_saved_with_the_turn() -> None:
-    done = await ran([HandleKept("h1"), CALL_ONE], [HandleKept("h2"), "Heard."])
-    assert done.saved[0].handles == ("h1",)
-    assert done.saved[-1].handles == ("h1", "h2")
+async def test_what_a_vendor_keeps_is_told_and_so_is_that_it_has_dropped_it() -> None:
+    done = await ran([HandleKept("h1"), HandleKept("h1"), CALL_ONE], [HandleKept("h2"), "Heard."])
+    opened = [event for event in done.events if isinstance(event, HandleOpened)]
+    closed = {event.handle for event in done.events if isinstance(event, HandleClosed)}
+    assert opened == [HandleOpened("scripted", "h1"), HandleOpened("scripted", "h2")]
+    assert closed == {"h1", "h2"}

@@ -50,7 +50,6 @@ progresses = st.builds(
     st.none() | st.sampled_from(Outcome),
     st.dictionaries(texts, texts, max_size=2),
     st.lists(model_calls, max_size=3).map(tuple),
-    st.lists(texts, max_size=2).map(tuple),
 )
 
 
