@@ -55,6 +55,8 @@ def open_provider(endpoint: Endpoint, model: str, key: str | None, line: Line, m
             return open_gemini(endpoint, model, key, line)
         case "openai-realtime":
             return open_realtime(endpoint, model, key, line)
+        case "gemini-live":
+            return open_live(endpoint, model, key, line)
         case _:
             return open_chat(endpoint, model, key, line)
 

@@ -48,7 +48,7 @@ _LIMIT = "maximum duration"
 """Of the reason with which a connection is closed after an hour."""
 _STATUS = {"invalid_api_key": 401, "insufficient_quota": 429, "server_is_overloaded": 529}
 """What these codes mean, where the general reading of error objects does not say."""
-_TRY_AGAIN = re.compile(r"try again in (\d+(?:\.\d+)?)(ms|s)\b")
+_TRY_AGAIN = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?)(ms|s)\b")
 
 
 @dataclass(frozen=True, slots=True)
