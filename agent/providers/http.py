@@ -129,7 +129,7 @@ def _translated() -> Generator[None, None, None]:
         yield
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:
         raise Unreachable(type(error).__name__) from None
-    except ValueError as error:  # an address, header or proxy that cannot be one: nothing was sent
+    except (ValueError, aiohttp.NonHttpUrlClientError) as error:  # no address, header or proxy: nothing was sent
         raise Unreachable(type(error).__name__) from None
     except (aiohttp.ClientError, OSError) as error:
         raise Disconnected(type(error).__name__) from None
