@@ -5,7 +5,7 @@ Above: flows of the Discord adapter. Below: `tests.fakes.turns_host`.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from agent.ports import Clock
 from agent.providers.scripted import ScriptedProvider
@@ -38,6 +38,7 @@ def answering_host(model: ScriptedProvider, clock: Clock, store: FakeStore | Non
     """A process of its own, on a store that may be an earlier one's."""
     store = store or FakeStore()
     made = turns_host(store, model, clock)
-    host = AnsweringHost(store, store, store, store, store.spending, clock, made.surfaces, made.registered, store)
+    given = {each.name: getattr(made, each.name) for each in fields(BotHost) if each.init}
+    host = AnsweringHost(**given, store=store)
     host.turns = made.turns
     return host

@@ -87,6 +87,17 @@ class FakeDiscord:
         """A person writes to the bot directly."""
         return await self.say(person, content, DM_OF[person], **more)
 
+    async def change(self, message: Payload, content: str) -> None:
+        """A person edits what they wrote."""
+        self.world.edit(message, content)
+        await self.dispatch("MESSAGE_UPDATE", self.world.of_guild(message))
+
+    async def take_back(self, message: Payload) -> None:
+        """A person deletes what they wrote."""
+        del self.world.messages[message["id"]]
+        gone = {"id": message["id"], "channel_id": message["channel_id"]}
+        await self.dispatch("MESSAGE_DELETE", self.world.of_guild({**gone, "author": message["author"]}))
+
     async def again(self, message: Payload) -> None:
         """The same event is delivered once more."""
         await self.dispatch("MESSAGE_CREATE", self.world.of_guild(message))

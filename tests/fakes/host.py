@@ -75,10 +75,12 @@ class FakeHost:
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         self.amended.append((channel, message_id, text))
+        self.arrived.set()
         return True
 
     async def withdraw(self, channel: str, message_id: str) -> bool:
         self.withdrawn.append((channel, message_id))
+        self.arrived.set()
         return True
 
     async def models(self, person: str, channel: str) -> ModelMenu:  # noqa: ARG002 -- one for all places

@@ -1,7 +1,7 @@
 """Stopping, going on and choosing on Discord: real discord.py, real turns; Discord and the model are scripted."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from agent.errors import StreamBroken
@@ -55,6 +55,17 @@ def labels(message: Payload) -> list[str]:
 async def idle(host: AnsweringHost) -> None:
     async with asyncio.timeout(PATIENCE_S):
         await host.turns.idle()
+
+
+def open_turns(host: AnsweringHost) -> list[int]:
+    return [turn.id for turn in host.store.turns if turn.state != "done"]
+
+
+async def noticed(happened: Callable[[], object]) -> None:
+    """Until the bot has taken in what Discord told it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():  # noqa: ASYNC110 -- a host rings no bell
+            await asyncio.sleep(0.01)
 
 
 # Stopping
@@ -248,3 +259,45 @@ async def test_a_question_may_say_how_deep_its_answer_should_go() -> None:
         await fake.command(ANN, "ask", GENERAL, question="when?")
         await fake.until(lambda: sum(call.path.endswith("/callback") for call in fake.calls) == 2)
         assert [incoming.depth for incoming in host.taken] == [Depth.DEEP, Depth.ADAPT]
+
+
+# Edited and deleted questions
+
+
+async def test_an_edited_question_that_waits_is_answered_as_edited_and_a_deleted_one_is_dropped() -> None:
+    gate = asyncio.Event()
+    async with talking([[HALF, Until(gate.wait)], "Second."]) as (fake, host):
+        await fake.write(ANN, "first")
+        await page(fake, HALF)
+        edited, deleted = await fake.write(ANN, "secnod"), await fake.write(ANN, "third")
+        await noticed(lambda: len(host.taken) == 3)
+        await fake.change(edited, "second")
+        await fake.take_back(deleted)
+        await noticed(lambda: len(open_turns(host)) == 2)
+        gate.set()
+        await idle(host)
+        assert [turn.incoming.text for turn in host.store.turns] == ["first", "second", "third"]
+        assert fake.world.shown(DM_OF[ANN]) == [HALF, "Second."]
+
+
+async def test_edits_and_deletions_are_told_with_the_channel_that_the_question_was_taken_in_with() -> None:
+    async with recording() as (fake, host):
+        fake.world.start_thread(GENERAL, "7010", "boats")
+        await fake.dispatch("THREAD_CREATE", fake.world.channels["7010"])
+        asked = await fake.say(ANN, f"{ME} one?", "7010")
+        await fake.change(asked, f"{ME} two?")
+        await fake.take_back(asked)
+        await fake.write(ANN, "the end")
+        await noticed(lambda: host.withdrawn and len(host.taken) == 2)
+        first = next(incoming for incoming in host.taken if incoming.text == "one?")
+        assert host.amended == [(first.channel, first.message_id, "two?")]
+        assert host.withdrawn == [(first.channel, first.message_id)]
+
+
+async def test_what_others_edit_elsewhere_is_nothing_to_the_bot() -> None:
+    async with recording() as (fake, host):
+        said = await fake.say(ANN, "hello")
+        await fake.change(said, "hello all")
+        await fake.write(ANN, "the end")
+        await noticed(lambda: host.taken)
+        assert host.amended == []

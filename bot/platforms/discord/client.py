@@ -9,6 +9,7 @@ refers to. No message is kept here: the library's cache of messages is off.
 
 import asyncio
 import logging
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from weakref import WeakValueDictionary
@@ -116,6 +117,37 @@ class DiscordClient(discord.Client):
                 log.warning("message %d could not be taken in: %s", message.id, error)
                 with suppress(discord.HTTPException):  # nothing more can be done for them
                     await message.reply(wording.literal(str(error)), mention_author=False)
+
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        """An edit begins nothing; it changes a question that waits. Links that unfold come as edits, too."""
+        async with self._in_order(payload.channel_id):
+            post = reading.post_of(payload.message, self._room.clock.now())
+            me = self._me(payload.message.guild)
+            if not (inbound.mentioned(post, me) or post.where.direct or post.where.parent):
+                return
+            if (edited := inbound.read(post, me, self._settings.reply_mode)) is not None:
+                await self._change(self._host.amend(edited.channel, edited.message_id, edited.text))
+
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        await self._withdraw(payload.channel_id, [payload.message_id])
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        await self._withdraw(payload.channel_id, sorted(payload.message_ids))
+
+    async def _withdraw(self, channel: int, messages: Sequence[int]) -> None:
+        """Deleted questions that wait are not answered."""
+        async with self._in_order(channel):
+            found = self.get_channel(channel)
+            parent = found.parent_id if isinstance(found, discord.Thread) else channel
+            for message in messages:
+                await self._change(self._host.withdraw(str(parent), str(message)))
+
+    @staticmethod
+    async def _change(changing: Coroutine[object, object, bool]) -> None:
+        try:
+            await changing
+        except CogencyError as error:
+            log.warning("an edited or deleted question is answered as it was: %s", error)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Slash commands are the tree's; here the buttons come in."""

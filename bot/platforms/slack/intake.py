@@ -11,14 +11,14 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from agent.memory.audience import Place
-from agent.messages import Image, JsonObject
+from agent.messages import Depth, Image, JsonObject
 from agent.records import Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
-from bot.platforms.slack.inbound import Heard, Me
+from bot.platforms.slack.inbound import Changed, Heard, Me
 from bot.platforms.slack.markup import mentioned_users, readable, without_mention
 from bot.platforms.slack.people import Member, People, member_of
 from bot.platforms.slack.place import Places, group_place, person_place
@@ -47,6 +47,9 @@ class Intake:
         if stopped := inbound.session_stopped(body, self.me):
             await self.control.session_stopped(stopped)
             return
+        if (changed := inbound.read_change(body, self.me)) is not None:
+            await self._change(changed)
+            return
         heard = inbound.read_event(body, self.me, self.allowed_bots)
         if heard is None:
             return
@@ -71,6 +74,19 @@ class Intake:
         else:
             await self.host.overhear(await self._incoming(heard, conversation))
 
+    async def _change(self, changed: Changed) -> None:
+        """An edited question that waits is answered as edited, a deleted one not at all."""
+        if changed.text is None:
+            await self.host.withdraw(changed.channel, changed.ts)
+        else:
+            await self.host.amend(changed.channel, changed.ts, (await self._asked(changed.text))[1])
+
+    async def _asked(self, written: str) -> tuple[Depth, str]:
+        """What a message of Slack asks, and how deep."""
+        names = await self.people.names(mentioned_users(written))
+        depth, asked = inbound.depth_words(readable(without_mention(written, self.me.user), names))
+        return depth, asked or f"@{self.me.name}"
+
     def _what_to_do(self, heard: Heard, participants: frozenset[str] | None) -> Trigger:
         what = trigger(
             author=inbound.person_id(self.me, heard.user),
@@ -83,8 +99,8 @@ class Intake:
         return what
 
     async def _incoming(self, heard: Heard, conversation: str) -> Incoming:
-        member, channel, names = await asyncio.gather(
-            self._author(heard), self._channel(heard), self.people.names(mentioned_users(heard.text))
+        member, channel, (depth, asked) = await asyncio.gather(
+            self._author(heard), self._channel(heard), self._asked(heard.text)
         )
         outside_threads = heard.direct and not heard.in_thread
         to = ReplyTo(
@@ -93,8 +109,6 @@ class Intake:
             thread_ts="" if outside_threads else heard.thread_ts or heard.ts,
             after=heard.ts,
         )
-        written = readable(without_mention(heard.text, self.me.user), names)
-        depth, asked = inbound.depth_words(written)
         return Incoming(
             source=self.me.source,
             event_id=heard.event_id or f"{heard.channel}:{heard.ts}",
@@ -103,7 +117,7 @@ class Intake:
             conversation=conversation,
             person=member.person,
             place=person_place(self.me, member) if heard.direct else channel,
-            text=asked or f"@{self.me.name}",
+            text=asked,
             time=heard.time,
             permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
             reply_to=to.encode(),

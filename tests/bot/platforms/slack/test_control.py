@@ -12,7 +12,7 @@ from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
-from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper, Object
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
@@ -276,3 +276,43 @@ async def test_an_offer_that_fails_is_a_surface_error_and_nothing_else(slack: Fa
         slack.faults["chat.postEphemeral"].append(Fault(503))
         with pytest.raises(PageUnsent):
             await host.surface(host.taken[0]).offer(PageRef("1.0"), CONTINUE)
+
+
+# Edited and deleted questions
+
+
+def changed(message: FakeMessage, text: str, before: str) -> Object:
+    told = {"user": message.user, "ts": message.ts, "text": text}
+    event = {"type": "message", "subtype": "message_changed", "channel": message.channel, "ts": "9.0", "hidden": True}
+    return {**event, "message": told, "previous_message": {**told, "text": before}}
+
+
+async def test_an_edit_is_told_to_the_host_as_a_question_reads(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        asked = await slack.say(ANN, GENERAL, f"{ME} wy?")
+        await slack.deliver(slack.envelope(changed(asked, f"{ME} deep: why, <@{BOB}>?", f"{ME} wy?")))
+        await slack.settled()
+    assert host.amended == [(GENERAL, asked.ts, "why, @bob?")]
+    assert len(host.taken) == 1
+
+
+async def test_a_deletion_is_told_to_the_host(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        asked = await slack.say(ANN, GENERAL, f"{ME} why?")
+        gone = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "deleted_ts": asked.ts}
+        await slack.deliver(slack.envelope({**gone, "previous_message": asked.wire()}))
+        await slack.settled()
+    assert host.withdrawn == [(GENERAL, asked.ts)]
+
+
+async def test_a_link_that_unfolds_and_the_bots_own_edits_are_no_edits(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        asked = await slack.say(ANN, GENERAL, f"{ME} https://example.com")
+        await slack.deliver(slack.envelope(changed(asked, asked.text, asked.text)))
+        own = slack.state.write(BOT_USER, GENERAL, "Hel")
+        await slack.deliver(slack.envelope(changed(own, "Hello.", "Hel")))
+        await slack.settled()
+    assert host.amended == []
