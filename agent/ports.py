@@ -175,6 +175,15 @@ class ResumingProvider(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepingProvider(Protocol):
+    """A provider whose vendor stores what it is sent (see HandleKept)."""
+
+    async def forget_handles(self, handles: Sequence[str]) -> tuple[str, ...]:
+        """Have the vendor delete these. Returns those that may still be there; never raises."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """On whose behalf, and for which readers, a tool runs. It comes from the platform's event, never from the model."""

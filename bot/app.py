@@ -30,6 +30,7 @@ from bot.casts import DiscordReplies
 from bot.gate import Gate, GateRules
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
+from bot.jobs import JobWorker
 from bot.model_desk import ModelDesk
 from bot.model_switch import ModelSwitch
 from bot.models import ModelSettings
@@ -41,6 +42,8 @@ from bot.surface import Surface
 from bot.surges import Surges
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
+from bot.vendor_copies import KIND as VENDOR_COPY
+from bot.vendor_copies import VendorCopies
 from store.engine import Store, open_spending, open_store
 
 log = logging.getLogger(__name__)
@@ -83,11 +86,15 @@ async def open_models(settings: Settings) -> AsyncGenerator[ModelSwitch, None]:
 @asynccontextmanager
 async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[TerminalBot, None]:
     """The bot for one person at a terminal. Raises SettingsError and StoreError."""
-    async with open_store_of(settings) as store, open_models(settings) as models:
+    async with (
+        open_store_of(settings) as store,
+        open_models(settings) as models,
+        open_work(store, models) as copies,
+    ):
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another.
         desk = ModelDesk(models, store.preferences)
-        turns = open_turns(settings, store, desk, surfaces, TurnsLimits(max_running=1))
+        turns = open_turns(settings, store, desk, copies, surfaces, TurnsLimits(max_running=1))
         async with TerminalBot(
             person=person,
             turns=turns,
@@ -107,14 +114,18 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
 async def serve_platforms(settings: Settings) -> None:
     """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
     chosen = platforms(settings)
-    async with open_store_of(settings) as store, open_models(settings) as models:
+    async with (
+        open_store_of(settings) as store,
+        open_models(settings) as models,
+        open_work(store, models) as copies,
+    ):
         log.info("%s", models.sentence)
         allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
         gate = Gate(gate_rules(settings), allowances, CLOCK)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
         host.desk = ModelDesk(models, store.preferences)
         limits = TurnsLimits(per_person=settings.person_running)
-        host.turns = open_turns(settings, store, host.desk, host.surface_for, limits)
+        host.turns = open_turns(settings, store, host.desk, copies, host.surface_for, limits)
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
 
@@ -186,15 +197,26 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
+@asynccontextmanager
+async def open_work(store: Store, models: ModelSwitch) -> AsyncGenerator[VendorCopies, None]:
+    """The work outside of turns, done until the block ends."""
+    copies = VendorCopies(store.jobs, CLOCK, models.forget_handles)
+    async with JobWorker(store.jobs, {VENDOR_COPY: copies.drop}, CLOCK, new_id()).serving():
+        yield copies
+
+
 def open_turns(
     settings: Settings,
     store: Store,
     desk: ModelDesk,
+    copies: VendorCopies,
     surface_for: Callable[[Incoming], Surface],
     limits: TurnsLimits,
 ) -> Turns:
     registry = tools(settings, store.memories)
-    thinking = Thinking(mind(settings, desk, registry), store.ledger, store.conversations, store.memories, CLOCK)
+    thinking = Thinking(
+        mind(settings, desk, copies, registry), store.ledger, store.conversations, store.memories, CLOCK
+    )
     return Turns(store.ledger, thinking, surface_for, CLOCK, owner=new_id(), limits=limits)
 
 
@@ -244,7 +266,7 @@ def tools(settings: Settings, memories: Memories) -> Registry:
     return Registry([RecallTool(memories, timeout_s), RememberTool(memories, timeout_s)])
 
 
-def mind(settings: Settings, desk: ModelDesk, registry: Registry) -> Mind:
+def mind(settings: Settings, desk: ModelDesk, copies: VendorCopies, registry: Registry) -> Mind:
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, settings.language_rule, instructions)
@@ -255,6 +277,7 @@ def mind(settings: Settings, desk: ModelDesk, registry: Registry) -> Mind:
         tools=registry,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
+        notice=copies.see,
         budget=ContextBudget(history=settings.history_tokens, memory=settings.memory_tokens),
         history_messages=settings.history_messages,
     )

@@ -7,12 +7,12 @@ Behind each stand the fallback models. A turn that runs keeps its model; the nex
 provider stays open until the end.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
 from agent.errors import SettingsError
-from agent.ports import Clock, Provider
+from agent.ports import Clock, KeepingProvider, Provider
 from agent.providers.fallback import FallbackProvider
 from bot.models import ClosableProvider, ModelChoice, ModelSettings, choose_model, named_choice, open_model
 
@@ -83,6 +83,11 @@ class ModelSwitch:
         choice = await choose_model(replace(self._settings, model=name))
         self._row(choice)
         self._choice = replace(choice, why=CHOSEN)
+
+    async def forget_handles(self, model: str, handles: Sequence[str]) -> Sequence[str]:
+        """Have that model's vendor delete what it keeps; what may still be there. Raises SettingsError."""
+        provider = self._opened.get(model) or self._open(named_choice(model, self._settings, "COGENCY_MODEL"))
+        return await provider.forget_handles(handles) if isinstance(provider, KeepingProvider) else ()
 
     async def aclose(self) -> None:
         for provider in self._opened.values():

@@ -46,6 +46,8 @@ class Mind:
     turn_limits: TurnLimits
     budget: ContextBudget
     footer: FooterStyle = FooterStyle.OFF
+    notice: Callable[[AgentEvent], Awaitable[None]] | None = None
+    """Told of everything that happens, before it is shown."""
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
@@ -71,7 +73,7 @@ class Thinking:
         tools = self._mind.tools
         turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")
-        heard = _Heard(live)
+        heard = _Heard(live, self._mind.notice)
         try:
             if stopped():
                 return closing
@@ -159,6 +161,7 @@ class _Heard:
     """Passes on what happens, and notes which model was `asked`, and why another one answered."""
 
     live: LiveReply
+    notice: Callable[[AgentEvent], Awaitable[None]] | None
     asked: str = ""
     switched: str = ""
 
@@ -166,6 +169,8 @@ class _Heard:
         if isinstance(event, ModelSwitched):
             log.warning("%s answers instead of %s: %s", event.name, self.asked, event.why)
             self.switched = event.why
+        if self.notice is not None:
+            await self.notice(event)
         await self.live.see(event)
 
     def why(self, calls: Sequence[ModelCall]) -> str:

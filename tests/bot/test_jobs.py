@@ -1,0 +1,88 @@
+"""Work outside of turns: done when due, tried again, given up."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import ProviderUnavailable
+from agent.records import Job
+from bot.jobs import JobLimits, JobWorker
+from tests.fakes.clock import FakeClock
+from tests.fakes.jobs import FakeJobs
+
+LIMITS = JobLimits(max_attempts=3)
+
+
+@dataclass
+class Work:
+    """A handler that fails as often as `failures` says."""
+
+    failures: list[Exception] = field(default_factory=list[Exception])
+    done: list[str] = field(default_factory=list[str])
+
+    async def __call__(self, job: Job) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.done.append(job.payload)
+
+
+def bench(work: Work) -> tuple[JobWorker, FakeJobs, FakeClock]:
+    jobs, clock = FakeJobs(), FakeClock(auto=False)
+    return JobWorker(jobs, {"kind": work}, clock, "worker", LIMITS), jobs, clock
+
+
+async def test_what_is_due_is_done_once_and_leaves_nothing() -> None:
+    work = Work()
+    worker, jobs, clock = bench(work)
+    await jobs.schedule("kind", "a", "first", clock.now())
+    await jobs.schedule("kind", "b", "later", clock.now() + timedelta(hours=1))
+    await jobs.schedule("other", "c", "not ours", clock.now())
+    assert await worker.work()
+    assert not await worker.work()
+    assert work.done == ["first"]
+    assert set(jobs.waiting) == {("kind", "b"), ("other", "c")}
+
+
+@pytest.mark.parametrize("error", [ProviderUnavailable("It is down."), RuntimeError("a bug")])
+async def test_what_fails_is_logged_and_tried_again_later(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    work = Work([error])
+    worker, jobs, clock = bench(work)
+    await jobs.schedule("kind", "a", "first", clock.now())
+    with caplog.at_level(logging.WARNING):
+        assert await worker.work()
+    assert "attempt 1 failed" in caplog.text
+    assert not await worker.work()
+    await clock.advance(LIMITS.first_retry.total_seconds())
+    assert await worker.work()
+    assert work.done == ["first"]
+
+
+async def test_what_fails_for_ever_is_given_up() -> None:
+    work = Work([RuntimeError("a bug")] * LIMITS.max_attempts)
+    worker, jobs, clock = bench(work)
+    await jobs.schedule("kind", "a", "first", clock.now())
+    for _ in range(LIMITS.max_attempts):
+        assert await worker.work()
+        await clock.advance(LIMITS.longest_retry.total_seconds())
+    assert not await worker.work()
+    assert not jobs.waiting
+
+
+def test_the_time_between_attempts_doubles_up_to_the_longest() -> None:
+    waits = [JobLimits().retry_after(attempts) for attempts in range(1, 30)]
+    assert waits[:3] == [timedelta(minutes=1), timedelta(minutes=2), timedelta(minutes=4)]
+    assert waits == sorted(waits)
+    assert waits[-1] == timedelta(hours=6)
+
+
+async def test_a_worker_does_what_becomes_due_until_it_is_told_to_stop() -> None:
+    work = Work()
+    jobs, clock = FakeJobs(), FakeClock()
+    worker = JobWorker(jobs, {"kind": work}, clock, "worker", LIMITS)
+    await jobs.schedule("kind", "a", "first", clock.now() + timedelta(hours=1))
+    async with asyncio.timeout(5), worker.serving():
+        await clock.sleep(3700)
+    assert work.done == ["first"]
