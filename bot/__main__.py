@@ -76,6 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     usage.add_argument("--by", type=By, choices=list(By), default=By.PERSON, help="what to sum for (person)")
     usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
     usage.set_defaults(command=_usage)
+    budget = commands.add_parser("budget", help="see a budget, or change it: person:ID 5,000,000 tokens")
+    budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
+    budget.set_defaults(command=_budget)
     return parser
 
 
@@ -156,6 +159,13 @@ async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exi
 
     totals, period = await spent(settings, days, by)
     write_out(sys.stdout, f"{report_json(totals, period, by)}\n" if as_json else report_text(totals, period, by))
+    return Exit.OK
+
+
+async def _budget(settings: Settings, *, words: list[str]) -> Exit:
+    from bot.app import budget  # noqa: PLC0415 -- as above
+
+    write_out(sys.stdout, f"{await budget(settings, f'terminal:{user_name()}', ' '.join(words))}\n")
     return Exit.OK
 
 

@@ -25,6 +25,7 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.access import AccessRules
 from bot.allowances import Allowances
+from bot.budget_desk import BudgetDesk
 from bot.budgets import Budget, Budgets
 from bot.casts import DiscordReplies
 from bot.gate import Gate, GateRules
@@ -103,6 +104,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             memories=store.memories,
             forgetting=store.forgetting,
             spending=store.spending,
+            budgets=budget_desk(settings, store),
             models=models,
             clock=CLOCK,
             new_id=new_id,
@@ -171,6 +173,15 @@ async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Per
     period = Period.days_until(CLOCK.now(), days)
     async with open_spending(settings.database_url) as spending:
         return await spending.totals(period, by), period
+
+
+async def budget(settings: Settings, person: str, words: str) -> str:
+    """See or change a budget, as `bot.budget_words` reads the words. Raises StoreError."""
+    store = await open_store(settings.database_url)
+    try:
+        return await budget_desk(settings, store).answer(person, "terminal", words)
+    finally:
+        await store.close()
 
 
 async def migrate(settings: Settings) -> str:
@@ -247,6 +258,11 @@ def gate_rules(settings: Settings) -> GateRules:
             backlog=settings.backlog,
         ),
     )
+
+
+def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
+    allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+    return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
 def access_rules(settings: Settings) -> AccessRules:

@@ -69,6 +69,10 @@ class Host(Protocol):
         """What this person's questions took, today and this month."""
         ...
 
+    async def budget(self, person: str, channel: str, words: str) -> str:
+        """What `/budget` with these words (see `bot.budget_words`) says to this person there, for them alone."""
+        ...
+
     async def models(self, person: str, channel: str) -> ModelMenu:
         """The model that answers this person there, and the choice."""
         ...

@@ -14,6 +14,7 @@ from agent.memory.forgetting import forget_everything, forget_thread
 from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Spending
 from agent.records import Incoming, Note, Receipt
 from agent.spending import Account, By, Period, account
+from bot.budget_desk import BudgetDesk
 from bot.gate import Gate
 from bot.host import ModelMenu
 from bot.model_desk import ModelDesk
@@ -83,6 +84,10 @@ class BotHost:
     async def usage(self, person: str) -> Account:
         now = self.clock.now()
         return account(await self.spending.totals(Period.month_of(now), By.DAY, person=person), now)
+
+    async def budget(self, person: str, channel: str, words: str) -> str:
+        desk = BudgetDesk(self.gate.rules.access, self.gate.allowances, self.clock)
+        return await desk.answer(person, channel, words)
 
     async def models(self, person: str, channel: str) -> ModelMenu:
         return await self.desk.menu(person, channel)

@@ -72,6 +72,9 @@ class FakeChatBot:
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
         return Account(Spent.on(calls), Spent.on(calls))
 
+    async def budget(self, words: str) -> str:
+        return f"The budget of {words or 'me'}: no limit."
+
     async def model(self, name: str | None) -> str:
         if name == "unknown":
             raise SettingsError("There is no model *unknown*.")

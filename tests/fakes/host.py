@@ -31,6 +31,7 @@ class FakeHost:
     again: list[Incoming] = field(default_factory=list[Incoming])
     forgotten: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
     asked_for_usage: list[str] = field(default_factory=list[str])
+    asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     asked_for_memory: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     running: set[str] = field(default_factory=set[str])
     """The conversations in which an answer runs."""
@@ -90,6 +91,11 @@ class FakeHost:
         if name and name not in self.models_allowed:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
         self.chosen[person] = name
+
+    async def budget(self, person: str, channel: str, words: str) -> str:
+        self._fail()
+        self.asked_for_budget.append((person, channel, words))
+        return "You have used nothing today."
 
     async def usage(self, person: str) -> Account:
         self._fail()

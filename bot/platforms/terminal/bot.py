@@ -18,6 +18,7 @@ from agent.messages import Depth
 from agent.ports import Clock, Conversations, Forgetting, Memories, Spending
 from agent.records import Incoming, Note, Person, Receipt, Thread
 from agent.spending import Account, By, Period, account
+from bot.budget_desk import BudgetDesk
 from bot.surface import Surface
 from bot.turns import Turns
 
@@ -63,6 +64,7 @@ class TerminalBot:
     memories: Memories
     forgetting: Forgetting
     spending: Spending
+    budgets: BudgetDesk
     models: ModelChoice
     clock: Clock
     new_id: Callable[[], str]
@@ -132,6 +134,9 @@ class TerminalBot:
     async def usage(self) -> Account:
         now = self.clock.now()
         return account(await self.spending.totals(Period.month_of(now), By.DAY, person=self.person.id), now)
+
+    async def budget(self, words: str) -> str:
+        return await self.budgets.answer(self.person.id, SOURCE, words)
 
     async def model(self, name: str | None) -> str:
         if name is not None:

@@ -55,6 +55,10 @@ class ChatBot(Protocol):
         """What the person's questions took, today and this month."""
         ...
 
+    async def budget(self, words: str) -> str:
+        """See or change a budget, as `bot.budget_words` reads the words."""
+        ...
+
     async def model(self, name: str | None) -> str:
         """A sentence that says which model answers; with a name, change to it first."""
         ...

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "/memory": "show what is remembered about you",
     "/forget": "forget this thread, or everything; asks first",
     "/usage": "show what your questions took: tokens and money",
+    "/budget": "show budgets, or change one, as in /budget everyone $20",
     "/model": "show which model answers",
     "/model NAME": "answer with another model",
     "/stop": "stop the answer; while it grows, press Ctrl-C",
@@ -92,6 +93,13 @@ class UseModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """Show or change a budget; `bot.budget_words` reads the words."""
+
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ShowHelp:
     pass
 
@@ -122,6 +130,7 @@ Command: TypeAlias = (
     | ShowMemory
     | Forget
     | ShowUsage
+    | Budget
     | ShowModel
     | UseModel
     | ShowHelp
@@ -201,6 +210,7 @@ _WITH_WORDS: Mapping[str, Callable[[str], Command]] = {
     "/fast": _fast,
     "/threads": _threads,
     "/forget": _forget,
+    "/budget": Budget,
     "/model": _model,
 }
 

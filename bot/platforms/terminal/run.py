@@ -96,6 +96,8 @@ class _Chat:
                 await self._forget(scope)
             case inbound.ShowUsage():
                 self._window.say(account_text(await self._bot.usage()))
+            case inbound.Budget(words):
+                self._window.say(await self._bot.budget(words))
             case inbound.ShowModel():
                 self._window.say(await self._bot.model(None))
             case inbound.UseModel(name):

@@ -8,6 +8,7 @@ from agent.messages import Depth
 from bot.platforms.terminal.inbound import (
     COMMANDS,
     Ask,
+    Budget,
     Command,
     Forget,
     ListThreads,
@@ -54,6 +55,8 @@ MEANINGS: list[tuple[str, Command]] = [
     ("/threads   12", OpenThread(12)),
     ("/memory", ShowMemory()),
     ("/usage", ShowUsage()),
+    ("/budget", Budget()),
+    ("/budget everyone $20", Budget("everyone $20")),
     ("/forget", Forget(None)),
     ("/forget thread", Forget(Scope.THREAD)),
     ("/forget this thread", Forget(Scope.THREAD)),

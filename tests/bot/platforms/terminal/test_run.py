@@ -61,6 +61,11 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     ]
 
 
+async def test_budget_hands_its_words_on_and_shows_what_comes_back() -> None:
+    texts = await conversation(FakeChatBot(), "/budget everyone")
+    assert "The budget of everyone: no limit." in texts
+
+
 async def test_usage_shows_what_the_questions_took() -> None:
     texts = await conversation(FakeChatBot(), "hello", "/usage")
     assert "**Today**: $0.0002, 1 model call" in texts
