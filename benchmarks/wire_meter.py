@@ -28,7 +28,13 @@ async def metered(url: str) -> AsyncGenerator[WireMeter, None]:
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await asyncio.open_connection(parts.hostname, parts.port)
-        await asyncio.gather(_pass_on(reader, server_writer, meter), _pass_on(server_reader, writer, None))
+        try:
+            await asyncio.gather(_pass_on(reader, server_writer, meter), _pass_on(server_reader, writer, None))
+        except ConnectionError:
+            pass  # whoever closed it knows why
+        finally:
+            for side in (writer, server_writer):
+                side.close()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(relay(reader, writer))
@@ -45,6 +51,7 @@ async def metered(url: str) -> AsyncGenerator[WireMeter, None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # for the transports, which close in the loop's next turn
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, meter: WireMeter | None) -> None:
