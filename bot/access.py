@@ -37,16 +37,30 @@ class Entry:
     kind: Kind
     id: str
 
-    def matches(self, incoming: Incoming) -> bool:
+    def matches(self, who: "Who") -> bool:
         match self.kind:
             case Kind.TEAM:
-                return self.id == incoming.team
+                return self.id == who.team
             case Kind.CHANNEL:
-                return self.id == incoming.channel
+                return self.id == who.channel
             case Kind.ROLE:
-                return self.id in incoming.roles
+                return self.id in who.roles
             case Kind.PERSON:
-                return names(self.id, incoming.person.id)
+                return names(self.id, who.person)
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Somebody who asks for something, and where. `person`: their full id; the others as the platform has them."""
+
+    person: str
+    channel: str = ""
+    roles: frozenset[str] = frozenset()
+    team: str = ""
+
+    @classmethod
+    def wrote(cls, incoming: Incoming) -> "Who":
+        return cls(incoming.person.id, incoming.channel, incoming.roles, incoming.team)
 
 
 Entries: TypeAlias = frozenset[Entry]
@@ -71,25 +85,26 @@ def refusal(rules: AccessRules, incoming: Incoming) -> str | None:
     """Why this message is not taken in, in a sentence that says what to do; None if it may be."""
     if incoming.source == TERMINAL or rules.is_operator(incoming.person.id):
         return None
-    denied = {entry.kind for entry in rules.deny if entry.matches(incoming)}
+    who = Who.wrote(incoming)
+    denied = {entry.kind for entry in rules.deny if entry.matches(who)}
     if denied:
         return _not_here(denied)
-    if any(entry.kind is Kind.PERSON and entry.matches(incoming) for entry in rules.allow):
+    if any(entry.kind is Kind.PERSON and entry.matches(who) for entry in rules.allow):
         return None
     if incoming.authority < Authority.EMPLOYEE and incoming.authority not in rules.open_to:
         return _CLOSED_TO[incoming.authority]
     listed = {entry.kind for entry in rules.allow}
     if listed == {Kind.PERSON}:
         return _not_here(listed)
-    missing = listed - {entry.kind for entry in rules.allow if entry.matches(incoming)} - {Kind.PERSON}
+    missing = listed - {entry.kind for entry in rules.allow if entry.matches(who)} - {Kind.PERSON}
     return _not_here(missing) if missing else None
 
 
-def may_use(rules: AccessRules, model: str, incoming: Incoming) -> bool:
-    """Whether this person may choose this model there. A model that no rule names is everybody's."""
-    if model not in rules.models or incoming.source == TERMINAL or rules.is_operator(incoming.person.id):
+def may_use(rules: AccessRules, model: str, who: Who) -> bool:
+    """Whether they may choose this model there. A model that no rule names is everybody's."""
+    if model not in rules.models or rules.is_operator(who.person):
         return True
-    return any(entry.matches(incoming) for entry in rules.models[model])
+    return any(entry.matches(who) for entry in rules.models[model])
 
 
 def names(id_: str, full: str) -> bool:

@@ -94,7 +94,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
     ):
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another.
-        desk = ModelDesk(models, store.preferences)
+        desk = ModelDesk(models, store.preferences, access_rules(settings))
         turns = open_turns(settings, store, desk, copies, surfaces, TurnsLimits(max_running=1))
         async with TerminalBot(
             person=person,
@@ -125,7 +125,7 @@ async def serve_platforms(settings: Settings) -> None:
         allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
         gate = Gate(gate_rules(settings), allowances, CLOCK)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
-        host.desk = ModelDesk(models, store.preferences)
+        host.desk = ModelDesk(models, store.preferences, access_rules(settings))
         limits = TurnsLimits(per_person=settings.person_running)
         host.turns = open_turns(settings, store, host.desk, copies, host.surface_for, limits)
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)

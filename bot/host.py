@@ -73,10 +73,12 @@ class Host(Protocol):
         """What `/budget` with these words (see `bot.budget_words`) says to this person there, for them alone."""
         ...
 
-    async def models(self, person: str, channel: str) -> ModelMenu:
-        """The model that answers this person there, and the choice."""
+    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:
+        """The model that answers this person there, and the choice. `roles`: the platform's ids of those they have."""
         ...
 
-    async def choose_model(self, person: str, name: str) -> None:
+    async def choose_model(
+        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset()
+    ) -> None:
         """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
         ...

@@ -14,6 +14,7 @@ from agent.memory.forgetting import forget_everything, forget_thread
 from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Spending
 from agent.records import Incoming, Note, Receipt
 from agent.spending import Account, By, Period, account
+from bot.access import Who
 from bot.budget_desk import BudgetDesk
 from bot.gate import Gate
 from bot.host import ModelMenu
@@ -89,11 +90,13 @@ class BotHost:
         desk = BudgetDesk(self.gate.rules.access, self.gate.allowances, self.clock)
         return await desk.answer(person, channel, words)
 
-    async def models(self, person: str, channel: str) -> ModelMenu:
-        return await self.desk.menu(person, channel)
+    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:
+        return await self.desk.menu(Who(person, channel, roles))
 
-    async def choose_model(self, person: str, name: str) -> None:
-        await self.desk.choose(person, name)
+    async def choose_model(
+        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset()
+    ) -> None:
+        await self.desk.choose(Who(person, channel, roles), name)
 
 
 async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host: BotHost, grace_s: float) -> None:

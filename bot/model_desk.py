@@ -3,10 +3,12 @@
 Above: `bot.hosting`, `bot.app`. Below: `bot.model_switch`, the Preferences port.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from agent.errors import SettingsError
 from agent.ports import Preferences, Provider
 from agent.records import Incoming
+from bot.access import AccessRules, Who, may_use
 from bot.host import ModelMenu
 from bot.model_switch import ModelSwitch, check_allowed
 
@@ -18,21 +20,30 @@ MODEL = "model"
 class ModelDesk:
     switch: ModelSwitch
     preferences: Preferences
+    access: AccessRules = field(default_factory=AccessRules)
+    """Who may choose which; where a choice is not theirs to make, the usual model answers."""
 
     async def provider(self, incoming: Incoming) -> Provider:
         """Who answers this message."""
-        person = incoming.person.id
-        return self.switch.provider_for(person, incoming.channel, await self._chosen(person))
+        who = Who.wrote(incoming)
+        return self.switch.provider_for(who.person, who.channel, await self._chosen(who))
 
-    async def menu(self, person: str, channel: str) -> ModelMenu:
-        choice = self.switch.choice_for(person, channel, await self._chosen(person))
-        return ModelMenu(choice.name, choice.why, self.switch.allowed)
+    async def menu(self, who: Who) -> ModelMenu:
+        choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who))
+        return ModelMenu(choice.name, choice.why, self._open_to(who))
 
-    async def choose(self, person: str, name: str) -> None:
+    async def choose(self, who: Who, name: str) -> None:
         """That model from now on; "" goes back to the usual one. Raises SettingsError."""
         if name:
             check_allowed(self.switch, name)
-        await self.preferences.set(person, MODEL, name or None)
+            if not may_use(self.access, name, who):
+                raise SettingsError(f"That model is not open to you: choose one of {', '.join(self._open_to(who))}.")
+        await self.preferences.set(who.person, MODEL, name or None)
 
-    async def _chosen(self, person: str) -> str:
-        return (await self.preferences.of(person)).get(MODEL, "")
+    async def _chosen(self, who: Who) -> str:
+        chosen = (await self.preferences.of(who.person)).get(MODEL, "")
+        return chosen if may_use(self.access, chosen, who) else ""
+
+    def _open_to(self, who: Who) -> tuple[str, ...]:
+        usual, *others = self.switch.allowed or ("",)
+        return tuple(name for name in (usual, *others) if name and (name == usual or may_use(self.access, name, who)))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.records import Authority, Incoming, Person
-from bot.access import AccessRules, Entry, Kind, entries, may_use, model_access, openness, people, refusal
+from bot.access import AccessRules, Entry, Kind, Who, entries, may_use, model_access, openness, people, refusal
 from tests.fakes.incoming import said
 
 LISTS = st.frozensets(
@@ -89,7 +89,7 @@ def test_whoever_is_denied_may_not_whatever_else_is_listed(
 ) -> None:
     incoming = asked(authority=authority)
     given_rules = AccessRules(allow, deny)
-    if any(entry.matches(incoming) for entry in deny):
+    if any(entry.matches(Who.wrote(incoming)) for entry in deny):
         assert refusal(given_rules, incoming) is not None
 
 
@@ -127,11 +127,12 @@ def test_a_model_that_no_rule_names_is_everybodys() -> None:
     named = AccessRules(
         models=model_access('{"openai:gpt-6.1-sol": "role:R2, person:U2"}'), operators=frozenset({"U9"})
     )
-    assert may_use(named, "openai:gpt-6-luna", asked())
-    assert not may_use(named, "openai:gpt-6.1-sol", asked())
-    assert may_use(named, "openai:gpt-6.1-sol", asked(roles=frozenset({"R2"})))
-    assert may_use(named, "openai:gpt-6.1-sol", asked(person="slack:T1:U2"))
-    assert may_use(named, "openai:gpt-6.1-sol", asked(person="slack:T1:U9"))
+    assert may_use(named, "openai:gpt-6-luna", Who("slack:T1:U1"))
+    assert not may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U1", roles=frozenset({"R1"})))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U1", roles=frozenset({"R2"})))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U2"))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U9"))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("terminal:you"))
 
 
 @pytest.mark.parametrize("wrong", ["T1", "team", "team:", "server:T1", "person:Ann Lee", "team:T1 channel:C1"])

@@ -84,10 +84,16 @@ class FakeHost:
         self.arrived.set()
         return True
 
-    async def models(self, person: str, channel: str) -> ModelMenu:  # noqa: ARG002 -- one for all places
+    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:  # noqa: ARG002 -- one for all
         return ModelMenu(self.chosen.get(person, "usual:model"), "it is the usual one", self.models_allowed)
 
-    async def choose_model(self, person: str, name: str) -> None:
+    async def choose_model(
+        self,
+        person: str,
+        name: str,
+        channel: str = "",  # noqa: ARG002 -- as above
+        roles: frozenset[str] = frozenset(),  # noqa: ARG002 -- as above
+    ) -> None:
         if name and name not in self.models_allowed:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")
         self.chosen[person] = name
