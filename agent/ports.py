@@ -176,6 +176,16 @@ class ResumingProvider(Protocol):
 
 
 @runtime_checkable
+class WarningProvider(Protocol):
+    """A provider with something to say before it is used."""
+
+    @property
+    def warning(self) -> str:
+        """A sentence for whoever chose it; "" if there is none."""
+        ...
+
+
+@runtime_checkable
 class KeepingProvider(Protocol):
     """A provider whose vendor stores what it is sent (see HandleKept)."""
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Self
 
 from agent.errors import SettingsError
-from agent.ports import Clock, KeepingProvider, Provider
+from agent.ports import Clock, KeepingProvider, Provider, WarningProvider
 from agent.providers.fallback import FallbackProvider
 from bot.models import ClosableProvider, ModelChoice, ModelSettings, choose_model, named_choice, open_model
 
@@ -56,7 +56,10 @@ class ModelSwitch:
 
     @property
     def sentence(self) -> str:
-        return self._choice.line
+        """Which model answers, why, and what its provider warns of."""
+        provider = self._open(self._choice)
+        warning = provider.warning if isinstance(provider, WarningProvider) else ""
+        return f"{self._choice.line}. {warning}" if warning else self._choice.line
 
     @property
     def allowed(self) -> tuple[str, ...]:

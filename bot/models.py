@@ -64,6 +64,8 @@ class ModelSettings:
             "anthropic": self.anthropic_base_url,
             "gemini": self.gemini_base_url,
             "ollama": self.ollama_base_url,
+            "openai-realtime": self.openai_base_url,
+            "gemini-live": self.gemini_base_url,
         }
         endpoint = ENDPOINTS[name]
         return endpoint.at(addresses[name]) if name in addresses else endpoint
@@ -77,6 +79,8 @@ class ModelSettings:
             "openrouter": self.openrouter_api_key,
             "mistral": self.mistral_api_key,
             "xai": self.xai_api_key,
+            "openai-realtime": self.openai_api_key,
+            "gemini-live": self.gemini_api_key,
         }
         return keys.get(name)
 

@@ -224,8 +224,8 @@ def _value(source: From, text: str) -> Any:  # noqa: ANN401 -- as many types as 
 
 def _unknown(name: str, known: Collection[str]) -> str:
     ours = {known_name.removeprefix(OURS): known_name for known_name in known}
-    near = get_close_matches(name.upper().removeprefix(OURS), ours, n=1)
-    remedy = f"did you mean {ours[near[0]]}?" if near else ".env.example lists all settings."
+    near = [ours[match] for match in get_close_matches(name.upper().removeprefix(OURS), ours, n=2, cutoff=0.75)]
+    remedy = f"did you mean {' or '.join(near)}?" if near else ".env.example lists all settings."
     return f"{name} is not a setting: {remedy}"
 
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
+GEMINI_PATH = "/v1beta"
+"""Of the two versions that are served, the one that knows every name of a model."""
+
 
 class Mode(StrEnum):
     """How the rounds of one answer reach a model (seed 004)."""
@@ -67,6 +70,8 @@ class Endpoint:
     def at(self, address: str) -> "Endpoint":
         """The same service, at the address that its setting holds."""
         trimmed = address.strip().rstrip("/")
+        if not self.path:
+            trimmed = trimmed.removesuffix(GEMINI_PATH)
         complete = trimmed.endswith(self.path) or (self.own_path and urlsplit(trimmed).path)
         base_url = trimmed if complete else trimmed + self.path
         return self if base_url == self.base_url else replace(self, base_url=base_url, key_required=False)
@@ -103,11 +108,11 @@ ANTHROPIC = Endpoint(
 GEMINI = Endpoint(
     "gemini",
     "Gemini",
-    "https://generativelanguage.googleapis.com/v1beta",
+    f"https://generativelanguage.googleapis.com{GEMINI_PATH}",
     "GEMINI_API_KEY",
     "GEMINI_BASE_URL",
     key_required=True,
-    path="/v1beta",
+    path=GEMINI_PATH,
     own_path=True,
 )
 REALTIME = Endpoint(
@@ -149,5 +154,18 @@ XAI = Endpoint("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", key_required=
 
 ENDPOINTS = {
     endpoint.name: endpoint
-    for endpoint in (OPENAI, ANTHROPIC, GEMINI, OLLAMA, LLAMACPP, VLLM, LMSTUDIO, OPENROUTER, MISTRAL, XAI)
+    for endpoint in (
+        OPENAI,
+        ANTHROPIC,
+        GEMINI,
+        OLLAMA,
+        LLAMACPP,
+        VLLM,
+        LMSTUDIO,
+        OPENROUTER,
+        MISTRAL,
+        XAI,
+        REALTIME,
+        LIVE,
+    )
 }

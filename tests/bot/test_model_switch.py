@@ -6,6 +6,7 @@ from agent.errors import SettingsError
 from agent.ports import Provider
 from bot.model_switch import CHOSEN, FOR_CHANNEL, FOR_PERSON, ModelSwitch, check_allowed
 from bot.models import ModelSettings
+from bot.secret import Secret
 from tests.fakes.clock import FakeClock
 
 ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"
@@ -75,4 +76,12 @@ async def test_the_fallback_models_stand_behind_every_choice() -> None:
     assert provider.name == USUAL
     assert provider.capabilities.resume  # a row keeps a session, so that a turn stays with the model that answered
     assert switch.learning.name == "ollama:cheap"
+    await switch.aclose()
+
+
+async def test_a_model_that_has_something_to_warn_of_says_so_at_the_start() -> None:
+    settings = ModelSettings(model="gemini-live:gemini-3.8-live", gemini_api_key=Secret("AIza-1"))
+    switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
+    assert switch.sentence.startswith("Model: gemini-live:gemini-3.8-live — COGENCY_MODEL says so. ")
+    assert "audio" in switch.sentence
     await switch.aclose()
