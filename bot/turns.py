@@ -198,8 +198,9 @@ class Turns:
         if self._running[turn] is not running:
             return  # claimed anew meanwhile: that one answers
         del self._running[turn]
-        self._stopping.discard(turn)
         failed = task.cancelled() or task.exception() is not None
+        if not failed and task.result() is not None:
+            self._stopping.discard(turn)  # one that was put off is still to be stopped when it is claimed again
         if not task.cancelled() and task.exception() is not None:
             log.error("turn %d: lost", turn, exc_info=task.exception())
         asking = self._asking.get((incoming.source, incoming.event_id))

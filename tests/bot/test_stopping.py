@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.errors import StreamBroken
+from agent.errors import StoreError, StreamBroken
 from agent.events import Outcome
 from agent.providers.scripted import Answer, Until
 from bot.surface import Offer, PageLimited, PageUnsent
@@ -107,3 +107,17 @@ async def test_buttons_wait_for_the_platforms_limits_and_their_failure_hurts_not
         world.surfaces["thread"].fail_offers.append(PageUnsent("the platform is down"))
         assert await turns.ask(said("two?")) is Outcome.CUT
     assert world.surfaces["thread"].offers == {"page-1-0": frozenset({Offer.CONTINUE})}
+
+
+async def test_a_turn_that_was_put_off_while_it_was_stopped_stays_stopped() -> None:
+    world = World([[HALF, Until(hang)]])
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        await until(lambda: "thread" in world.surfaces and world.shown())
+        world.store.fail_next = StoreError("The database is busy.")
+        await turns.stop_conversation("thread")
+        assert await running is None
+        await world.clock.advance(60)
+        await until(lambda: world.store.turns[0].state == "done")
+    assert world.shown() == ["*Stopped.*"]
+    assert len(world.model.requests) == 1

@@ -10,10 +10,12 @@ from markdown_it import MarkdownIt
 from agent.records import Note, Receipt, Thread
 from bot.wording import (
     Scope,
+    chosen_model,
     forget_question,
     help_text,
     literal,
     memory_text,
+    model_text,
     receipt_text,
     shortened,
     thread_opened,
@@ -158,3 +160,24 @@ def test_a_shortened_text_fits_and_begins_like_the_whole(text: str, chars: int) 
     short = shortened(text, chars)
     assert len(short) <= chars
     assert " ".join(text.split()).startswith(short.removesuffix("…").rstrip())
+
+
+def test_the_model_is_named_with_the_reason_and_the_choice() -> None:
+    text = model_text("a:b", "you chose it", ("a:b", "c:d"), "/model NAME")
+    assert text == (
+        "`a:b` answers you here: you chose it.\n"
+        "You may choose with `/model NAME`: `a:b`, `c:d`; `usual` goes back to the usual one."
+    )
+
+
+def test_without_a_choice_nothing_is_offered() -> None:
+    assert model_text("a:b", "it is *set*.", (), "/model") == (
+        "`a:b` answers you here: it is \\*set\\*. There is no other to choose."
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "name"), [(" c:d ", "c:d"), ("Usual", ""), ("usual:model", "usual:model"), ("", "")]
+)
+def test_a_name_is_taken_as_written_and_the_word_usual_goes_back(written: str, name: str) -> None:
+    assert chosen_model(written) == name

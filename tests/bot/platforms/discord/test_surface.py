@@ -18,7 +18,7 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.run import point_at
 from bot.platforms.discord.surface import DiscordSurface
-from bot.surface import PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
+from bot.surface import Offer, PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
 from tests.fakes.clock import NOON
 from tests.fakes.discord_bot import by_the_bot, edits_of, settings
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
@@ -291,3 +291,54 @@ async def test_a_page_of_an_earlier_process_is_edited_by_what_its_id_says(there:
     again = there.surface(Address(GENERAL, ANN))
     await again.edit(PageRef(page.id), "Blue.", final=True)
     assert there.fake.world.shown(GENERAL) == ["Blue."]
+
+
+def below(there: Room, page: PageRef) -> list[str]:
+    """The labels of the buttons below a page."""
+    message = there.fake.world.messages[page.id.partition("/")[2]]
+    return [button["label"] for row in message["components"] for button in row["components"]]
+
+
+@pytest.mark.parametrize("where", ["a channel", "an interaction"])
+async def test_a_growing_page_can_be_stopped_and_a_complete_one_not(there: Room, where: str) -> None:
+    surface = there.asked() if where == "an interaction" else there.surface(Address(GENERAL, ANN))
+    page = await surface.post(FIRST, "Bl", final=False)
+    assert below(there, page) == ["Stop"]
+    await surface.edit(page, "Blu", final=False)
+    assert below(there, page) == ["Stop"]
+    await surface.edit(page, "Blue.", final=True)
+    assert below(there, page) == []
+    requests = len(there.fake.calls)
+    await surface.offer(page, frozenset())
+    assert len(there.fake.calls) == requests
+    await surface.offer(page, frozenset({Offer.CONTINUE}))
+    assert below(there, page) == ["Continue"]
+
+
+async def test_a_button_that_the_last_edit_did_not_meet_is_taken_away_at_the_end(there: Room) -> None:
+    surface = there.surface(Address(GENERAL, ANN))
+    page = await surface.post(FIRST, "Blue.", final=False)
+    await surface.offer(page, frozenset())
+    assert below(there, page) == []
+    assert there.fake.world.shown(GENERAL) == ["Blue."]
+
+
+async def test_a_button_of_a_dead_process_goes_with_the_last_edit_of_the_next(there: Room) -> None:
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, "Blue.", final=False)
+    again = there.surface(Address(GENERAL, ANN))
+    assert await again.post(FIRST, "Blue.", final=True) == page
+    assert below(there, page) == []
+    await there.surface(Address(GENERAL, ANN)).edit(page, "Blue.", final=True)
+    assert below(there, page) == []
+
+
+async def test_what_follows_a_press_is_a_message_of_its_own(there: Room) -> None:
+    asked = there.asked(private=True)
+    cut = await asked.post(FIRST, "Half", final=True)
+    until = token_until(there.clock.now())
+    address = Address(GENERAL, ANN, "", "", "8", BOT, "token-8", until, private=True, follows=True)
+    more = await there.surface(address).post(FIRST, "the rest", final=True)
+    assert more != cut
+    first, second = by_the_bot(there.fake)
+    assert (first["content"], second["content"]) == ("Half", "the rest")
+    assert second["flags"] & EPHEMERAL

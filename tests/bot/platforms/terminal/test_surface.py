@@ -1,7 +1,7 @@
 """The terminal's surface: pages of a reply as one growing text."""
 
-from bot.platforms.terminal.surface import TerminalSurface
-from bot.surface import PageKey, PageRef, Surface
+from bot.platforms.terminal.surface import CONTINUE, TerminalSurface
+from bot.surface import Offer, PageKey, PageRef, Surface
 
 
 class FakeDisplay:
@@ -52,3 +52,13 @@ def test_every_answer_fits_on_one_page() -> None:
     limits = TerminalSurface(FakeDisplay()).limits
     assert limits.page_chars >= 1_000_000
     assert limits.edit_interval_s <= 0.1
+
+
+async def test_an_answer_that_was_cut_says_what_to_write_since_there_are_no_buttons() -> None:
+    display = FakeDisplay()
+    surface = TerminalSurface(display)
+    page = await surface.post(PageKey(7, 0), "one", final=True)
+    await surface.offer(page, frozenset())
+    assert display.frames == ["one"]
+    await surface.offer(page, frozenset({Offer.CONTINUE}))
+    assert display.frames[-1] == f"one\n\n{CONTINUE}"
