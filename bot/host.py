@@ -8,10 +8,11 @@ method may raise CogencyError, whose one sentence may be shown to the person.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from agent.memory.audience import Place
-from agent.records import Incoming, Note, Receipt
+from agent.records import Incoming, LastSeen, Note, Receipt
 from agent.spending import Account
 from bot.surface import Surface
 
@@ -43,6 +44,18 @@ class Host(Protocol):
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         """The ids of the people who wrote in this conversation; None if the bot does not know it."""
+        ...
+
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        """A platform's conversations in which somebody wrote since then, the latest first."""
+        ...
+
+    async def heard_until(self, source: str) -> datetime | None:
+        """Everything that was said on a platform up to this time has come in; None if it was never kept."""
+        ...
+
+    async def hear_until(self, source: str, time: datetime) -> None:
+        """Keep that time."""
         ...
 
     async def memory(self, person: str, place: Place) -> list[Note]:

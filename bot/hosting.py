@@ -7,12 +7,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from agent.errors import CogencyError
 from agent.memory.audience import Place, may_flow_from
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Spending
-from agent.records import Incoming, Note, Receipt
+from agent.records import Incoming, LastSeen, Note, Receipt
 from agent.spending import Account, By, Period, account
 from bot.access import Who
 from bot.budget_desk import BudgetDesk
@@ -64,6 +65,15 @@ class BotHost:
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         return await self.conversations.participants(conversation)
+
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        return await self.conversations.last_seen(source, since=since, limit=limit)
+
+    async def heard_until(self, source: str) -> datetime | None:
+        return await self.conversations.heard_until(source)
+
+    async def hear_until(self, source: str, time: datetime) -> None:
+        await self.conversations.hear_until(source, time)
 
     async def memory(self, person: str, place: Place) -> list[Note]:
         return await self.memories.notes(person, may_flow_from(place))

@@ -20,9 +20,11 @@ WINDOW_S = 1.0
 EDIT_INTERVAL_S = 0.24
 """Discord's five edits in five seconds and our pace below it, both five times as fast."""
 
+SERVERS_S = 0.1
+
 
 def settings(fake: FakeDiscord, **more: Any) -> DiscordSettings:
-    given: Payload = {"edit_interval_s": EDIT_INTERVAL_S, **more}
+    given: Payload = {"edit_interval_s": EDIT_INTERVAL_S, "servers_s": SERVERS_S, **more}
     return DiscordSettings(Secret(TOKEN), fake.api_base_url, fake.gateway_url, **given)
 
 

@@ -46,6 +46,8 @@ class FakeDiscord:
         self.rest.announce = self.dispatch
         self.rest.changed = self._notice
         self.grant_message_content = True
+        self.heartbeat_s = 41.25
+        self._silent: web.WebSocketResponse | None = None
         self.gateway_token = TOKEN
         self.identified = 0
         self.resumed = 0
@@ -173,7 +175,7 @@ class FakeDiscord:
             data = without_content(data)
         envelope = {"op": DISPATCH, "t": event, "d": data, "s": len(self._current) + 1}
         self._current.append(envelope)
-        if self._socket is not None:
+        if self._socket is not None and self._socket is not self._silent:
             with suppress(ConnectionError):
                 await self._socket.send_json(envelope)
         self._notice()
@@ -184,6 +186,10 @@ class FakeDiscord:
         if self._transport is not None:
             self._transport.abort()
 
+    def fall_silent(self) -> None:
+        """From now on nothing comes through the socket, though it stays open."""
+        self._silent = self._socket
+
     def forget_sessions(self) -> None:
         """No session can be resumed any more."""
         self._sessions.clear()
@@ -192,7 +198,8 @@ class FakeDiscord:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self._transport = request.transport
-        await socket.send_json({"op": HELLO, "d": {"heartbeat_interval": 41_250}, "s": None, "t": None})
+        interval = round(self.heartbeat_s * 1000)
+        await socket.send_json({"op": HELLO, "d": {"heartbeat_interval": interval}, "s": None, "t": None})
         async for message in socket:
             if message.type is WSMsgType.TEXT:
                 await self._hear(socket, message.json())
@@ -201,6 +208,8 @@ class FakeDiscord:
 
     async def _hear(self, socket: web.WebSocketResponse, sent: Payload) -> None:
         match sent["op"]:
+            case 1 if socket is self._silent:
+                pass
             case 1:
                 await socket.send_json({"op": ACK, "d": None, "s": None, "t": None})
             case 2:

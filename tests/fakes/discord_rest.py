@@ -232,7 +232,11 @@ class FakeRest(Requests):
         return found
 
     def _channel(self, request: web.Request) -> Payload:
-        channel = self.world.channels.get(request.match_info["channel"])
+        number = request.match_info["channel"]
+        for person, direct in DM_OF.items():
+            if direct == number:
+                return {"id": number, "type": 1, "last_message_id": None, "recipients": [user(person)]}
+        channel = self.world.channels.get(number)
         if channel is None:
             raise Refused(404, 10003, "Unknown Channel")
         return {**channel, "guild_id": GUILD}

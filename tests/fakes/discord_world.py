@@ -125,6 +125,8 @@ class World:
             **more,
         }
         self.messages[said["id"]] = said
+        if channel in self.channels:
+            self.channels[channel]["last_message_id"] = said["id"]
         self.edits[said["id"]] = [content] if content else []
         return said
 

@@ -6,10 +6,11 @@ Above: tests of the platform adapters. Below: `bot.host`.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from agent.errors import CogencyError, SettingsError
 from agent.memory.audience import Place, label, may_flow_from
-from agent.records import Incoming, Note, Receipt
+from agent.records import Incoming, LastSeen, Note, Receipt
 from agent.spending import Account, Spent
 from bot.host import ModelMenu
 from bot.surface import Surface
@@ -40,6 +41,8 @@ class FakeHost:
     withdrawn: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     models_allowed: tuple[str, ...] = ("usual:model", "other:model")
     chosen: dict[str, str] = field(default_factory=dict[str, str])
+    heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    """Until when each platform has been heard."""
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -59,6 +62,19 @@ class FakeHost:
     async def participants(self, conversation: str) -> frozenset[str] | None:
         people = {kept.person.id for kept in self.taken + self.overheard if kept.conversation == conversation}
         return frozenset(people) or None
+
+    async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
+        stored = [kept for kept in self.taken + self.overheard if kept.source == source and kept.time >= since]
+        latest = sorted(stored, key=lambda kept: kept.time)
+        found = {one.conversation: LastSeen(one.conversation, one.channel, one.message_id, one.time) for one in latest}
+        return sorted(found.values(), key=lambda one: one.time, reverse=True)[:limit]
+
+    async def heard_until(self, source: str) -> datetime | None:
+        return self.heard.get(source)
+
+    async def hear_until(self, source: str, time: datetime) -> None:
+        self.heard[source] = time
+        self.arrived.set()
 
     async def memory(self, person: str, place: Place) -> list[Note]:
         self.asked_for_memory.append((person, label(place.audience)))

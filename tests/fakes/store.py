@@ -230,12 +230,6 @@ class FakeStore:
         asked = [m.text for _, m in self.messages if m.person == person and m.author is Author.PERSON]
         return asked[-limit:] if limit > 0 else []
 
-    # Memories
-
-    async def remember(
-        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
-    ) -> Note:
-        if source_message in self.erased_messages:
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
         found: dict[str, LastSeen] = {}
         asked = [turn.incoming for turn in self.turns if turn.incoming.source == source]
@@ -250,6 +244,12 @@ class FakeStore:
     async def hear_until(self, source: str, time: datetime) -> None:
         self.heard[source] = time
 
+    # Memories
+
+    async def remember(
+        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
+    ) -> Note:
+        if source_message in self.erased_messages:
             raise StoreError("What this note comes from was forgotten meanwhile, so it is not kept.")
         for note in self.kept_notes:
             if (note.person, note.text, note.audience) == (person, text, audience):

@@ -18,15 +18,17 @@ import discord
 import httpx
 from discord import app_commands
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Refused
 from agent.records import Incoming
 from bot import wording
 from bot.host import Host
+from bot.missed import Listening
 from bot.platforms.discord import buttons, forgetting, inbound, pressing, reading
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
 from bot.platforms.discord.inbound import Me, Post
+from bot.platforms.discord.missed import Missed
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surroundings import UNREADABLE, Surroundings
@@ -66,6 +68,7 @@ class DiscordClient(discord.Client):
         settings: DiscordSettings,
         connection: Connection,
         files: httpx.AsyncClient,
+        listening: Listening,
         *,
         message_content: bool = True,
     ) -> None:
@@ -75,6 +78,8 @@ class DiscordClient(discord.Client):
             max_messages=None,
             chunk_guilds_at_startup=False,
             max_ratelimit_timeout=MAX_RATE_LIMIT_WAIT_S,
+            heartbeat_timeout=settings.silence_s,
+            guild_ready_timeout=settings.servers_s,
         )
         self.first_connected = asyncio.Event()
         self.lost_first = asyncio.Event()
@@ -83,6 +88,7 @@ class DiscordClient(discord.Client):
         self._room = connection
         self._surroundings = Surroundings(self, files)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._missed = Missed(self, listening, self._take_late, self._in_order)
         self.tree = app_commands.CommandTree(self)
         commands = Commands(host, connection, self._surroundings, settings.reply_mode)
         commands.add_to(self.tree)
@@ -97,20 +103,27 @@ class DiscordClient(discord.Client):
             log.warning("Discord did not take the slash commands (%s); everything else works", error)
 
     async def on_connect(self) -> None:
+        self._missed.began()
         self.first_connected.set()
+
+    async def on_resumed(self) -> None:
+        await self._missed.resumed()
 
     async def on_ready(self) -> None:
         lacking = {guild.name: missing for guild in self.guilds if (missing := _missing(guild))}
         if lacking:
             servers = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
             log.warning("Discord: I lack permissions (%s): give them to my role in the server's settings.", servers)
+        await self._missed.catch_up()
 
     async def on_disconnect(self) -> None:
+        self._missed.lost()
         if not self.first_connected.is_set():
             self.lost_first.set()
 
     async def on_message(self, message: discord.Message) -> None:
         async with self._in_order(message.channel.id):
+            await self._missed.before(message)
             try:
                 await self._take(message)
             except CogencyError as error:
@@ -161,29 +174,39 @@ class DiscordClient(discord.Client):
     def _in_order(self, channel: int) -> asyncio.Lock:
         return self._orders.setdefault(channel, asyncio.Lock())
 
-    async def _take(self, message: discord.Message) -> None:
+    async def _take_late(self, message: discord.Message) -> bool:
+        try:
+            return await self._take(message, late=True)
+        except Refused as refused:
+            log.info("message %d, which was missed, is not answered: %s", message.id, refused)
+            return False
+
+    async def _take(self, message: discord.Message, *, late: bool = False) -> bool:
+        """Whether it was new, and is answered."""
         me = self._me(message.guild)
         if message.guild is not None and isinstance(message.channel, discord.PartialMessageable):
             await self._find_channel(message)
         post = reading.post_of(message, self._room.clock.now())
         incoming = inbound.read(post, me, self._settings.reply_mode)
         if incoming is None:
-            return
+            return False
         in_thread = post.where.parent is not None
         participants = await self._host.participants(incoming.conversation) if in_thread else None
         decided = self._trigger(post, me, incoming.person.id, participants)
         if is_stop(incoming.text) and decided is not Trigger.IGNORE:
-            await self._stop(message, incoming, decided)
-            return
+            if not late:
+                await self._stop(message, incoming, decided)
+            return False
         match decided:
             case Trigger.ANSWER:
                 new = in_thread and participants is None
                 brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
-                await self._host.take(replace(incoming, quoted=brought.quoted, images=brought.images))
+                return await self._host.take(replace(incoming, quoted=brought.quoted, images=brought.images))
             case Trigger.OVERHEAR:
                 await self._host.overhear(incoming)
             case Trigger.IGNORE:
                 pass
+        return False
 
     async def _stop(self, message: discord.Message, incoming: Incoming, decided: Trigger) -> None:
         """The word "stop", which is never a question."""

@@ -21,6 +21,7 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.records import Incoming
 from bot.host import Host
+from bot.missed import Listening
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.place import SOURCE
@@ -67,11 +68,14 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         return DiscordSurface(connection, incoming)
 
     host.show_on(SOURCE, surface_for)
+    listening = Listening(host, SOURCE, clock)
     message_content = True
     try:
+        await listening.begin()
+        connection.in_background(listening.keep())
         async with httpx.AsyncClient() as files:
             while True:
-                client = DiscordClient(host, settings, connection, files, message_content=message_content)
+                client = DiscordClient(host, settings, connection, files, listening, message_content=message_content)
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:
@@ -81,6 +85,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                     log.warning(WITHOUT_CONTENT)
                 except UNREADABLE:
                     log.exception("Discord sent what its library cannot read; connecting again")
+                    listening.connected = False
                     await clock.sleep(RECONNECT_S)
     finally:
         await connection.close()

@@ -31,3 +31,7 @@ class DiscordSettings:
     edit_interval_s: float = 1.05
     """Least time between two edits in one channel. Discord was seen to allow five in five seconds; counted from the
     return of one edit to the start of the next, no delay on the way can bring them closer together."""
+    silence_s: float = 60.0
+    """A socket through which nothing came for so long, not even the answer to a heartbeat, is dead, and replaced."""
+    servers_s: float = 2.0
+    """How long to wait for the next of the bot's servers, of which Discord tells one by one after a login."""

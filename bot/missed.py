@@ -1,0 +1,85 @@
+"""What was said while nobody listened: until when a platform has been heard, and how far back to look for the rest.
+
+Above: `missed` of each platform. Below: `bot.host`, the clock of `agent.ports`.
+
+Theory of operation. As long as everything comes in, the time is kept every so often. At a start, and after a gap that
+the platform does not fill by itself, its own history is read from that time on; the ledger knows what had come in
+already, and what was forgotten. Until that is done the time stands still, so that a crash in between misses nothing.
+"""
+
+import logging
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NoReturn
+
+from agent.errors import CogencyError
+from agent.ports import Clock
+from bot.host import Host
+
+log = logging.getLogger(__name__)
+
+KEEP_S = 30.0
+"""How often the time is kept: one small write, and so much more to look through after a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is looked at."""
+
+    age: timedelta = timedelta(days=1)
+    """An older question is better asked again than answered out of the blue."""
+    overlap: timedelta = timedelta(minutes=3)
+    """A socket may have been dead for that long before anybody noticed, and clocks differ."""
+    known: timedelta = timedelta(days=14)
+    """A conversation that rested longer is rarely taken up, and costs a request like any other."""
+    places: int = 50
+    """Channels, threads and direct conversations: a request each, a minute's worth of what Slack allows."""
+    messages: int = 100
+    """In one place: one request. Of more the newest."""
+    attempts: int = 3
+    """For a place that cannot be read, or a database that is away."""
+    retry_s: float = 20.0
+
+
+@dataclass(slots=True)
+class Listening:
+    """Up to when one platform has been heard. Call `begin` first, and leave `keep` running."""
+
+    host: Host
+    source: str
+    clock: Clock
+    bounds: Bounds = field(default_factory=Bounds)
+    connected: bool = False
+    """Whether events come in at all."""
+    behind: bool = False
+    """Whether something may have been missed that was not yet looked for."""
+    _until: datetime | None = None
+
+    async def begin(self) -> None:
+        """Raises StoreError."""
+        self._until = await self.host.heard_until(self.source)
+
+    def since(self) -> datetime | None:
+        """From when on to look for what was missed; None if there was no listening before."""
+        if self._until is None:
+            return None
+        return max(self._until - self.bounds.overlap, self.clock.now() - self.bounds.age)
+
+    def silent_for(self) -> timedelta:
+        """How long ago everything had come in; nothing if there was no listening before."""
+        return timedelta() if self._until is None else self.clock.now() - self._until
+
+    async def note(self) -> None:
+        """Keep the time, if everything has come in."""
+        if not self.connected or self.behind:
+            return
+        self._until = self.clock.now()
+        try:
+            await self.host.hear_until(self.source, self._until)
+        except CogencyError as error:
+            log.warning("until when %s was heard could not be kept: %s", self.source, error)
+
+    async def keep(self) -> NoReturn:
+        while True:
+            await self.clock.sleep(KEEP_S)
+            await self.note()

@@ -1,0 +1,197 @@
+"""What people write on Discord while the bot is away is taken in once it is back: real discord.py over real sockets."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import Refused
+from agent.records import Incoming
+from bot.missed import Bounds
+from bot.platforms.discord.place import SOURCE
+from tests.fakes.discord_bot import by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, OTHER_BOT, STAFF
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+
+ASK = f"<@{BOT}> "
+
+
+@asynccontextmanager
+async def away(host: FakeHost) -> AsyncGenerator[FakeDiscord, None]:
+    """A Discord on which the bot listened until a moment ago; Ann has talked with it in a thread and directly."""
+    async with running_discord(FastClock(speed=1.0)) as fake:
+        async with serving(fake, host):
+            asked = await fake.say(ANN, f"{ASK}which colour has the boat?")
+            await fake.write(ANN, "good morning")
+            await taken(host, 2)
+            fake.world.start_thread(GENERAL, asked["id"], "the boat")
+            await until(host, lambda: SOURCE in host.heard)
+        host.taken.sort(key=lambda each: each.channel)
+        yield fake
+
+
+async def until(host: FakeHost, happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():
+            host.arrived.clear()
+            await host.arrived.wait()
+
+
+async def taken(host: FakeHost, count: int) -> list[Incoming]:
+    await until(host, lambda: len(host.taken) >= count)
+    return host.taken
+
+
+async def caught_up(fake: FakeDiscord, host: FakeHost) -> None:
+    """Until the time is kept anew: everything that was missed has been looked at."""
+    before = host.heard[SOURCE]
+    await until(host, lambda: host.heard[SOURCE] > before)
+    assert fake.identified > 1
+
+
+def texts(host: FakeHost) -> list[str]:
+    return [each.text for each in host.taken[2:]]
+
+
+async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(caplog: pytest.LogCaptureFixture) -> None:
+    host = FakeHost()
+    async with away(host) as fake:
+        thread = next(number for number, each in fake.world.channels.items() if each["type"] == 11)
+        fake.world.message(GENERAL, BO, f"{ASK}when does it sail?")
+        fake.world.message(thread, ANN, "and its sails?")
+        fake.world.message(DM_OF[ANN], ANN, "are you there?")
+        with caplog.at_level(logging.INFO, "bot"):
+            async with serving(fake, host):
+                await caught_up(fake, host)
+        assert sorted(texts(host)) == ["and its sails?", "are you there?", "when does it sail?"]
+        asked = next(each for each in host.taken if each.text == "and its sails?")
+        assert (asked.conversation, asked.channel) == (f"discord:{thread}", GENERAL)
+        direct = next(each for each in host.taken if each.text == "are you there?")
+        assert direct.conversation == f"discord:{DM_OF[ANN]}"
+        assert any("caught up on 3 messages since 2026-01-05" in each.getMessage() for each in caplog.records)
+
+
+async def test_after_a_session_that_was_lost_for_good_what_was_missed_is_read_from_history() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
+        await fake.say(ANN, f"{ASK}hello")
+        await taken(host, 1)
+        await until(host, lambda: SOURCE in host.heard)
+        fake.forget_sessions()
+        fake.drop()
+        fake.world.message(GENERAL, ANN, f"{ASK}are you there?")
+        await taken(host, 2)
+        assert (fake.identified, fake.resumed) == (2, 0)
+        assert host.taken[1].text == "are you there?"
+
+
+async def test_a_resumed_session_needs_no_history() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
+        await until(host, lambda: SOURCE in host.heard)
+        fake.drop()
+        await fake.say(ANN, f"{ASK}are you there?")
+        await taken(host, 1)
+        assert (fake.identified, fake.resumed) == (1, 1)
+        assert not [call for call in fake.calls if call.method == "GET" and call.path.endswith("/messages")]
+
+
+async def test_what_was_said_before_the_bot_first_came_is_left_alone() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake:
+        fake.world.message(GENERAL, ANN, f"{ASK}are you there?")
+        async with serving(fake, host):
+            await until(host, lambda: SOURCE in host.heard)
+        assert host.taken == []
+
+
+async def test_what_is_not_for_the_bot_or_was_taken_in_is_not_taken_in_late() -> None:
+    host = FakeHost()
+    async with away(host) as fake:
+        fake.world.message(GENERAL, ANN, "good morning")
+        fake.world.message(GENERAL, OTHER_BOT, f"{ASK}hello")
+        fake.world.message(GENERAL, ANN, f"{ASK}stop")
+        async with serving(fake, host):
+            await caught_up(fake, host)
+        assert (texts(host), host.overheard, host.stopped) == ([], [], [])
+        assert by_the_bot(fake) == []
+
+
+async def test_what_was_missed_comes_before_what_comes_anew_in_the_same_channel() -> None:
+    host = FakeHost()
+    async with away(host) as fake:
+        for number in range(3):
+            fake.world.message(GENERAL, BO, f"{ASK}{number}?")
+        async with serving(fake, host):
+            await fake.say(BO, f"{ASK}3?")
+            await taken(host, 6)
+        assert texts(host) == ["0?", "1?", "2?", "3?"]
+
+
+async def test_of_too_many_missed_messages_the_newest_are_taken_in() -> None:
+    host = FakeHost()
+    async with away(host) as fake:
+        most = Bounds().messages
+        for number in range(most + 5):
+            fake.world.message(GENERAL, BO, f"{ASK}{number}?")
+        async with serving(fake, host):
+            await caught_up(fake, host)
+        assert texts(host) == [f"{number}?" for number in range(5, most + 5)]
+
+
+async def test_what_is_too_old_is_not_answered_out_of_the_blue() -> None:
+    host = FakeHost()
+    async with running_discord(clock := FastClock(speed=1.0)) as fake:
+        host.heard[SOURCE] = clock.now() - timedelta(days=9)
+        old = fake.world.message(GENERAL, ANN, f"{ASK}last week?")
+        old["id"] = str(int(old["id"]) - (int(timedelta(days=2).total_seconds() * 1000) << 22))
+        fake.world.message(GENERAL, ANN, f"{ASK}today?")
+        async with serving(fake, host):
+            await taken(host, 1)
+        assert [each.text for each in host.taken] == ["today?"]
+
+
+async def test_a_channel_that_cannot_be_read_does_not_keep_others_from_it() -> None:
+    host = FakeHost()
+    async with away(host) as fake:
+        fake.world.message(STAFF, ANN, f"{ASK}in private?")
+        fake.world.message(GENERAL, BO, f"{ASK}in public?")
+        fake.rest.fail("GET", f"/channels/{STAFF}/messages", 403, 50001, times=9)
+        async with serving(fake, host):
+            await caught_up(fake, host)
+        assert texts(host) == ["in public?"]
+
+
+class Strict(FakeHost):
+    """Takes nothing more in after the first two."""
+
+    async def take(self, incoming: Incoming) -> bool:
+        if len(self.taken) >= 2:
+            raise Refused("You may not ask that.")
+        return await super().take(incoming)
+
+
+async def test_a_refusal_is_not_told_for_what_was_missed() -> None:
+    host = Strict()
+    async with away(host) as fake:
+        fake.world.message(GENERAL, BO, f"{ASK}may I?")
+        async with serving(fake, host):
+            await caught_up(fake, host)
+        assert by_the_bot(fake) == []
+
+
+async def test_a_socket_that_dies_without_a_word_is_replaced_and_nothing_is_lost() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake:
+        fake.heartbeat_s = 0.2
+        async with serving(fake, host, silence_s=0.5):
+            await until(host, lambda: SOURCE in host.heard)
+            fake.fall_silent()
+            await fake.say(ANN, f"{ASK}are you there?")
+            await taken(host, 1)
+            assert fake.resumed == 1
