@@ -228,7 +228,7 @@ def open_turns(
     thinking = Thinking(
         mind(settings, desk, copies, registry), store.ledger, store.conversations, store.memories, CLOCK
     )
-    return Turns(store.ledger, thinking, surface_for, CLOCK, owner=new_id(), limits=limits)
+    return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, owner=new_id(), limits=limits)
 
 
 @asynccontextmanager

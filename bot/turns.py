@@ -1,7 +1,7 @@
 """From an incoming message to its finished reply: durable intake, one turn at a time per conversation, live reply.
 
 Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
-Below: `bot.thinking`, `bot.reply.live`, `bot.reply.ending`, `bot.surface`, the Ledger port.
+Below: `bot.thinking`, `bot.reply.live`, `bot.reply.ending`, `bot.surface`, the ports Ledger and Bell.
 
 Rules (DESIGN.md, section 7).
 - A message is stored, with its turn, before the platform is told that it arrived.
@@ -14,14 +14,14 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
-from agent.ports import Clock, Ledger
+from agent.ports import Bell, Clock, Ledger
 from agent.records import Accepted, Claim, Closing, Incoming
 from bot.reply.ending import leave_offers, shown
 from bot.reply.live import LiveReply
@@ -47,7 +47,7 @@ class TurnsLimits:
     lease: timedelta = timedelta(seconds=30)
     """How long a silent worker keeps its turn; also how long a take-over takes."""
     sweep_s: float = 1.0
-    """How often the ledger is looked at when nobody rings."""
+    """How often the ledger is looked at when nobody rings: finds leases that ran out, and what a lost ring told."""
 
 
 class Turns:
@@ -58,6 +58,7 @@ class Turns:
         ledger: Ledger,
         thinking: Thinking,
         surface_for: Callable[[Incoming], Surface],
+        bell: Bell,
         clock: Clock,
         owner: str,
         limits: TurnsLimits = TurnsLimits(),
@@ -68,7 +69,7 @@ class Turns:
         self._clock = clock
         self._owner = owner
         self._limits = limits
-        self._bell = asyncio.Event()
+        self._bell = bell
         self._idle = asyncio.Event()
         self._running: dict[int, _Running] = {}
         self._stopping: set[int] = set()
@@ -98,7 +99,7 @@ class Turns:
         """Take a message in, durably; its turn begins as soon as its conversation is free. Raises TermsNotMet."""
         accepted = await self._ledger.accept(incoming, terms)
         self._idle.clear()
-        self._bell.set()
+        self._bell.ring()
         return accepted
 
     async def ask(self, incoming: Incoming) -> Outcome | None:
@@ -145,7 +146,7 @@ class Turns:
         turns = await self._ledger.open_turns(conversation)
         for turn in turns:
             self.stop(turn)
-        self._bell.set()
+        self._bell.ring()
         return bool(turns)
 
     async def take_back(self, person: str, conversation: str | None) -> None:
@@ -168,17 +169,14 @@ class Turns:
 
     async def _serve(self) -> None:
         while True:
-            self._bell.clear()
             try:
                 await self._claim()
             except StoreError as error:
                 log.warning("no turn could be claimed, trying again: %s", error)
             else:
-                if not self._running and not self._bell.is_set():
+                if not self._running and not self._bell.rung:
                     self._idle.set()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._limits.sweep_s):
-                    await self._bell.wait()
+            await self._bell.wait(self._limits.sweep_s)
 
     async def _claim(self) -> None:
         while len(self._running) < self._limits.max_running:
@@ -194,7 +192,7 @@ class Turns:
     def _ended(self, running: "_Running", task: asyncio.Task[Outcome | None]) -> None:
         """However it ended, even before its first step."""
         turn, incoming = running.claim.turn, running.claim.incoming
-        self._bell.set()
+        self._bell.ring()
         if self._running[turn] is not running:
             return  # claimed anew meanwhile: that one answers
         del self._running[turn]

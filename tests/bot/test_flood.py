@@ -13,6 +13,7 @@ from agent.turn import TurnLimits
 from bot.surface import Surface
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
+from store.bell import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.minds import always
@@ -35,7 +36,7 @@ class Bot:
         model = ScriptedProvider(lambda _: [Pause(ANSWER_S), "Done."], sleep=self.clock.sleep)
         mind = Mind(always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
         thinking = Thinking(mind, self.store, self.store, self.store, self.clock)
-        self.turns = Turns(self.store, thinking, self._surface, self.clock, "worker", self.limits)
+        self.turns = Turns(self.store, thinking, self._surface, LocalBell(), self.clock, "worker", self.limits)
 
     def _surface(self, _: Incoming) -> Surface:
         return FakeSurface(self.clock)

@@ -23,6 +23,7 @@ from bot.hosting import BotHost, serve_all
 from bot.surface import PageUnsent, Surface
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
+from store.bell import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always
@@ -50,6 +51,7 @@ class Service:
             self.store,
             Thinking(mind, self.store, self.store, self.store, self.clock),
             self.host.surface_for,
+            LocalBell(),
             self.clock,
             "worker",
             TurnsLimits(sweep_s=0.01),

@@ -24,6 +24,7 @@ from agent.turn import TurnLimits
 from bot.surface import Surface
 from bot.thinking import BROKEN, Mind, Thinking
 from bot.turns import Turns, TurnsLimits
+from store.bell import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, dm, said
 from tests.fakes.minds import always
@@ -60,7 +61,7 @@ class World:
         )
         store = self.store
         thinking = Thinking(mind, store, store, store, self.clock)
-        return Turns(store, thinking, self.surface, self.clock, owner, self.limits)
+        return Turns(store, thinking, self.surface, LocalBell(), self.clock, owner, self.limits)
 
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Turns, None]:

@@ -18,6 +18,7 @@ from bot.gate import Gate, GateRules
 from bot.hosting import BotHost
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
+from store.bell import LocalBell
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 
@@ -37,5 +38,5 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
     )
     thinking = Thinking(mind, store, store, store, clock)
     limits = TurnsLimits(sweep_s=0.01)
-    host.turns = Turns(store, thinking, host.surface_for, clock, f"process {next(_owners)}", limits)
+    host.turns = Turns(store, thinking, host.surface_for, LocalBell(), clock, f"process {next(_owners)}", limits)
     return host

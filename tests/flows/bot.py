@@ -49,7 +49,7 @@ async def live_bot(
         )
         limits = TurnsLimits(sweep_s=0.05)
         thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
-        turns = Turns(store.ledger, thinking, surface_for, clock, owner="flow", limits=limits)
+        turns = Turns(store.ledger, thinking, surface_for, store.bell, clock, owner="flow", limits=limits)
         await store.ledger.release_all()
         async with turns.serving():
             yield LiveBot(turns, store)

@@ -193,6 +193,7 @@ async def live(folder: Path, die_at: int | None) -> int:
         ledger,
         Thinking(mind, ledger, store.conversations, store.memories, CLOCK),
         lambda _: surface,
+        store.bell,
         CLOCK,
         owner=f"process {os.getpid()}",
         limits=TurnsLimits(sweep_s=0.05),

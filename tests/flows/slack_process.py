@@ -50,7 +50,8 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
     host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock, gate)
     thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
-    host.turns = Turns(store.ledger, thinking, host.surface_for, clock, started.isoformat(), TurnsLimits(sweep_s=0.05))
+    limits = TurnsLimits(sweep_s=0.05)
+    host.turns = Turns(store.ledger, thinking, host.surface_for, store.bell, clock, started.isoformat(), limits)
     await store.ledger.release_all()
     settings = SlackSettings(Secret(BOT_TOKEN), Secret(APP_TOKEN), url)
     async with asyncio.timeout(LONGEST_S):
