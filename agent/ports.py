@@ -281,8 +281,12 @@ class Ledger(Protocol):
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn."""
         ...
 
-    async def open_turns(self, conversation: str) -> list[int]:
-        """The turns of a conversation that wait or run, the oldest first."""
+    async def stop(self, conversation: str) -> list[int]:
+        """Mark the turns of a conversation that wait or run as to be stopped, whoever runs them; the oldest first."""
+        ...
+
+    async def stopping(self, owner: str) -> frozenset[int]:
+        """The turns that this worker runs and that somebody, in any process, has marked as to be stopped."""
         ...
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:

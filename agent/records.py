@@ -92,7 +92,8 @@ class Claim:
     """A turn that this worker runs. Every later write carries `epoch`, so a worker that lost its lease changes nothing.
 
     `progress` and `reply_ref` are what `Ledger.save` stored last ("" at first): the steps done so far, and the pages
-    shown so far. `message` is the row id of the question. `attempts` counts claims, this one included.
+    shown so far. `message` is the row id of the question. `attempts` counts claims, this one included. `stopping`:
+    somebody has asked to stop it while it waited.
     """
 
     turn: int
@@ -103,6 +104,7 @@ class Claim:
     attempts: int = 1
     progress: str = ""
     reply_ref: str = ""
+    stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,9 +141,9 @@ class Turns:
     async def stop_conversation(self, conversation: str) -> bool:
         """`stop` the turns of a conversation that run and wait; whether there was one.
 
-        One that another process runs goes on.
+        One that another process runs is stopped when that one looks at the ledger, within `sweep_s`.
         """
-        turns = await self._ledger.open_turns(conversation)
+        turns = await self._ledger.stop(conversation)
         for turn in turns:
             self.stop(turn)
         self._bell.ring()
@@ -171,8 +171,9 @@ class Turns:
         while True:
             try:
                 await self._claim()
+                await self._hear_of_stops()
             except StoreError as error:
-                log.warning("no turn could be claimed, trying again: %s", error)
+                log.warning("the ledger could not be asked, trying again: %s", error)
             else:
                 if not self._running and not self._bell.rung:
                     self._idle.set()
@@ -184,10 +185,18 @@ class Turns:
             claim = await self._ledger.claim(self._owner, now, limits.lease, per_person=limits.per_person)
             if claim is None:
                 return
+            if claim.stopping:
+                self._stopping.add(claim.turn)
             running = _Running(claim, earlier=self._running.get(claim.turn))
             running.task = asyncio.create_task(self._run(running))
             running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
             self._running[claim.turn] = running
+
+    async def _hear_of_stops(self) -> None:
+        """What another process was asked to stop may run here."""
+        if self._running:
+            for turn in await self._ledger.stopping(self._owner) - self._stopping:
+                self.stop(turn)
 
     def _ended(self, running: "_Running", task: asyncio.Task[Outcome | None]) -> None:
         """However it ended, even before its first step."""
@@ -196,9 +205,8 @@ class Turns:
         if self._running[turn] is not running:
             return  # claimed anew meanwhile: that one answers
         del self._running[turn]
+        self._stopping.discard(turn)
         failed = task.cancelled() or task.exception() is not None
-        if not failed and task.result() is not None:
-            self._stopping.discard(turn)  # one that was put off is still to be stopped when it is claimed again
         if not task.cancelled() and task.exception() is not None:
             log.error("turn %d: lost", turn, exc_info=task.exception())
         asking = self._asking.get((incoming.source, incoming.event_id))

@@ -1,4 +1,4 @@
-"""What may still change about questions that wait, and which turns of a conversation are open.
+"""What may still change about questions that wait, and the stopping of turns that are open.
 
 Above: `store.ledger`. Below: index, tables, `store.text`.
 
@@ -17,10 +17,18 @@ from store.tables import RUNNING, WAITING, message, turn
 from store.text import index_words
 
 
-def open_turns(connection: Connection, conversation: str) -> list[int]:
-    """The turns of a conversation that wait or run, the oldest first."""
-    open_ = select(turn.c.id).where(turn.c.conversation == conversation, turn.c.state.in_((WAITING, RUNNING)))
-    return list(connection.execute(open_.order_by(turn.c.id)).scalars())
+def stop(connection: Connection, conversation: str) -> list[int]:
+    """Mark the turns of a conversation that wait or run; the oldest first."""
+    open_ = and_(turn.c.conversation == conversation, turn.c.state.in_((WAITING, RUNNING)))
+    found = list(connection.execute(select(turn.c.id).where(open_).order_by(turn.c.id)).scalars())
+    connection.execute(update(turn).where(turn.c.id.in_(found)).values(stopping=True))
+    return found
+
+
+def stopping(connection: Connection, owner: str) -> frozenset[int]:
+    """The marked turns that this worker runs."""
+    mine = select(turn.c.id).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
+    return frozenset(connection.execute(mine).scalars())
 
 
 def amend(connection: Connection, channel: str, message_id: str, text: str) -> bool:

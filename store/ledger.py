@@ -76,8 +76,11 @@ class SqlLedger:
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         await self._database.write(finish, claim, closing, now)
 
-    async def open_turns(self, conversation: str) -> list[int]:
-        return await self._database.read(amending.open_turns, conversation)
+    async def stop(self, conversation: str) -> list[int]:
+        return await self._database.write(amending.stop, conversation)
+
+    async def stopping(self, owner: str) -> frozenset[int]:
+        return await self._database.read(amending.stopping, owner)
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         return await self._database.write(amending.amend, channel, message_id, text)

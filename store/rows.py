@@ -132,6 +132,7 @@ def claim(row: Row, owner: str) -> Claim:
         attempts=row["attempts"] + 1,
         progress=row["progress"],
         reply_ref=row["reply_ref"],
+        stopping=row["stopping"],
     )
 
 

@@ -102,6 +102,8 @@ class Turn(SQLModel, table=True):
     lease_until: datetime | None = Field(sa_type=UtcDateTime, default=None)
     epoch: int = 0
     attempts: int = 0
+    stopping: bool = False
+    """Somebody has asked to stop it, in whatever process it runs."""
     payload: str = Field(sa_type=StorableText, default="{}")
     progress: str = Field(sa_type=StorableText, default="")
     reply_ref: str = Field(sa_type=StorableText, default="")

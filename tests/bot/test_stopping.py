@@ -121,3 +121,14 @@ async def test_a_turn_that_was_put_off_while_it_was_stopped_stays_stopped() -> N
         await until(lambda: world.store.turns[0].state == "done")
     assert world.shown() == ["*Stopped.*"]
     assert len(world.model.requests) == 1
+
+
+async def test_a_stop_reaches_an_answer_that_another_process_gives() -> None:
+    world = World([[HALF, Until(hang)]])
+    other = world.turns("another process")
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        await until(lambda: "thread" in world.surfaces and world.shown())
+        assert await other.stop_conversation("thread")
+        assert await running is Outcome.STOPPED
+    assert world.shown() == [f"{HALF}\n\n*Stopped.*"]

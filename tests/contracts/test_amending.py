@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from agent.events import Outcome
 from agent.memory.forgetting import forget_everything
 from agent.messages import Depth, Image
+from agent.records import Closing
 from tests.contracts.steps import AnyStore, answered, claimed, texts_found
 from tests.fakes.incoming import LEASE, START, said
 
@@ -53,13 +55,30 @@ async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are
     assert await store.ledger.claim("worker", START, LEASE) is None
 
 
-async def test_the_open_turns_of_a_conversation_are_those_that_run_and_wait(store: AnyStore) -> None:
+async def test_a_stop_reaches_what_runs_and_what_waits_in_the_conversation_and_nothing_else(store: AnyStore) -> None:
     await answered(store, said("done"), "yes")
     turns = [(await store.ledger.accept(said(text))).turn for text in ("one", "two")]
-    await store.ledger.accept(said("elsewhere", conversation="another"))
+    running = await claimed(store)
+    elsewhere = (await store.ledger.accept(said("elsewhere", conversation="another"))).turn
+    assert (await claimed(store)).turn == elsewhere
+    assert await store.ledger.stopping("worker") == frozenset()
+    assert await store.ledger.stop("thread") == turns
+    assert await store.ledger.stop("nowhere") == []
+    assert await store.ledger.stopping("worker") == {running.turn}
+    assert await store.ledger.stopping("another worker") == frozenset()
+    await store.ledger.finish(running, Closing(Outcome.STOPPED, ""), START)
+    assert await store.ledger.stopping("worker") == frozenset()
+    waited = await claimed(store)
+    assert (running.stopping, waited.turn, waited.stopping) == (False, turns[1], True)
+
+
+async def test_a_stopped_turn_that_is_claimed_again_is_still_to_be_stopped(store: AnyStore) -> None:
+    await store.ledger.accept(said("one"))
     await claimed(store)
-    assert await store.ledger.open_turns("thread") == turns
-    assert await store.ledger.open_turns("nowhere") == []
+    await store.ledger.stop("thread")
+    again = await store.ledger.claim("another worker", START + 2 * LEASE, LEASE)
+    assert again is not None
+    assert again.stopping
 
 
 @pytest.mark.parametrize("depth", Depth)

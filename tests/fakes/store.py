@@ -50,6 +50,8 @@ class FakeTurn:
     progress: str = ""
     reply_ref: str = ""
     closing: Closing | None = None
+    owner: str = ""
+    stopping: bool = False
     taken: datetime | None = None
 
 
@@ -145,15 +147,14 @@ class FakeStore:
         if chosen is None:
             return None
         turn = next(turn for turn in self.turns if turn.id == chosen)
-        turn.state, turn.lease_until = "running", now + lease
+        turn.state, turn.lease_until, turn.owner = "running", now + lease, owner
         turn.epoch += 1
         turn.attempts += 1
         self.served[turn.incoming.person.id] = now
         if self.on_claim is not None:
             self.on_claim(turn.id)
-        return Claim(
-            turn.id, turn.epoch, owner, turn.incoming, turn.message, turn.attempts, turn.progress, turn.reply_ref
-        )
+        kept = (turn.attempts, turn.progress, turn.reply_ref, turn.stopping)
+        return Claim(turn.id, turn.epoch, owner, turn.incoming, turn.message, *kept)
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         self._held(claim).lease_until = now + lease
@@ -181,9 +182,15 @@ class FakeStore:
             answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
             self._store(turn, replace(answer, message_id=page, permalink=None))
 
-    async def open_turns(self, conversation: str) -> list[int]:
-        mine = (turn for turn in self.turns if turn.incoming.conversation == conversation)
-        return [turn.id for turn in mine if turn.state != "done"]
+    async def stop(self, conversation: str) -> list[int]:
+        mine = [turn for turn in self.turns if turn.incoming.conversation == conversation and turn.state != "done"]
+        for turn in mine:
+            turn.stopping = True
+        return [turn.id for turn in mine]
+
+    async def stopping(self, owner: str) -> frozenset[int]:
+        mine = (turn for turn in self.turns if turn.state == "running" and turn.owner == owner)
+        return frozenset(turn.id for turn in mine if turn.stopping)
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         turn = self._waiting(channel, message_id)
