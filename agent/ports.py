@@ -281,6 +281,10 @@ class Ledger(Protocol):
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn."""
         ...
 
+    async def release(self, claim: Claim) -> None:
+        """Give an unfinished turn back, to be claimed by anybody at once. This claim does not count as an attempt."""
+        ...
+
     async def stop(self, conversation: str) -> list[int]:
         """Mark the turns of a conversation that wait or run as to be stopped, whoever runs them; the oldest first."""
         ...

@@ -14,7 +14,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -79,19 +79,22 @@ class Turns:
     async def serving(self, grace_s: float = 0.0) -> AsyncGenerator[None, None]:
         """Answer what is submitted until the block ends.
 
-        Turns that still run then get `grace_s` seconds, and are parked for the next start.
+        Turns that still run then get `grace_s` seconds. Others go on with them where they stopped: the processes on the
+        same ledger at once, or this one after its next start.
         """
         worker = asyncio.create_task(self._serve())
         try:
             yield
         finally:
             worker.cancel()
-            tasks = [running.task for running in self._running.values()]
+            open_turns = [*self._running.values()]
+            tasks = [running.task for running in open_turns]
             if grace_s and tasks:
                 await asyncio.wait(tasks, timeout=grace_s)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(worker, *tasks, return_exceptions=True)
+            await self._give_back([running.claim for running in open_turns if running.task.cancelled()])
             for asking in self._asking.values():
                 _resolve(asking, None)
 
@@ -166,6 +169,14 @@ class Turns:
             self.stop(one.claim.turn)
         if running:
             await asyncio.wait([one.task for one in running], timeout=END_S)
+
+    async def _give_back(self, claims: list[Claim]) -> None:
+        """What cannot be given back is found when its lease runs out."""
+        for claim in claims:
+            with suppress(LeaseLost, StoreError):
+                await self._ledger.release(claim)
+        if claims:
+            self._bell.ring()
 
     async def _serve(self) -> None:
         while True:

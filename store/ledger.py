@@ -76,6 +76,9 @@ class SqlLedger:
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         await self._database.write(finish, claim, closing, now)
 
+    async def release(self, claim: Claim) -> None:
+        await self._database.write(release, claim)
+
     async def stop(self, conversation: str) -> list[int]:
         return await self._database.write(amending.stop, conversation)
 
@@ -214,6 +217,10 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
     if closing.summary is not None:
         same_readers = and_(conversation.c.id == asked.conversation, conversation.c.audience == audience)
         connection.execute(update(conversation).where(same_readers).values(summary=rows.summary_text(closing.summary)))
+
+
+def release(connection: Connection, claim: Claim) -> None:
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "attempts": claim.attempts - 1})
 
 
 def release_all(connection: Connection) -> int:

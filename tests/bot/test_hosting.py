@@ -132,7 +132,7 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
         asyncio.get_running_loop().call_later(0.01, going_on.set)
         await asyncio.wait({serving})
     assert service.surface.shown == [shown]
-    assert service.store.turns[0].state == ("done" if grace_s else "running")
+    assert service.store.turns[0].state == ("done" if grace_s else "waiting")
 
 
 async def test_an_answer_for_a_platform_that_is_not_connected_is_put_off() -> None:

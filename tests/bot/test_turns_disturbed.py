@@ -58,7 +58,7 @@ async def test_a_service_that_ends_as_a_turn_is_claimed_parks_the_turn() -> None
     async with asyncio.timeout(10), turns.serving():
         await ending.wait()
     assert await asking is None
-    assert world.store.turns[0].state == "running"
+    assert world.store.turns[0].state == "waiting"
 
 
 async def test_a_turn_whose_lease_ran_out_in_a_sleeping_machine_is_answered_once() -> None:

@@ -58,6 +58,18 @@ async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(s
     assert (await claimed(store)).turn == second.turn
 
 
+async def test_a_released_turn_is_claimed_at_once_before_those_behind_it_and_goes_on(store: AnyStore) -> None:
+    await store.ledger.accept(said("one"))
+    await store.ledger.accept(said("two"))
+    parked = await claimed(store, "one")
+    await store.ledger.save(parked, progress="step 1", reply_ref="page 1")
+    await store.ledger.release(parked)
+    again = await claimed(store, "other")
+    assert (again.turn, again.attempts, again.progress, again.reply_ref) == (parked.turn, 1, "step 1", "page 1")
+    with pytest.raises(LeaseLost):
+        await store.ledger.release(parked)
+
+
 async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(store: AnyStore) -> None:
     elsewhere = replace(said("there", conversation="there"), source="elsewhere")
     await store.ledger.accept(elsewhere)

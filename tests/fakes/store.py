@@ -182,6 +182,10 @@ class FakeStore:
             answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
             self._store(turn, replace(answer, message_id=page, permalink=None))
 
+    async def release(self, claim: Claim) -> None:
+        turn = self._held(claim)
+        turn.state, turn.lease_until, turn.attempts = "waiting", None, claim.attempts - 1
+
     async def stop(self, conversation: str) -> list[int]:
         mine = [turn for turn in self.turns if turn.incoming.conversation == conversation and turn.state != "done"]
         for turn in mine:

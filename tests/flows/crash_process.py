@@ -88,6 +88,9 @@ class DyingLedger:
         await self.inner.finish(claim, closing, now)
         self.steps.here()
 
+    async def release(self, claim: Claim) -> None:
+        await self.inner.release(claim)
+
     async def release_all(self) -> int:
         return await self.inner.release_all()
 
