@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import uuid4
 
@@ -126,7 +126,7 @@ async def serve_platforms(settings: Settings) -> None:
         gate = Gate(gate_rules(settings), allowances, CLOCK)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
         host.desk = ModelDesk(models, store.preferences, access_rules(settings))
-        limits = TurnsLimits(per_person=settings.person_running)
+        limits = TurnsLimits(per_person=settings.person_running, lease=timedelta(seconds=settings.lease_s))
         host.turns = open_turns(settings, store, host.desk, copies, host.surface_for, limits)
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 

@@ -118,6 +118,8 @@ class Settings:
 
     max_iterations: Annotated[int, From("COGENCY_MAX_ITERATIONS", casts.whole(1, 100))] = 10
     """Model calls in one turn. A task that needs more is better asked again with what was found."""
+    lease_s: Annotated[float, From("COGENCY_LEASE_S", casts.seconds(600))] = 30.0
+    """How long a process that says nothing keeps its answers from the others: longer than a busy machine's pauses."""
     tool_timeout_s: Annotated[float, From("COGENCY_TOOL_TIMEOUT_S", casts.seconds(600))] = 20.0
     """A person who watches a status line gives up at about this point."""
     history_messages: Annotated[int, From("COGENCY_HISTORY_MESSAGES", casts.whole(1, 10_000))] = 200
