@@ -12,6 +12,8 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from agent.records import Authority
+from bot.access import AccessRules
 from bot.allowances import Allowances
 from bot.budgets import Budgets
 from bot.gate import Gate, GateRules
@@ -27,7 +29,8 @@ _owners = count(1)
 
 def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
-    gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
+    open_to_all = AccessRules(open_to=frozenset(Authority))
+    gate = Gate(GateRules(open_to_all), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
     host = BotHost(store, store, store, store, store.spending, clock, gate)
     mind = Mind(
         provider=always(model),

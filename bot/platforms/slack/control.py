@@ -1,4 +1,4 @@
-"""What a person decides about answers: stop one, let one go on, choose the model.
+"""What a person decides about answers: stop one, let one go on, choose the model, say what they may take.
 
 Above: `listeners` and `intake` call it. Below: `forms`, `whisper`, `people`, `place`, `bot.host`, `bot.wording`.
 
@@ -7,16 +7,17 @@ to the person who asked. "Continue" is a question in the presser's name, stored 
 and once for each reply.
 """
 
+import logging
 from dataclasses import dataclass
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Refused
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Incoming
 from bot import wording
 from bot.host import Host
 from bot.platforms.slack import forms, inbound
-from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import neutral
@@ -25,6 +26,8 @@ from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places, person_place
 from bot.platforms.slack.reply_to import ReplyTo, of_command
 from bot.platforms.slack.whisper import Whisper
+
+log = logging.getLogger(__name__)
 
 STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it."
 
@@ -88,6 +91,31 @@ class Control:
         except CogencyError as error:
             await self._say(_beside(heard), wording.literal(str(error)))
 
+    async def budget(self, body: JsonObject) -> None:
+        """`/budget`, with or without words."""
+        await self._budget(of_command(body), inbound.budget_words(text(body, "text"), self.me))
+
+    async def budget_in_words(self, words: str, heard: Heard) -> None:
+        """The same as a message. One mention comes as two events."""
+        message = f"{heard.channel}:{heard.ts}"
+        if not self.done.first(message):
+            return
+        try:
+            await self._budget(_beside(heard), words)
+        except CogencyError:
+            self.done.again(message)
+            raise
+
+    async def refused(self, refusal: Refused, heard: Heard) -> None:
+        """A message was not taken in: tell the person, unless they were told just now."""
+        log.info("a message was refused: %s", refusal)
+        if refusal.told:
+            return
+        try:
+            await self._say(_beside(heard), wording.literal(str(refusal)))
+        except SlackError as silence:
+            log.warning("nor could that be said: %s", silence)
+
     async def go_on(self, body: JsonObject, action: JsonObject) -> None:
         """A press of "Continue". Raises CogencyError when it could not be stored."""
         made = forms.continue_clicked(action)
@@ -113,6 +141,8 @@ class Control:
             person=member.person,
             place=person_place(self.me, member) if alone else await self.places.of(to.channel),
             text=wording.GO_ON,
+            authority=member.authority,
+            team=self.me.team,
             time=self.clock.now(),
             reply_to=ReplyTo(to.channel, user, to.thread_ts, made.page, to.private, url if to.private else "").encode(),
         )
@@ -123,6 +153,10 @@ class Control:
             await self.host.choose_model(person, wording.chosen_model(name))
         menu = await self.host.models(person, to.channel)
         await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME"))
+
+    async def _budget(self, to: ReplyTo, words: str) -> None:
+        person = inbound.person_id(self.me, to.user)
+        await self._say(to, await self.host.budget(person, to.channel, words))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Whisper(self.api, to).say(neutral(markdown))

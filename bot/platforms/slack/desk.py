@@ -222,6 +222,8 @@ class Desk:
             time=inbound.time_of(root),
             permalink=inbound.permalink(self.me, to.channel, root),
             reply_to=replace(to, response_url="", thread_ts="" if direct else root, after=root).encode(),
+            authority=member.authority,
+            team=self.me.team,
         )
 
     def _private(self, event: str, member: Member, question: str, to: ReplyTo) -> Incoming:
@@ -236,4 +238,6 @@ class Desk:
             text=question,
             time=self.clock.now(),
             reply_to=replace(to, private=True).encode(),
+            authority=member.authority,
+            team=self.me.team,
         )

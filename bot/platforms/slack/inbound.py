@@ -18,6 +18,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from agent.messages import Depth, JsonObject
+from bot.budget_words import read
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 from bot.triggers import is_stop
@@ -226,6 +227,22 @@ def model_words(heard: Heard, me: Me) -> str | None:
             return name.strip("`")
         case _:
             return None
+
+
+def budget_words(words: str, me: Me) -> str:
+    """The words of `/budget` with each mention as the id that it stands for, as `bot.budget_words` reads them."""
+    return re.sub(
+        r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>",
+        lambda found: f"person:{person_id(me, found[1])}" if found[1] else f"channel:{found[2]}",
+        words,
+    )
+
+
+def asks_budget(heard: Heard, me: Me) -> str | None:
+    """The words after "budget", if they are a request; None for every other message."""
+    word, _, rest = without_mention(heard.text, me.user).strip().removeprefix("/").partition(" ")
+    words = budget_words(rest, me)
+    return words if word.casefold() == "budget" and read(words) is not None else None
 
 
 def depth_words(words: str) -> tuple[Depth, str]:

@@ -10,9 +10,10 @@ asked about messages that are not for the bot.
 import asyncio
 from dataclasses import dataclass, replace
 
+from agent.errors import Refused
 from agent.memory.audience import Place
 from agent.messages import Depth, Image, JsonObject
-from agent.records import Incoming, Quoted
+from agent.records import Authority, Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound
 from bot.platforms.slack.control import Control
@@ -65,12 +66,17 @@ class Intake:
             await self.control.model_in_words(model, heard)
         elif for_us and (command := inbound.text_command(heard, self.me)) is not None:
             await self.desk.in_words(command, heard, conversation)
+        elif for_us and (budget := inbound.asks_budget(heard, self.me)) is not None:
+            await self.control.budget_in_words(budget, heard)
         elif for_us:
             incoming = await self._incoming(heard, conversation)
             found = await self._context(heard, incoming, new=participants is None)
             quoted = tuple(one for one in found if isinstance(one, Quoted))
             images = tuple(one for one in found if isinstance(one, Image))
-            await self.host.take(replace(incoming, quoted=quoted, images=images))
+            try:
+                await self.host.take(replace(incoming, quoted=quoted, images=images))
+            except Refused as refusal:
+                await self.control.refused(refusal, heard)
         else:
             await self.host.overhear(await self._incoming(heard, conversation))
 
@@ -122,6 +128,9 @@ class Intake:
             permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
             reply_to=to.encode(),
             depth=depth,
+            # Another bot that may talk to this one is on the operator's list: nobody else vouches for it.
+            authority=Authority.EMPLOYEE if heard.by_bot else member.authority,
+            team=self.me.team,
         )
 
     async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> list[Quoted | Image]:

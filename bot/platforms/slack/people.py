@@ -1,9 +1,9 @@
-"""Who wrote: the name, the time zone, and whether they are a full member of the workspace.
+"""Who wrote: the name, the time zone, and what they are in the workspace.
 
 Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`.
 
-Rule: what Slack does not tell is a stranger with their id as name, in UTC. Guests, foreigners, bots, people who were
-deactivated and people whom the bot may not see are not full members.
+Rule: what Slack does not tell is a stranger with their id as name, in UTC. So are people of other workspaces, bots,
+people who were deactivated and people whom the bot may not see. Guests are members of some channels only.
 """
 
 import asyncio
@@ -13,13 +13,15 @@ from zoneinfo import available_timezones
 
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import Person
+from agent.records import Authority, Person
 from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.fresh import Fresh
 from bot.platforms.slack.inbound import Me, person_id
 from bot.platforms.slack.payload import fields, first_text, flag, text
 
-NOT_FULL = ("is_restricted", "is_ultra_restricted", "is_stranger", "is_bot", "is_invited_user", "deleted")
+STRANGER_FACTS = ("is_stranger", "is_bot", "deleted")
+GUEST_FACTS = ("is_restricted", "is_ultra_restricted", "is_invited_user")
+ADMIN_FACTS = ("is_primary_owner", "is_owner", "is_admin")
 _ZONES = available_timezones()
 
 MAX_NAMES = 30
@@ -29,8 +31,12 @@ MAX_NAMES = 30
 @dataclass(frozen=True, slots=True)
 class Member:
     person: Person
-    full: bool
-    """Neither a guest nor an outsider."""
+    authority: Authority
+
+    @property
+    def full(self) -> bool:
+        """Neither a guest nor a stranger."""
+        return self.authority >= Authority.EMPLOYEE
 
 
 def member_of(me: Me, user: str, info: JsonObject) -> Member:
@@ -38,8 +44,7 @@ def member_of(me: Me, user: str, info: JsonObject) -> Member:
     name = first_text(fields(info, "profile"), "display_name", "real_name") or first_text(info, "real_name", "name")
     zone = text(info, "tz")
     person = Person(person_id(me, user), name or user, zone if zone in _ZONES else "UTC")
-    home = text(info, "team_id") == me.team or me.team in _teams(info)
-    return Member(person, home and not any(flag(info, fact) for fact in NOT_FULL))
+    return Member(person, _authority(me, info))
 
 
 class People:
@@ -66,6 +71,16 @@ class People:
 
     async def _load(self, user: str) -> Member:
         return member_of(self._me, user, fields(await self._api.call(Method.USER, user=user), "user"))
+
+
+def _authority(me: Me, info: JsonObject) -> Authority:
+    """Slack knows no managers."""
+    home = text(info, "team_id") == me.team or me.team in _teams(info)
+    if not home or any(flag(info, fact) for fact in STRANGER_FACTS):
+        return Authority.STRANGER
+    if any(flag(info, fact) for fact in GUEST_FACTS):
+        return Authority.GUEST
+    return Authority.ADMIN if any(flag(info, fact) for fact in ADMIN_FACTS) else Authority.EMPLOYEE
 
 
 def _teams(info: JsonObject) -> list[str]:

@@ -1,0 +1,151 @@
+"""Who may not ask in Slack is told so alone, once a minute; who they are is what Slack says at that moment."""
+
+from typing import Any
+
+import pytest
+
+from agent.errors import Refused
+from agent.records import Authority
+from bot.platforms.slack.inbound import Me, asks_budget, budget_words, read_event
+from bot.platforms.slack.people import member_of
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import Fault
+from tests.fakes.slack_things import BOT_USER
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ME = f"<@{BOT_USER}>"
+US = Me("T1", "UBOT", "BBOT")
+CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
+
+
+@pytest.mark.parametrize(
+    ("facts", "authority"),
+    [
+        ({"team_id": "T1"}, Authority.EMPLOYEE),
+        ({"team_id": "T1", "is_admin": True}, Authority.ADMIN),
+        ({"team_id": "T1", "is_owner": True}, Authority.ADMIN),
+        ({"team_id": "T1", "is_primary_owner": True}, Authority.ADMIN),
+        ({"team_id": "T1", "is_restricted": True}, Authority.GUEST),
+        ({"team_id": "T1", "is_restricted": True, "is_ultra_restricted": True}, Authority.GUEST),
+        ({"team_id": "T1", "is_invited_user": True}, Authority.GUEST),
+        ({"team_id": "T1", "is_stranger": True, "is_admin": True}, Authority.STRANGER),
+        ({"team_id": "T1", "deleted": True}, Authority.STRANGER),
+        ({"team_id": "T1", "is_bot": True}, Authority.STRANGER),
+        ({"team_id": "T2", "is_admin": True}, Authority.STRANGER),
+        ({"team_id": "T2", "enterprise_user": {"teams": ["T2", "T1"]}}, Authority.EMPLOYEE),
+        ({}, Authority.STRANGER),
+    ],
+)
+def test_what_somebody_is_comes_from_slacks_facts_and_the_narrowest_one_counts(
+    facts: dict[str, Any], authority: Authority
+) -> None:
+    member = member_of(US, "U1", facts)
+    assert member.authority is authority
+    assert member.full is (authority >= Authority.EMPLOYEE)
+
+
+async def test_a_message_says_what_its_author_is_and_where(slack: FakeSlack) -> None:
+    guest = slack.state.user("gus", is_restricted=True)
+    boss = slack.state.user("cat", is_owner=True)
+    slack.state.channels[GENERAL].members |= {guest, boss}
+    host = FakeHost()
+    async with serving(slack, host):
+        for user in (ANN, guest, boss):
+            await slack.say(user, GENERAL, f"{ME} hello")
+        await slack.settled()
+    assert [(asked.authority, asked.team) for asked in host.taken] == [
+        (Authority.EMPLOYEE, "T0TEAM"),
+        (Authority.GUEST, "T0TEAM"),
+        (Authority.ADMIN, "T0TEAM"),
+    ]
+
+
+async def test_a_refusal_shows_to_its_person_alone_and_the_event_is_acknowledged(slack: FakeSlack) -> None:
+    host = FakeHost(fail_next=Refused(CLOSED))
+    async with serving(slack, host):
+        root = await slack.say(BOB, GENERAL, "between us")
+        await slack.say(ANN, GENERAL, f"{ME} hello", root.ts)
+        await slack.settled()
+    [whisper] = slack.state.whispers
+    assert (whisper.user, whisper.text, whisper.thread_ts) == (ANN, CLOSED, root.ts)
+    assert not slack.state.answers(GENERAL)
+
+
+async def test_who_was_told_just_now_is_not_told_again(slack: FakeSlack) -> None:
+    host = FakeHost(fail_next=Refused(CLOSED, told=True))
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+    assert not slack.state.whispers
+    assert not slack.state.answers(DM)
+
+
+async def test_a_command_is_always_answered_and_leaves_no_question_behind(slack: FakeSlack) -> None:
+    host = FakeHost(fail_next=Refused(CLOSED, told=True))
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/ask", "hello?")
+        await slack.settled()
+    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, CLOSED)]
+    assert not slack.state.answers(GENERAL)
+
+
+async def test_a_refusal_that_cannot_be_said_is_let_be(slack: FakeSlack) -> None:
+    host = FakeHost(fail_next=Refused(CLOSED))
+    slack.faults["chat.postEphemeral"].append(Fault(error="user_not_in_channel"))
+    slack.faults["chat.postMessage"].append(Fault(error="cannot_dm_bot"))
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+        await slack.say(ANN, DM, "again")
+        await slack.settled()
+    assert [asked.text for asked in host.taken] == ["again"]
+
+
+# Budgets
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("budget", ""),
+        ("Budget everyone", "everyone"),
+        ("/budget <@U7|bob> exempt", "person:slack:T1:U7 exempt"),
+        ("budget <#C1> $20", "channel:C1 $20"),
+        ("budget for next year?", None),
+        ("what is my budget", None),
+        ("budgets", None),
+    ],
+)
+def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | None) -> None:
+    event = {
+        "type": "app_mention",
+        "user": "U1",
+        "text": f"<@UBOT> {written}",
+        "channel": "C1",
+        "ts": "1700000000.0001",
+    }
+    body: dict[str, Any] = {"event_id": "Ev1", "event": event}
+    heard = read_event(body, US)
+    assert heard is not None
+    assert asks_budget(heard, US) == words
+
+
+def test_mentions_become_ids() -> None:
+    assert budget_words("<@W7> <#G1|x> &lt;3", US) == "person:slack:T1:W7 channel:G1 &lt;3"
+
+
+async def test_budget_is_answered_in_private_as_a_command_and_in_words(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/budget", f"<@{BOB}> exempt")
+        await slack.settled()
+        await slack.say(ANN, GENERAL, f"{ME} budget everyone")
+        await slack.settled()
+    assert host.asked_for_budget == [
+        ("slack:T0TEAM:U0ANN", GENERAL, "person:slack:T0TEAM:U0BOB exempt"),
+        ("slack:T0TEAM:U0ANN", GENERAL, "everyone"),
+    ]
+    assert [(w.user, w.text) for w in slack.state.whispers] == [(ANN, "You have used nothing today.")] * 2
+    assert not host.taken
