@@ -8,11 +8,11 @@ from itertools import count
 from agent.context import ContextBudget, Persona
 from agent.ports import Clock
 from agent.providers.scripted import ScriptedProvider
+from agent.records import Authority
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from agent.records import Authority
 from bot.access import AccessRules
 from bot.allowances import Allowances
 from bot.budgets import Budgets
