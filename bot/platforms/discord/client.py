@@ -12,6 +12,7 @@ import logging
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 from weakref import WeakValueDictionary
 
 import discord
@@ -93,6 +94,11 @@ class DiscordClient(discord.Client):
         commands = Commands(host, connection, self._surroundings, settings.reply_mode)
         commands.add_to(self.tree)
         Control(host, commands.asked_last).add_to(self.tree)
+
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
+        if not self.is_closed():
+            super().dispatch(event, *args, **kwargs)
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""
