@@ -1,29 +1,28 @@
-"""HTTP, and nothing else: requests out, streams of bytes in. The only module of `agent` that imports aiohttp.
+"""HTTP, and nothing else: requests out, streams of bytes in. The only module of `agent` that speaks httpx.
 
-Above: `agent.providers.replay`, the sessions over HTTP, `bot.models`. Below: aiohttp.
+Above: `agent.providers.replay`, the sessions over HTTP, `bot.models`. Below: httpx, on `aiohttp_transport`.
 
 Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
 caller says so: none can reach a loopback address. Leaving the block of a reply closes its connection, which is what
 stops a model that is generating; a reply that was read to its end leaves the connection to the next. No redirect is
-followed, no cookie kept, and nothing asked twice. How long to wait for an answer is the caller's business
-(`asyncio.timeout`); only connecting has a limit of its own.
-
-Why aiohttp: it reads a token in a fifth of the time that httpx takes (`benchmarks.stream` measures both), which decides
-how many answers one process can stream.
+followed, and nothing asked twice. How long to wait for an answer is the caller's business (`asyncio.timeout`); only
+connecting and writing have limits of their own.
 """
 
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from urllib.request import getproxies
 
-import aiohttp
+import httpx
+
+from agent.providers.aiohttp_transport import AiohttpTransport
 
 CONNECT_TIMEOUT_S = 10.0
 """TCP and TLS, across the world and through a proxy; a host that takes longer is not there."""
-MAX_HEADER_BYTES = 65_536
-"""Of one line of a reply's head: some gateways send long policies and cookies."""
+WRITE_TIMEOUT_S = 60.0
+"""Per write of a request through a proxy: a megabyte on a slow line, without hanging on a dead one."""
 MAX_BODY_BYTES = 8_000_000
 """Of an answer that is read whole: far above any list of models, far below what would hurt."""
 
@@ -55,12 +54,12 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     framed: bool
-    response: aiohttp.ClientResponse
+    response: httpx.Response
 
     async def body(self) -> AsyncGenerator[bytes, None]:
         """The decoded bytes as they arrive. Raises Disconnected."""
         with _translated():
-            while piece := await self.response.content.readany():
+            async for piece in self.response.aiter_bytes():
                 yield piece
 
     async def read(self) -> bytes:
@@ -78,7 +77,7 @@ class Http:
 
     def __init__(self, *, proxies: bool) -> None:
         self._proxies = proxies
-        self._client: aiohttp.ClientSession | None = None
+        self._client: httpx.AsyncClient | None = None
 
     @asynccontextmanager
     async def request(
@@ -86,50 +85,42 @@ class Http:
     ) -> AsyncGenerator[Reply, None]:
         """Send, and hand out the reply as soon as its headers are there. Raises Unreachable and Disconnected."""
         with _translated():
-            proxy = _proxy_for(url) if self._proxies else None
-            response = await self._opened().request(
-                method, url, headers=headers, data=body, proxy=proxy, allow_redirects=False
-            )
+            request = self._opened().build_request(method, url, headers=dict(headers), content=body)
+            response = await self._opened().send(request, stream=True)
         try:
             received = {name.lower(): value for name, value in response.headers.items()}
             framed = not received.keys().isdisjoint({"content-length", "transfer-encoding"})
-            yield Reply(response.status, received, framed, response)
+            yield Reply(response.status_code, received, framed, response)
         finally:
-            response.close()
+            with _translated():
+                await response.aclose()
 
     async def aclose(self) -> None:
         if self._client is not None:
-            await self._client.close()
+            await self._client.aclose()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _opened(self) -> httpx.AsyncClient:
         if self._client is None:
-            self._client = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                max_line_size=MAX_HEADER_BYTES,
-                max_field_size=MAX_HEADER_BYTES,
+            # Through a proxy httpx takes its own connections, which know all kinds of proxies.
+            proxied = self._proxies and any(getproxies().values())
+            self._client = httpx.AsyncClient(
+                transport=None if proxied else AiohttpTransport(CONNECT_TIMEOUT_S),
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S, write=WRITE_TIMEOUT_S),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+                trust_env=self._proxies,
             )
         return self._client
 
 
-def _proxy_for(url: str) -> str | None:
-    """The environment's proxy for this address (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, unless NO_PROXY names it)."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    if parts.hostname is None or proxy_bypass(parts.hostname):
-        return None
-    return proxies.get(parts.scheme) or proxies.get("all")
-
-
 @contextmanager
 def _translated() -> Generator[None, None, None]:
-    # Not chained: aiohttp repeats headers and addresses in its texts, and one of them may hold a key.
+    # Not chained: httpx repeats an illegal header in its text, and that may be a key.
     try:
         yield
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
         raise Unreachable(type(error).__name__) from None
-    except (ValueError, aiohttp.NonHttpUrlClientError) as error:  # no address, header or proxy: nothing was sent
+    except (ValueError, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:  # nothing was sent
         raise Unreachable(type(error).__name__) from None
-    except (aiohttp.ClientError, OSError) as error:
+    except (httpx.HTTPError, httpx.StreamError) as error:
         raise Disconnected(type(error).__name__) from None
