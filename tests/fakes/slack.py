@@ -64,6 +64,7 @@ class FakeSlack:
         self._last: Object = {}
         self._urls: dict[str, ResponseUrl] = {}
         self._changed = asyncio.Event()
+        self._silent: web.WebSocketResponse | None = None
 
     async def __aenter__(self) -> Self:
         app = web.Application()
@@ -191,6 +192,10 @@ class FakeSlack:
         """Announce that the latest socket will be closed."""
         await self.sockets[-1].send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "fake"}})
 
+    def fall_silent(self) -> None:
+        """From now on nothing comes through the latest socket, though it stays open."""
+        self._silent = self.sockets[-1]
+
     # The network
 
     def _envelope(self, kind: str, payload: Object) -> Object:
@@ -226,7 +231,7 @@ class FakeSlack:
             self._changed.set()
 
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse()
+        socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         self.sockets.append(socket)
         self.opened += 1
@@ -239,6 +244,8 @@ class FakeSlack:
             await self.deliver(envelope)
         self._changed.set()
         async for message in socket:
+            if message.type is WSMsgType.PING and socket is not self._silent:
+                await socket.pong(message.data)
             if message.type is WSMsgType.TEXT:
                 ack: Object = json.loads(message.data)
                 self.acks[ack["envelope_id"]] = ack

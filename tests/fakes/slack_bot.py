@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 from agent.ports import Clock
 from bot.host import Host
@@ -22,12 +23,10 @@ def settings(slack: FakeSlack) -> SlackSettings:
 
 
 @asynccontextmanager
-async def serving(
-    slack: FakeSlack, host: Host, clock: Clock | None = None, *, allowed_bots: frozenset[str] = frozenset()
-) -> AsyncGenerator[None, None]:
+async def serving(slack: FakeSlack, host: Host, clock: Clock | None = None, **more: Any) -> AsyncGenerator[None, None]:
     """The adapter, connected; whatever ends it early fails the test."""
     sockets = len(slack.sockets)
-    task = asyncio.create_task(serve(host, replace(settings(slack), allowed_bots=allowed_bots), clock or slack.clock))
+    task = asyncio.create_task(serve(host, replace(settings(slack), **more), clock or slack.clock))
     waiting = asyncio.create_task(slack.connected(sockets + 1))
     try:
         await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)

@@ -225,16 +225,21 @@ class Workspace:
 
     def _page(self, messages: list[FakeMessage], args: Object) -> Object:
         inclusive = str(args.get("inclusive", "")).lower() in ("1", "true")
-        oldest, latest = str(args.get("oldest") or "0"), str(args.get("latest") or "9")
+        oldest, latest = str(args.get("oldest") or "0"), str(args.get("latest") or "9999999999")
         within = [m for m in messages if oldest < m.ts < latest or (inclusive and m.ts in (oldest, latest))]
         start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
         metadata = str(args.get("include_all_metadata", "")).lower() in ("1", "true")
         more = start + most < len(within)
         return {
-            "messages": [m.wire(metadata=metadata) for m in within[start : start + most]],
+            "messages": [m.wire(metadata=metadata) | self._thread(m) for m in within[start : start + most]],
             "has_more": more,
             "response_metadata": {"next_cursor": str(start + most) if more else ""},
         }
+
+    def _thread(self, root: FakeMessage) -> Object:
+        """What the first message of a thread says about it."""
+        replies = sum(m.channel == root.channel and m.thread_ts == root.ts != m.ts for m in self.messages)
+        return {"reply_count": replies, "thread_ts": root.ts} if replies else {}
 
     def _open_view(self, args: Object) -> Object:
         view: Object = {**args["view"], "id": f"V{next(self._numbers)}"}

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -30,28 +30,22 @@ async def away(host: FakeHost) -> AsyncGenerator[FakeDiscord, None]:
             await fake.write(ANN, "good morning")
             await taken(host, 2)
             fake.world.start_thread(GENERAL, asked["id"], "the boat")
-            await until(host, lambda: SOURCE in host.heard)
-        host.taken.sort(key=lambda each: each.channel)
+            await all_heard(host)
+        host.noted.clear()
         yield fake
 
 
-async def until(host: FakeHost, happened: Callable[[], bool]) -> None:
+async def taken(host: FakeHost, count: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not happened():
+        while len(host.taken) < count:
             host.arrived.clear()
             await host.arrived.wait()
 
 
-async def taken(host: FakeHost, count: int) -> list[Incoming]:
-    await until(host, lambda: len(host.taken) >= count)
-    return host.taken
-
-
-async def caught_up(fake: FakeDiscord, host: FakeHost) -> None:
+async def all_heard(host: FakeHost) -> None:
     """Until the time is kept anew: everything that was missed has been looked at."""
-    before = host.heard[SOURCE]
-    await until(host, lambda: host.heard[SOURCE] > before)
-    assert fake.identified > 1
+    async with asyncio.timeout(PATIENCE_S):
+        await host.noted.wait()
 
 
 def texts(host: FakeHost) -> list[str]:
@@ -67,7 +61,7 @@ async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(caplo
         fake.world.message(DM_OF[ANN], ANN, "are you there?")
         with caplog.at_level(logging.INFO, "bot"):
             async with serving(fake, host):
-                await caught_up(fake, host)
+                await all_heard(host)
         assert sorted(texts(host)) == ["and its sails?", "are you there?", "when does it sail?"]
         asked = next(each for each in host.taken if each.text == "and its sails?")
         assert (asked.conversation, asked.channel) == (f"discord:{thread}", GENERAL)
@@ -81,7 +75,7 @@ async def test_after_a_session_that_was_lost_for_good_what_was_missed_is_read_fr
     async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
         await fake.say(ANN, f"{ASK}hello")
         await taken(host, 1)
-        await until(host, lambda: SOURCE in host.heard)
+        await all_heard(host)
         fake.forget_sessions()
         fake.drop()
         fake.world.message(GENERAL, ANN, f"{ASK}are you there?")
@@ -93,7 +87,7 @@ async def test_after_a_session_that_was_lost_for_good_what_was_missed_is_read_fr
 async def test_a_resumed_session_needs_no_history() -> None:
     host = FakeHost()
     async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
-        await until(host, lambda: SOURCE in host.heard)
+        await all_heard(host)
         fake.drop()
         await fake.say(ANN, f"{ASK}are you there?")
         await taken(host, 1)
@@ -106,7 +100,7 @@ async def test_what_was_said_before_the_bot_first_came_is_left_alone() -> None:
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.world.message(GENERAL, ANN, f"{ASK}are you there?")
         async with serving(fake, host):
-            await until(host, lambda: SOURCE in host.heard)
+            await all_heard(host)
         assert host.taken == []
 
 
@@ -117,7 +111,7 @@ async def test_what_is_not_for_the_bot_or_was_taken_in_is_not_taken_in_late() ->
         fake.world.message(GENERAL, OTHER_BOT, f"{ASK}hello")
         fake.world.message(GENERAL, ANN, f"{ASK}stop")
         async with serving(fake, host):
-            await caught_up(fake, host)
+            await all_heard(host)
         assert (texts(host), host.overheard, host.stopped) == ([], [], [])
         assert by_the_bot(fake) == []
 
@@ -140,7 +134,7 @@ async def test_of_too_many_missed_messages_the_newest_are_taken_in() -> None:
         for number in range(most + 5):
             fake.world.message(GENERAL, BO, f"{ASK}{number}?")
         async with serving(fake, host):
-            await caught_up(fake, host)
+            await all_heard(host)
         assert texts(host) == [f"{number}?" for number in range(5, most + 5)]
 
 
@@ -163,7 +157,7 @@ async def test_a_channel_that_cannot_be_read_does_not_keep_others_from_it() -> N
         fake.world.message(GENERAL, BO, f"{ASK}in public?")
         fake.rest.fail("GET", f"/channels/{STAFF}/messages", 403, 50001, times=9)
         async with serving(fake, host):
-            await caught_up(fake, host)
+            await all_heard(host)
         assert texts(host) == ["in public?"]
 
 
@@ -181,7 +175,7 @@ async def test_a_refusal_is_not_told_for_what_was_missed() -> None:
     async with away(host) as fake:
         fake.world.message(GENERAL, BO, f"{ASK}may I?")
         async with serving(fake, host):
-            await caught_up(fake, host)
+            await all_heard(host)
         assert by_the_bot(fake) == []
 
 
@@ -190,7 +184,7 @@ async def test_a_socket_that_dies_without_a_word_is_replaced_and_nothing_is_lost
     async with running_discord(FastClock(speed=1.0)) as fake:
         fake.heartbeat_s = 0.2
         async with serving(fake, host, silence_s=0.5):
-            await until(host, lambda: SOURCE in host.heard)
+            await all_heard(host)
             fake.fall_silent()
             await fake.say(ANN, f"{ASK}are you there?")
             await taken(host, 1)

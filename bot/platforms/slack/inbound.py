@@ -245,6 +245,12 @@ def asks_budget(heard: Heard, me: Me) -> str | None:
     return words if word.casefold() == "budget" and read(words) is not None else None
 
 
+def is_order(heard: Heard, me: Me) -> bool:
+    """Whether it wants something done at once rather than a question answered."""
+    words = (model_words(heard, me), text_command(heard, me), asks_budget(heard, me))
+    return says_stop(heard, me) or any(asked is not None for asked in words)
+
+
 def depth_words(words: str) -> tuple[Depth, str]:
     """How deep the answer should go, and the question: "deep: why …", "fast: when …"."""
     first, colon, rest = words.strip().partition(":")

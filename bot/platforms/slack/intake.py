@@ -1,6 +1,6 @@
 """From an event of Slack to the bot's hands, before Slack is told that it arrived.
 
-Above: `run` calls it for every event. Below: `inbound` (what it says), `people`, `place`, `threads`, `files` (what
+Above: `missed` calls it for every event. Below: `inbound` (what it says), `people`, `place`, `threads`, `files` (what
 belongs to it), `desk` and `control` (commands in words), `bot.triggers`, `bot.host`.
 
 Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
@@ -51,17 +51,27 @@ class Intake:
         if (changed := inbound.read_change(body, self.me)) is not None:
             await self._change(changed)
             return
+        if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is not None:
+            await self._hear(heard)
+
+    async def late(self, body: JsonObject) -> bool:
+        """Take in a message that was missed when it came. Whether it was new, and is answered; raises CogencyError.
+
+        What wants something done at once is let be, and a refusal is told to nobody.
+        """
         heard = inbound.read_event(body, self.me, self.allowed_bots)
-        if heard is None:
-            return
+        return heard is not None and not inbound.is_order(heard, self.me) and await self._hear(heard, late=True)
+
+    async def _hear(self, heard: Heard, *, late: bool = False) -> bool:
+        """Whether it was new, and is answered."""
         conversation = inbound.conversation(self.me, heard)
         participants = await self.host.participants(conversation)
         what = self._what_to_do(heard, participants)
         if what is Trigger.IGNORE:
-            return
+            return False
         for_us = what is Trigger.ANSWER
         if inbound.says_stop(heard, self.me) and await self.control.stop_in_words(heard, conversation, for_us=for_us):
-            return
+            return False
         if for_us and (model := inbound.model_words(heard, self.me)) is not None:
             await self.control.model_in_words(model, heard)
         elif for_us and (command := inbound.text_command(heard, self.me)) is not None:
@@ -74,11 +84,13 @@ class Intake:
             quoted = tuple(one for one in found if isinstance(one, Quoted))
             images = tuple(one for one in found if isinstance(one, Image))
             try:
-                await self.host.take(replace(incoming, quoted=quoted, images=images))
+                return await self.host.take(replace(incoming, quoted=quoted, images=images))
             except Refused as refusal:
-                await self.control.refused(refusal, heard)
+                if not late:
+                    await self.control.refused(refusal, heard)
         else:
             await self.host.overhear(await self._incoming(heard, conversation))
+        return False
 
     async def _change(self, changed: Changed) -> None:
         """An edited question that waits is answered as edited, a deleted one not at all."""

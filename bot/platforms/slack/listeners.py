@@ -1,6 +1,6 @@
 """What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
 
-Above: `run`. Below: slack-bolt, `intake`, `desk`, `control`, `forms`.
+Above: `run`. Below: slack-bolt, `missed`, `desk`, `control`, `forms`.
 
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
@@ -24,7 +24,7 @@ from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.intake import Intake
+from bot.platforms.slack.missed import Missed
 from bot.secret import Secret
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class _Registry(Protocol):
     def action(self, constraints: re.Pattern[str]) -> Register: ...
 
 
-def bolt_app(web: AsyncWebClient, token: Secret, me: Me, intake: Intake, desk: Desk, control: Control) -> AsyncApp:
+def bolt_app(web: AsyncWebClient, token: Secret, me: Me, missed: Missed, desk: Desk, control: Control) -> AsyncApp:
     """The Bolt app, with all that it listens to. `web` has no token of its own: Bolt would then ask whose it is."""
 
     async def authorize() -> AuthorizeResult:
@@ -61,7 +61,7 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, intake: Intake, desk: D
     async def take_in(body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
         if body.get("type") == "event_callback":
             try:
-                await intake.see(body)
+                await missed.see(body)
             except CogencyError as error:
                 log.warning("event %s was not taken in: %s", body.get("event_id"), error)
                 return BoltResponse(status=503)

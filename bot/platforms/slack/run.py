@@ -5,6 +5,7 @@ Above: `bot.app` runs `serve` beside the other platforms. Below: every other mod
 Rules: one workspace, one pair of tokens. What is wrong at the start ends in one sentence that names the setting.
 """
 
+import asyncio
 import logging
 from datetime import datetime
 from typing import NoReturn
@@ -18,6 +19,7 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.records import Incoming
 from bot.host import Host
+from bot.missed import Listening
 from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
@@ -26,6 +28,7 @@ from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.listeners import bolt_app
+from bot.platforms.slack.missed import Missed
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places
@@ -62,15 +65,21 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         threads = Threads(api, me, people, places)
         intake = Intake(host, me, settings.allowed_bots, people, places, threads, files, desk, control)
         web = _client(settings, session)
-        app = bolt_app(web, settings.bot_token, me, intake, desk, control)
-        sockets = Sockets(app, api, web, settings.app_token, clock)
+        listening = Listening(host, me.source, clock)
+        missed = Missed(api, me, listening, intake)
+        app = bolt_app(web, settings.bot_token, me, missed, desk, control)
+        sockets = Sockets(app, api, web, settings, clock, missed)
+        keeping = asyncio.create_task(listening.keep())
         try:
+            await listening.begin()
             await sockets.open()
             log.info("connected to Slack as %s", me.name)
             await sockets.failed
         except SlackError as error:
             _explain(error, settings, "SLACK_APP_TOKEN")
         finally:
+            keeping.cancel()
+            await missed.close()
             await sockets.close()
 
 

@@ -17,3 +17,5 @@ class SlackSettings:
     api_base_url: str = "https://slack.com/api"
     allowed_bots: frozenset[str] = frozenset()
     """Ids (B…) of other bots that may talk to this one. Two bots that answer each other never stop."""
+    ping_s: float = 5.0
+    """How often a socket is tried; one that was silent for four times as long is dead, and replaced."""

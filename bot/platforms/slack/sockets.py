@@ -10,6 +10,7 @@ What Slack sent into a dying socket it sends again on the next; the ledger knows
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
 from slack_bolt.app.async_app import AsyncApp
@@ -20,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.ports import Clock
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackRefused
-from bot.secret import Secret
+from bot.platforms.slack.settings import SlackSettings
 
 log = logging.getLogger(__name__)
 
@@ -34,23 +35,38 @@ RETRY_S = 5.0
 """Between attempts to open the next socket: Slack keeps events for its first repetition, which comes after a minute."""
 
 
+class Line(Protocol):
+    """Who wants to know whether events come in."""
+
+    def connected(self) -> None:
+        """A socket is open."""
+        ...
+
+    def lost(self) -> None:
+        """The latest socket is about to close, or dead."""
+        ...
+
+
 class Sockets:
     """Keeps one socket open, two while one follows the other. `failed` raises when no next one can be had."""
 
-    def __init__(self, app: AsyncApp, api: SlackApi, web: AsyncWebClient, app_token: Secret, clock: Clock) -> None:
+    def __init__(
+        self, app: AsyncApp, api: SlackApi, web: AsyncWebClient, settings: SlackSettings, clock: Clock, line: Line
+    ) -> None:
         self._app = app
         self._api = api
         self._web = web
-        self._app_token = app_token
+        self._settings = settings
         self._clock = clock
+        self._line = line
         self._clients: list[_Client] = []
         self._successions: set[asyncio.Task[None]] = set()
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> None:
         """Open a socket. Raises SlackError."""
-        address = await self._api.open_connection(self._app_token)
-        client = _Client(self._app_token, self._web, address, on_ending=self._succeed)
+        address = await self._api.open_connection(self._settings.app_token)
+        client = _Client(self._settings, self._web, address, on_ending=self._succeed)
         client.socket_mode_request_listeners.append(self._handle)
         try:
             async with asyncio.timeout(CONNECT_S):
@@ -61,6 +77,7 @@ class Sockets:
             if client.current_session is None:
                 await client.close()
         self._clients.append(client)
+        self._line.connected()
 
     async def close(self) -> None:
         for task in [*self._successions]:
@@ -74,6 +91,7 @@ class Sockets:
         await send_async_response(client, request, response, start_time=0.0)
 
     def _succeed(self, old: "_Client") -> None:
+        self._line.lost()
         task = asyncio.create_task(self._change_over(old))
         self._successions.add(task)
         task.add_done_callback(self._successions.discard)
@@ -99,9 +117,9 @@ class _Client(SocketModeClient):
     """slack-sdk's client for one socket: at its end it asks, once, for a successor."""
 
     def __init__(
-        self, app_token: Secret, web: AsyncWebClient, address: str, on_ending: Callable[["_Client"], None]
+        self, settings: SlackSettings, web: AsyncWebClient, address: str, on_ending: Callable[["_Client"], None]
     ) -> None:
-        super().__init__(app_token=app_token.reveal(), web_client=web)
+        super().__init__(app_token=settings.app_token.reveal(), web_client=web, ping_interval=settings.ping_s)
         self.proxy = web.proxy
         self.wss_uri = address
         self._on_ending = on_ending
