@@ -3,13 +3,15 @@
 Above: tests of the Discord adapter. Below: `tests.fakes.discord_rest`, `tests.fakes.discord_world`, aiohttp.
 
 The gateway says HELLO, takes IDENTIFY and RESUME, replays what a resumed session missed, and answers a session that it
-does not know with INVALID SESSION. A wrong token closes with 4004, an intent that was not granted with 4014. `drop`
-loses the socket; what happens meanwhile waits for the resume.
+does not know with INVALID SESSION. A wrong token closes with 4004, an intent that was not granted with 4014. Several
+clients may be connected: each has a session of its own, which gets every event. `drop` loses sockets; what happens
+meanwhile waits for the resume.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -37,6 +39,14 @@ MESSAGE_CONTENT = 1 << 15
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
 
 
+@dataclass(eq=False)
+class Session:
+    """What one client was told, and the socket through which it hears more."""
+
+    events: list[Payload] = field(default_factory=list[Payload])
+    socket: web.WebSocketResponse | None = None
+
+
 class FakeDiscord:
     """Use `running_discord`. `world` is what is there, `rest.calls` what was asked for."""
 
@@ -47,15 +57,13 @@ class FakeDiscord:
         self.rest.changed = self._notice
         self.grant_message_content = True
         self.heartbeat_s = 41.25
-        self._silent: web.WebSocketResponse | None = None
+        self._silent: set[web.WebSocketResponse] = set()
         self.gateway_token = TOKEN
         self.identified = 0
         self.resumed = 0
         self.address = ""
-        self._sessions: dict[str, list[Payload]] = {}
-        self._current: list[Payload] = []
-        self._socket: web.WebSocketResponse | None = None
-        self._transport: asyncio.Transport | None = None
+        self._sessions: dict[str, Session] = {}
+        self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}
         self._changed = asyncio.Event()
 
     @property
@@ -106,7 +114,8 @@ class FakeDiscord:
 
     async def repeat_interaction(self) -> None:
         """The last command or button is delivered once more."""
-        last = next(event for event in reversed(self._current) if event["t"] == "INTERACTION_CREATE")
+        told = [*self._sessions.values()][-1].events
+        last = next(event for event in reversed(told) if event["t"] == "INTERACTION_CREATE")
         await self.dispatch(last["t"], last["d"])
 
     async def command(self, person: str, name: str, channel: str = GENERAL, /, **options: object) -> Interaction:
@@ -170,25 +179,38 @@ class FakeDiscord:
     # The gateway
 
     async def dispatch(self, event: str, data: Payload) -> None:
-        """Send an event on the current session; without a socket it waits there."""
+        """Send an event on every session; without a socket it waits there."""
         if event == "MESSAGE_CREATE" and not self.rest.message_content:
             data = without_content(data)
-        envelope = {"op": DISPATCH, "t": event, "d": data, "s": len(self._current) + 1}
-        self._current.append(envelope)
-        if self._socket is not None and self._socket is not self._silent:
+        for session in [*self._sessions.values()]:
+            await self._tell(session, event, data)
+
+    async def _tell(self, session: Session, event: str, data: Payload) -> None:
+        envelope = {"op": DISPATCH, "t": event, "d": data, "s": len(session.events) + 1}
+        session.events.append(envelope)
+        if session.socket is not None and session.socket not in self._silent:
             with suppress(ConnectionError):
-                await self._socket.send_json(envelope)
+                await session.socket.send_json(envelope)
         self._notice()
 
-    def drop(self) -> None:
-        """Lose the socket without a word."""
-        self._socket = None
-        if self._transport is not None:
-            self._transport.abort()
+    @property
+    def connected(self) -> list[Session]:
+        """The sessions that have a socket now, the oldest first."""
+        return [session for session in self._sessions.values() if session.socket is not None]
+
+    def drop(self, *sessions: Session) -> None:
+        """Lose the sockets of these sessions (all sockets, if none is named) without a word."""
+        lost = [session.socket for session in sessions] if sessions else [*self._transports]
+        for session in self.connected:
+            if session.socket in lost:
+                session.socket = None
+        for transport in [self._transports[socket] for socket in lost if socket is not None]:
+            if transport is not None:
+                transport.abort()
 
     def fall_silent(self) -> None:
-        """From now on nothing comes through the socket, though it stays open."""
-        self._silent = self._socket
+        """From now on nothing comes through the sockets, though they stay open."""
+        self._silent |= self._transports.keys()
 
     def forget_sessions(self) -> None:
         """No session can be resumed any more."""
@@ -197,18 +219,23 @@ class FakeDiscord:
     async def serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        self._transport = request.transport
+        self._transports[socket] = request.transport
         interval = round(self.heartbeat_s * 1000)
         await socket.send_json({"op": HELLO, "d": {"heartbeat_interval": interval}, "s": None, "t": None})
         async for message in socket:
             if message.type is WSMsgType.TEXT:
                 await self._hear(socket, message.json())
             self._notice()
+        del self._transports[socket]
+        for session in self.connected:
+            if session.socket is socket:
+                session.socket = None
+        self._notice()
         return socket
 
     async def _hear(self, socket: web.WebSocketResponse, sent: Payload) -> None:
         match sent["op"]:
-            case 1 if socket is self._silent:
+            case 1 if socket in self._silent:
                 pass
             case 1:
                 await socket.send_json({"op": ACK, "d": None, "s": None, "t": None})
@@ -229,20 +256,19 @@ class FakeDiscord:
             return
         self.rest.message_content = wants_content
         self.identified += 1
-        session = f"session-{self.identified}"
-        self._current = self._sessions[session] = []
-        self._socket = socket
+        name = f"session-{self.identified}"
+        session = self._sessions[name] = Session(socket=socket)
         ready = {
             "v": 10,
             "user": user(BOT),
-            "session_id": session,
+            "session_id": name,
             "resume_gateway_url": self.gateway_url,
             "guilds": [{"id": GUILD, "unavailable": True}],
             "application": {"id": BOT, "flags": 0},
             "shard": data.get("shard", [0, 1]),
         }
-        await self.dispatch("READY", ready)
-        await self.dispatch("GUILD_CREATE", self.world.guild())
+        await self._tell(session, "READY", ready)
+        await self._tell(session, "GUILD_CREATE", self.world.guild())
 
     async def _resume(self, socket: web.WebSocketResponse, data: Payload) -> None:
         session = self._sessions.get(data["session_id"])
@@ -250,10 +276,10 @@ class FakeDiscord:
             await socket.send_json({"op": INVALID_SESSION, "d": False, "s": None, "t": None})
             return
         self.resumed += 1
-        self._current, self._socket = session, socket
-        for envelope in [envelope for envelope in session if envelope["s"] > data["seq"]]:
+        session.socket = socket
+        for envelope in [envelope for envelope in session.events if envelope["s"] > data["seq"]]:
             await socket.send_json(envelope)
-        await self.dispatch("RESUMED", {})
+        await self._tell(session, "RESUMED", {})
 
     def _notice(self) -> None:
         self._changed.set()
