@@ -12,7 +12,6 @@ import logging
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 from weakref import WeakValueDictionary
 
 import discord
@@ -95,7 +94,7 @@ class DiscordClient(discord.Client):
         commands.add_to(self.tree)
         Control(host, commands.asked_last).add_to(self.tree)
 
-    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+    def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
         """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
         if not self.is_closed():
             super().dispatch(event, *args, **kwargs)
