@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+from agent.admission import Terms
 from agent.context import ContextBudget, Persona
 from agent.messages import JsonObject, Message
 from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ToolContext
@@ -60,17 +61,25 @@ class DyingLedger:
     inner: Ledger
     steps: Steps
 
-    async def accept(self, incoming: Incoming) -> Accepted:
+    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
         self.steps.here()
-        accepted = await self.inner.accept(incoming)
+        accepted = await self.inner.accept(incoming, terms)
         self.steps.here()
         return accepted
 
     async def overhear(self, incoming: Incoming) -> Accepted:
         return await self.inner.overhear(incoming)
 
-    async def claim(self, owner: str, now: datetime, lease: timedelta) -> Claim | None:
-        claim = await self.inner.claim(owner, now, lease)
+    async def claim(
+        self,
+        owner: str,
+        now: datetime,
+        lease: timedelta,
+        *,
+        per_person: int | None = None,
+        sources: frozenset[str] | None = None,
+    ) -> Claim | None:
+        claim = await self.inner.claim(owner, now, lease, per_person=per_person, sources=sources)
         if claim is not None:
             self.steps.here()
         return claim
@@ -87,6 +96,18 @@ class DyingLedger:
         self.steps.here()
         await self.inner.finish(claim, closing, now)
         self.steps.here()
+
+    async def stop(self, conversation: str) -> list[int]:
+        return await self.inner.stop(conversation)
+
+    async def stopping(self, owner: str) -> frozenset[int]:
+        return await self.inner.stopping(owner)
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        return await self.inner.amend(channel, message_id, text)
+
+    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+        return await self.inner.withdraw(channel, message_id, now)
 
     async def release(self, claim: Claim) -> None:
         await self.inner.release(claim)
