@@ -5,10 +5,12 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from agent.errors import Refused
+from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.missed import Bounds
 from bot.platforms.discord.place import SOURCE
@@ -17,6 +19,7 @@ from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, OTHER_BOT, STAFF
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
+from tests.flows.bot import live_host
 
 ASK = f"<@{BOT}> "
 
@@ -189,3 +192,22 @@ async def test_a_socket_that_dies_without_a_word_is_replaced_and_nothing_is_lost
             await fake.say(ANN, f"{ASK}are you there?")
             await taken(host, 1)
             assert fake.resumed == 1
+
+
+async def test_what_was_forgotten_never_comes_back_and_what_was_answered_is_not_answered_again(tmp_path: Path) -> None:
+    clock, model = FastClock(speed=1.0), ScriptedProvider(lambda _: "Aye.")
+    async with running_discord(clock) as fake, live_host(tmp_path, model, clock) as host:
+        async with serving(fake, host):
+            await fake.say(ANN, f"{ASK}are you there?")
+            await fake.say(BO, f"{ASK}are you there, too?")
+            await fake.until(lambda: len(by_the_bot(fake)) == 2)
+            async with asyncio.timeout(PATIENCE_S):
+                await host.turns.idle()
+            await host.forget(f"discord:{ANN}", None)
+        async with serving(fake, host):
+            await fake.say(BO, f"{ASK}and now?")
+            await fake.until(lambda: len(by_the_bot(fake)) == 3)
+            async with asyncio.timeout(PATIENCE_S):
+                await host.turns.idle()
+        assert [call for call in fake.calls if call.method == "GET" and call.path == f"/channels/{GENERAL}/messages"]
+        assert [request[-1].text.splitlines()[-1] for request in model.requests][2:] == ["and now?"]
