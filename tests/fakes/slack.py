@@ -51,6 +51,8 @@ class FakeSlack:
     faults: dict[str, deque[Fault]] = field(default_factory=lambda: defaultdict(deque))
     sockets: list[web.WebSocketResponse] = field(default_factory=list[web.WebSocketResponse])
     delivered: set[str] = field(default_factory=set[str])
+    sent: dict[str, Object] = field(default_factory=dict[str, Any])
+    """The envelopes themselves, by id."""
     opened: int = 0
     most_open: int = 0
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -65,6 +67,7 @@ class FakeSlack:
         self._urls: dict[str, ResponseUrl] = {}
         self._changed = asyncio.Event()
         self._silent: web.WebSocketResponse | None = None
+        self._transports: dict[web.WebSocketResponse, asyncio.Transport | None] = {}
 
     async def __aenter__(self) -> Self:
         app = web.Application()
@@ -170,9 +173,11 @@ class FakeSlack:
             self._waiting.append(envelope)
             return envelope["envelope_id"]
         self.delivered.add(envelope["envelope_id"])
+        self.sent[envelope["envelope_id"]] = envelope
         self._last = envelope
         retry = {"retry_attempt": attempt, "retry_reason": "timeout"} if attempt else {}
-        await self.sockets[socket].send_json({**envelope, **retry})
+        with suppress(ConnectionError):  # lost with its socket, as on any line
+            await self.sockets[socket].send_json({**envelope, **retry})
         return envelope["envelope_id"]
 
     async def acked(self, envelope_id: str) -> Object:
@@ -191,6 +196,12 @@ class FakeSlack:
     async def refresh(self, reason: str = "refresh_requested") -> None:
         """Announce that the latest socket will be closed."""
         await self.sockets[-1].send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "fake"}})
+
+    def drop(self, socket: int = -1) -> None:
+        """Lose a socket without a word."""
+        lost = self._transports[self.sockets.pop(socket)]
+        if lost is not None:
+            lost.abort()
 
     def fall_silent(self) -> None:
         """From now on nothing comes through the latest socket, though it stays open."""
@@ -233,6 +244,7 @@ class FakeSlack:
     async def _link(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
+        self._transports[socket] = request.transport
         self.sockets.append(socket)
         self.opened += 1
         self.most_open = max(self.most_open, len(self.sockets))
@@ -250,7 +262,9 @@ class FakeSlack:
                 ack: Object = json.loads(message.data)
                 self.acks[ack["envelope_id"]] = ack
                 self._changed.set()
-        self.sockets.remove(socket)
+        del self._transports[socket]
+        if socket in self.sockets:
+            self.sockets.remove(socket)
         self._changed.set()
         return socket
 

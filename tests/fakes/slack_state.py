@@ -73,6 +73,7 @@ class Workspace:
         self.calls: list[Call] = []
         self.refused: list[Call] = []
         self._numbers = count(1)
+        self.per_minute = dict(PER_MINUTE)
         self._recent: dict[str, deque[float]] = defaultdict(deque)
         self._tokens: dict[str, tuple[float, float]] = {}
         self._methods: Mapping[str, Callable[[Object], Object]] = {
@@ -155,11 +156,11 @@ class Workspace:
             if tokens < 1:
                 raise RateLimited(1)
             self._tokens[args["channel"]] = (tokens - 1, now)
-        elif method in PER_MINUTE:
+        elif method in self.per_minute:
             recent = self._recent[method]
             while recent and recent[0] <= now - 60:
                 recent.popleft()
-            if len(recent) >= PER_MINUTE[method]:
+            if len(recent) >= self.per_minute[method]:
                 raise RateLimited(max(1, round(recent[0] + 60 - now + 0.5)))
             recent.append(now)
 
