@@ -1,0 +1,222 @@
+"""Replies through crashes: many conversations on both platforms, while processes are killed, stopped and cut off.
+
+    python -m benchmarks.chaos [--replicas 3] [--events 400] [--engine postgresql|sqlite] [--seed N] [--quick] [--json]
+
+replies        questions whose reply is complete, stands once and is what the model said
+duplicates     questions whose reply stands there more than once
+lost           questions with no reply, half a reply or another text
+out_of_order   replies of a conversation that stand before the reply to an earlier question
+tool_reruns    calls that were run again after they had left a note
+
+The processes are the real `cogency run`: on PostgreSQL as many as `--replicas` says, on SQLite one, which is started
+anew. Slack, Discord and the model are the tests', in this process. An exit code of 1 says that something is wrong.
+
+A baseline in the same run is the share of replies that needed help: how often Slack had to send an event again, and how
+often a process was started.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from sqlalchemy import Connection, select
+
+from benchmarks.chaos_model import NOTE
+from benchmarks.chaos_processes import Blows, Replicas, replicas
+from benchmarks.chaos_town import Town, Verdict, judge, town
+from benchmarks.report import Options, print_report
+from bot.app import CLOCK
+from store.engine import open_store
+from store.tables import note
+from tests.fakes.postgresql import PostgresServer, running_postgres
+
+START_S = 60.0
+"""For the first start of all processes."""
+LOOK_S = 0.5
+CALM_S = 4.0
+"""After the last reply: a stopped process that wakes up late must not change anything."""
+SPREAD = 0.06
+"""Seconds of asking for each question: about sixteen questions a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chaos:
+    """One run. It is over when every question has its reply, or after `bound_s` seconds."""
+
+    engine: str = "postgresql"
+    replicas: int = 3
+    events: int = 400
+    conversations: int = 25
+    kills: int = 10
+    stops: int = 4
+    cuts: int = 6
+    seed: int = 1
+    lease_s: float = 3.0
+    """So short that several processes can die, be noticed and be replaced in one minute."""
+    bound_s: float = 180.0
+
+    @property
+    def asking_s(self) -> float:
+        return self.events * SPREAD
+
+    @property
+    def blows(self) -> Blows:
+        return Blows(self.kills, self.stops, self.cuts, span_s=self.asking_s * 1.25, stop_s=self.lease_s * 1.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    verdict: Verdict
+    tool_reruns: int
+    took_s: float
+    starts: int
+    redelivered: int
+    twice: int
+    requests: int
+    logs: list[str] = field(default_factory=list[str])
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        verdict = self.verdict
+        return {
+            "replies": verdict.replies,
+            "duplicates": verdict.duplicates,
+            "lost": verdict.lost,
+            "out_of_order": verdict.out_of_order,
+            "tool_reruns": self.tool_reruns,
+        }
+
+    @property
+    def wrong(self) -> int:
+        verdict = self.verdict
+        return verdict.duplicates + verdict.lost + verdict.out_of_order + self.tool_reruns + len(verdict.strange)
+
+
+async def run(chaos: Chaos, folder: Path, url: str) -> Result:
+    """`url` names an empty database; logs are left in `folder`."""
+    chance = Random(chaos.seed)
+    async with town(chaos.conversations, chaos.events, chance) as place:
+        environment = {
+            **place.environment(),
+            "HOME": str(folder),
+            "COGENCY_DATABASE_URL": url,
+            "COGENCY_LEASE_S": str(chaos.lease_s),
+        }
+        async with replicas(chaos.replicas, environment, folder) as processes:
+            await _until_connected(place, processes)
+            began = CLOCK.monotonic()
+            await _through(place, processes, chaos)
+            took_s = CLOCK.monotonic() - began
+            await asyncio.sleep(CALM_S)
+        reruns = len(place.model.repeated) + await _written_twice(url)
+        return Result(
+            judge(place),
+            reruns,
+            took_s,
+            next(processes.starts) - 1,
+            place.redelivery.repeated,
+            place.twice,
+            place.model.requests,
+            processes.logs(),
+        )
+
+
+async def _until_connected(place: Town, processes: Replicas) -> None:
+    try:
+        async with asyncio.timeout(START_S):
+            while not place.connected(processes.number):  # noqa: ASYNC110 -- it happens in other processes
+                await asyncio.sleep(LOOK_S)
+    except TimeoutError:
+        raise RuntimeError("\n".join(["the processes do not connect", *processes.logs()])) from None
+
+
+async def _through(place: Town, processes: Replicas, chaos: Chaos) -> None:
+    """Ask and hit, until everything is answered or the time is over."""
+    asking = asyncio.gather(
+        place.ask_everything(chaos.asking_s), processes.suffer(chaos.blows, Random(chaos.seed), place.cut)
+    )
+    try:
+        async with asyncio.timeout(chaos.bound_s):
+            await asking
+            while judge(place).replies < chaos.events:  # noqa: ASYNC110 -- as above
+                await asyncio.sleep(LOOK_S)
+    except TimeoutError:
+        return  # the verdict says what is missing
+
+
+async def _written_twice(url: str) -> int:
+    """Calls that left more than one note."""
+
+    def texts(connection: Connection) -> Sequence[str]:
+        return connection.execute(select(note.c.text)).scalars().all()
+
+    store = await open_store(url)
+    try:
+        notes = [found for text in await store.database.read(texts) if (found := NOTE.search(text))]
+    finally:
+        await store.close()
+    return len(notes) - len({(found[1], found[2]) for found in notes})
+
+
+@asynccontextmanager
+async def database(engine: str, folder: Path, server: PostgresServer | None) -> AsyncGenerator[str]:
+    """The URL of an empty database."""
+    if server is None or engine == "sqlite":
+        yield f"sqlite:///{folder / 'bot.db'}"
+    else:
+        async with server.database() as url:
+            yield url
+
+
+@contextmanager
+def _server(engine: str) -> Generator[PostgresServer | None]:
+    if engine == "sqlite":
+        yield None
+    else:
+        with running_postgres() as server:
+            yield server
+
+
+def _options(arguments: list[str] | None) -> tuple[Chaos, Options]:
+    parser = argparse.ArgumentParser(description="Replies through crashes.")
+    parser.add_argument("--replicas", type=int, default=3, help="processes on PostgreSQL")
+    parser.add_argument("--events", type=int, default=400, help="questions")
+    parser.add_argument("--engine", choices=("postgresql", "sqlite"), default="postgresql")
+    parser.add_argument("--seed", type=int, default=1, help="another choice of what happens when")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes")
+    parser.add_argument("--json", action="store_true", help="print one JSON object as the last line")
+    read = parser.parse_args(arguments)
+    number = 1 if read.engine == "sqlite" else read.replicas
+    events = min(read.events, 100) if read.quick else read.events
+    chaos = Chaos(read.engine, number, events, seed=read.seed)
+    return chaos, Options(quick=read.quick, json=read.json, data=None)
+
+
+async def measured(chaos: Chaos, folder: Path, server: PostgresServer | None) -> Result:
+    async with database(chaos.engine, folder, server) as url:
+        return await run(chaos, folder, url)
+
+
+def main() -> None:
+    chaos, options = _options(None)
+    with _server(chaos.engine) as server, tempfile.TemporaryDirectory() as folder:
+        result = asyncio.run(measured(chaos, Path(folder), server))
+    notes = [f"{chaos.events} questions on {chaos.engine}, {result.took_s:.0f} s", *result.verdict.strange]
+    baseline = {
+        "processes_started": result.starts,
+        "events_redelivered": result.redelivered,
+        "events_sent_twice": result.twice,
+        "model_requests": result.requests,
+    }
+    print_report("chaos", result.metrics, baseline, options, "\n".join(notes))
+    sys.exit(1 if result.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

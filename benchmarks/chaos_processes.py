@@ -1,0 +1,118 @@
+"""The processes of `benchmarks.chaos`, and what happens to them: the real `cogency run`, killed, stopped and started.
+
+Above: `benchmarks.chaos`. Below: the operating system.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import count
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).parents[1]
+
+
+class Blow(Enum):
+    """What can happen to a process at any time."""
+
+    KILL = "kill -9"
+    STOP = "SIGSTOP, SIGCONT"
+    CUT = "socket cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Blows:
+    """How many of each, within `span_s` seconds. A stopped process goes on after a while of `stop_s`, about."""
+
+    kills: int
+    stops: int
+    cuts: int
+    span_s: float
+    stop_s: float
+
+    def plan(self, chance: Random) -> list[tuple[float, Blow]]:
+        """At which times what happens."""
+        kinds = [Blow.KILL] * self.kills + [Blow.STOP] * self.stops + [Blow.CUT] * self.cuts
+        chance.shuffle(kinds)
+        return list(zip(sorted(chance.uniform(0.0, self.span_s) for _ in kinds), kinds, strict=True))
+
+
+@dataclass(slots=True)
+class Replicas:
+    """Processes with numbers from 0, each started anew when it dies."""
+
+    number: int
+    environment: Mapping[str, str]
+    folder: Path
+    running: dict[int, Process] = field(default_factory=dict[int, Process])
+    stopped: set[int] = field(default_factory=set[int])
+    starts: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def start(self, number: int) -> None:
+        log = (self.folder / f"log-{number}-{next(self.starts)}").open("wb")
+        with log:
+            self.running[number] = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "bot", "run", cwd=self.folder, env=dict(self.environment), stderr=log
+            )
+
+    async def kill(self, number: int) -> None:
+        """`kill -9`, and a new one."""
+        process = self.running[number]
+        process.kill()
+        self.stopped.discard(number)
+        await process.wait()
+        await self.start(number)
+
+    async def pause(self, number: int, seconds: float) -> None:
+        process = self.running[number]
+        process.send_signal(signal.SIGSTOP)
+        self.stopped.add(number)
+        await asyncio.sleep(seconds)
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGCONT)
+        self.stopped.discard(number)
+
+    async def suffer(self, blows: Blows, chance: Random, cut: Callable[[], None]) -> None:
+        """Everything that is planned, each when its time comes."""
+        pauses: list[asyncio.Task[None]] = []
+        now = 0.0
+        for at, blow in blows.plan(chance):
+            await asyncio.sleep(at - now)
+            now = at
+            target = chance.randrange(self.number)
+            match blow:
+                case Blow.KILL:
+                    await self.kill(target)
+                case Blow.STOP if target not in self.stopped:
+                    seconds = blows.stop_s * chance.uniform(0.5, 1.5)
+                    pauses.append(asyncio.create_task(self.pause(target, seconds)))
+                case Blow.STOP | Blow.CUT:
+                    cut()
+        await asyncio.gather(*pauses)
+
+    def logs(self) -> list[str]:
+        """Every line that a process logged."""
+        files = sorted(self.folder.glob("log-*"))
+        return [f"{file.name}: {line}" for file in files for line in file.read_text(errors="replace").splitlines()]
+
+
+@asynccontextmanager
+async def replicas(number: int, environment: Mapping[str, str], folder: Path) -> AsyncGenerator[Replicas]:
+    """Running processes, killed at the end."""
+    running = Replicas(number, {"PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", **environment}, folder)
+    try:
+        for one in range(number):
+            await running.start(one)
+        yield running
+    finally:
+        for process in running.running.values():
+            if process.returncode is None:
+                process.kill()
+            await process.wait()

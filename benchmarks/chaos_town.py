@@ -1,0 +1,231 @@
+"""The town of `benchmarks.chaos`: who asks what and where, and what is shown in the end.
+
+Above: `benchmarks.chaos`. Below: the tests' Slack and Discord, `benchmarks.chaos_model`.
+
+Everybody asks at their own pace, without waiting for answers; on Slack only until the platform has been told that the
+question arrived. A mention on Slack is two events; one event in ten comes twice on top of that, on both platforms.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
+from typing import Final
+
+from benchmarks.chaos_model import Kind, Model, whole
+from bot.app import CLOCK
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_requests import TOKEN
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_redelivery import Redelivery, redelivering
+from tests.fakes.slack_state import PER_MINUTE
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
+
+NAMED: Final = re.compile(r"\bFor (c\d+-\d+) ")
+REDELIVER_S: Final = 2.0
+"""Slack waits longer; but it has more than a minute."""
+TWICE: Final = 0.1
+DIRECT: Final = 3
+"""Of each platform's conversations so many are direct ones (on Discord two: there are two people)."""
+LIMITS_STRETCHED: Final = 20
+"""Slack's limits on reading allow for some restarts a minute; here a minute has more than a bad month."""
+STARTED_BY_BOT: Final = 3
+"""Discord conversations that begin with a mention in the channel, for which the bot starts the thread."""
+KINDS: Final = {
+    "Slack": [Kind.AT_ONCE] * 18 + [Kind.SLOWLY, Kind.IN_PAGES, Kind.ONE_CALL, Kind.TWO_CALLS],
+    "Discord": [Kind.AT_ONCE] * 8
+    + [Kind.SLOWLY] * 3
+    + [Kind.IN_PAGES] * 2
+    + [Kind.ONE_CALL] * 3
+    + [Kind.TWO_CALLS] * 2,
+}
+"""Slack takes fifty edits a minute of all answers together, so most of its answers have to come at once."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One place where questions follow one another. `channel` is the platform's id, once it is known."""
+
+    name: str
+    platform: str
+    questions: list[str]
+    channel: str = ""
+    direct: bool = False
+    asked: int = 0
+
+
+@dataclass(slots=True)
+class Town:
+    slack: FakeSlack
+    discord: FakeDiscord
+    model: Model
+    redelivery: Redelivery
+    chance: Random
+    conversations: list[Conversation]
+    people: list[str] = field(default_factory=list[str])
+    twice: int = 0
+
+    def environment(self) -> dict[str, str]:
+        """The settings of a process that serves this town. Nobody is told to be slower."""
+        unlimited = ("PERSON_PER_MINUTE", "PERSON_PER_HOUR", "CHANNEL_PER_MINUTE", "PERSON_RUNNING", "BACKLOG",
+                     "PERSON_TOKENS_PER_DAY", "PERSON_DOLLARS_PER_DAY", "EVERYONE_DOLLARS_PER_DAY")  # fmt: skip
+        return {
+            **{f"COGENCY_{name}": "0" for name in unlimited},
+            "COGENCY_MODEL": "openai:m-1",
+            "OPENAI_BASE_URL": self.model.url,
+            "SLACK_BOT_TOKEN": BOT_TOKEN,
+            "SLACK_APP_TOKEN": APP_TOKEN,
+            "SLACK_API_BASE_URL": self.slack.url,
+            "DISCORD_TOKEN": TOKEN,
+            "DISCORD_API_BASE_URL": self.discord.api_base_url,
+            "DISCORD_GATEWAY_URL": self.discord.gateway_url,
+        }
+
+    def connected(self, processes: int) -> bool:
+        return len(self.slack.sockets) >= processes and len(self.discord.connected) >= processes
+
+    def cut(self) -> None:
+        """Some socket is lost."""
+        slack, discord = len(self.slack.sockets), self.discord.connected
+        number = self.chance.randrange(max(1, slack + len(discord)))
+        if number < slack:
+            self.slack.drop(number)
+        elif discord:
+            self.discord.drop(discord[number - slack])
+
+    async def ask_everything(self, span_s: float) -> None:
+        """Every question of every conversation, within about `span_s` seconds."""
+        await asyncio.gather(*(self._ask_all(one, span_s) for one in self.conversations))
+
+    async def _ask_all(self, conversation: Conversation, span_s: float) -> None:
+        chance = Random(conversation.name)
+        thread = ""
+        for question in conversation.questions:
+            await asyncio.sleep(chance.uniform(0.0, 2 * span_s / len(conversation.questions)))
+            if conversation.platform == "Slack":
+                thread = await self._ask_on_slack(conversation, question, thread, chance)
+            else:
+                await self._ask_on_discord(conversation, question, chance)
+            conversation.asked += 1
+
+    async def _ask_on_slack(self, conversation: Conversation, question: str, thread: str, chance: Random) -> str:
+        person = chance.choice(self.people)
+        text = f"[{question}] where is my boat?"
+        mention = text if conversation.direct else f"<@{BOT_USER}> {text}"
+        message = self.slack.state.write(person, conversation.channel, mention, thread)
+        envelopes = [self.slack.envelope(event) for event in self.slack.events_of(message)]
+        if chance.random() < TWICE:
+            envelopes.append(envelopes[0])
+            self.twice += 1
+        for envelope in envelopes:
+            await self.slack.deliver(envelope, chance.randrange(max(1, len(self.slack.sockets))))
+        while not self.slack.acks.keys() & {envelope["envelope_id"] for envelope in envelopes}:  # noqa: ASYNC110 -- as below
+            await asyncio.sleep(0.05)
+        return "" if conversation.direct else thread or message.ts
+
+    async def _ask_on_discord(self, conversation: Conversation, question: str, chance: Random) -> None:
+        person = next((one for one, channel in DM_OF.items() if channel == conversation.channel), "")
+        text = f"[{question}] where is my boat?"
+        channel = conversation.channel or GENERAL
+        mention = text if person else f"<@{BOT}> {text}"
+        message = await self.discord.say(person or chance.choice([ANN, BO]), mention, channel)
+        if chance.random() < TWICE:
+            await self.discord.again(message)
+            self.twice += 1
+        if not conversation.channel:
+            while message["id"] not in self.discord.world.channels:  # noqa: ASYNC110 -- another process makes it so
+                await asyncio.sleep(0.05)
+            conversation.channel = message["id"]
+
+    def shown(self, conversation: Conversation) -> list[str]:
+        """The bot's messages there, in order."""
+        if conversation.platform == "Slack":
+            return [message.text for message in self.slack.state.answers(conversation.channel)]
+        return self.discord.world.shown(conversation.channel) if conversation.channel else []
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of the questions. Whoever got nothing, half of it or something else is `lost`."""
+
+    replies: int
+    duplicates: int
+    lost: int
+    out_of_order: int
+    strange: tuple[str, ...]
+    """What was shown and belongs to no answer, or is not what the model said."""
+
+
+def judge(town: Town) -> Verdict:
+    """Compare what is shown with what the model says. Where pages were cut, blanks do not count."""
+    whole_ones = duplicates = lost = out_of_order = 0
+    strange: list[str] = []
+    for conversation in town.conversations:
+        pages = [(_named(page), " ".join(page.split())) for page in town.shown(conversation)]
+        strange += [f"{conversation.name}: {text}" for name, text in pages if name not in conversation.questions]
+        order = [name for name, _ in pages if name in conversation.questions]
+        firsts = sorted(dict.fromkeys(order), key=order.index)
+        out_of_order += sum(one > other for one, other in pairwise(firsts))
+        for question in conversation.questions:
+            wanted = " ".join(whole(question, town.model.kinds[question]).split())
+            got = " ".join(text for name, text in pages if name == question)
+            whole_ones += got == wanted
+            twice = len(got) > len(wanted) and wanted in got
+            duplicates += twice
+            lost += got != wanted and not twice
+            if got and got != wanted:
+                strange.append(f"{question}: shows {len(got)} of {len(wanted)} characters: {got[:200]}")
+    return Verdict(whole_ones, duplicates, lost, out_of_order, tuple(strange))
+
+
+def _named(page: str) -> str:
+    found = NAMED.search(page)
+    return found[1] if found else ""
+
+
+def planned(conversations: int, events: int, chance: Random) -> tuple[list[Conversation], dict[str, Kind]]:
+    """So many questions, shared out among conversations on both platforms; and how each is answered."""
+    planned = [Conversation(f"c{n:02}", "Discord" if n % 2 else "Slack", []) for n in range(conversations)]
+    for number in range(events):
+        one = planned[number % conversations]
+        one.questions.append(f"{one.name}-{number // conversations:02}")
+    kinds = {question: chance.choice(KINDS[one.platform]) for one in planned for question in one.questions}
+    return planned, kinds
+
+
+def settle(slack: FakeSlack, discord: FakeDiscord, conversations: Sequence[Conversation]) -> list[str]:
+    """Give each conversation its place; the people of Slack."""
+    slack.state.per_minute = {
+        method: count * (1 if method == "chat.update" else LIMITS_STRETCHED) for method, count in PER_MINUTE.items()
+    }
+    people = [slack.state.user(name) for name in ("ann", "bo", "cy", "di", "ed", "flo")]
+    on_slack = [one for one in conversations if one.platform == "Slack"]
+    on_discord = [one for one in conversations if one.platform == "Discord"]
+    for number, one in enumerate(on_slack):
+        one.direct = number < DIRECT
+        one.channel = slack.state.channel(one.name, "im" if one.direct else "public")
+    for number, one in enumerate(on_discord):
+        if number < 2:
+            one.channel = DM_OF[(ANN, BO)[number]]
+        elif number >= 2 + STARTED_BY_BOT:
+            root = discord.world.message(GENERAL, ANN, "Let us talk about boats.")
+            one.channel = discord.world.start_thread(GENERAL, root["id"], one.name)["id"]
+    return people
+
+
+@asynccontextmanager
+async def town(conversations: int, events: int, chance: Random) -> AsyncGenerator[Town]:
+    """Both platforms and the model, on loopback."""
+    talks, kinds = planned(conversations, events, chance)
+    async with (
+        FakeSlack(CLOCK) as slack,
+        running_discord(CLOCK, window_s=1.0) as discord,
+        Model(kinds) as model,
+        redelivering(slack, REDELIVER_S, chance) as redelivery,
+    ):
+        people = settle(slack, discord, talks)
+        yield Town(slack, discord, model, redelivery, chance, talks, people)

@@ -1,0 +1,58 @@
+"""Slack's second attempts: an envelope that nobody acknowledged comes again, over whichever connection is open.
+
+Above: tests of lost sockets and killed processes. Below: `tests.fakes.slack`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.fakes.slack import FakeSlack
+
+LOOK_S = 0.2
+
+
+@dataclass
+class Redelivery:
+    """`after_s`: Slack waits for a minute; a test that kills processes has less."""
+
+    slack: FakeSlack
+    after_s: float
+    chance: Random
+    attempts: dict[str, int] = field(default_factory=dict[str, int])
+    _sent: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def repeated(self) -> int:
+        """How many envelopes were sent again so far, each time counted."""
+        return sum(self.attempts.values())
+
+    async def look(self) -> None:
+        """Send again what has waited for its acknowledgement for too long."""
+        now = self.slack.clock.monotonic()
+        for envelope in [*(self.slack.delivered - self.slack.acks.keys())]:
+            if now - self._sent.setdefault(envelope, now) >= self.after_s and self.slack.sockets:
+                self._sent[envelope] = now
+                self.attempts[envelope] = self.attempts.get(envelope, 0) + 1
+                socket = self.chance.randrange(len(self.slack.sockets))
+                await self.slack.deliver(self.slack.sent[envelope], socket, self.attempts[envelope])
+
+
+@asynccontextmanager
+async def redelivering(slack: FakeSlack, after_s: float, chance: Random) -> AsyncGenerator[Redelivery]:
+    """Until the block ends."""
+    redelivery = Redelivery(slack, after_s, chance)
+
+    async def look_on() -> None:
+        while True:
+            await redelivery.look()
+            await asyncio.sleep(LOOK_S)
+
+    looking = asyncio.create_task(look_on())
+    try:
+        yield redelivery
+    finally:
+        looking.cancel()
+        await asyncio.wait({looking})
