@@ -1,6 +1,7 @@
 """What goes into a turn, and what it asks to be done: frozen values. Inputs in the past tense, effects as commands.
 
-Above: `agent.turn`, `agent.loop`. Below: `agent.events`, `agent.progress`, `agent.ports`.
+Above: `agent.turn`, `agent.loop`. Below: `agent.events`, `agent.progress`, `agent.ports`,
+`agent.records`.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from agent.events import Outcome, ProtocolEvent
 from agent.messages import Message, ModelCall, Native, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress
+from agent.records import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ class CallAnswered:
     result: ToolResult
 
 
+@dataclass(frozen=True, slots=True)
+class MessagesJoined:
+    """What the person wrote meanwhile, in order; some of it may have joined before. Comes when a call is due."""
+
+    messages: tuple[Waiting, ...]
+
+
 TurnInput: TypeAlias = (
     ProtocolEvent
     | ReasoningArrived
@@ -62,6 +71,7 @@ TurnInput: TypeAlias = (
     | ResponseCompleted
     | ResponseFailed
     | CallAnswered
+    | MessagesJoined
 )
 
 

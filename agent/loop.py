@@ -21,6 +21,7 @@ from agent.effects import (
     CallPlaced,
     Effect,
     Finish,
+    MessagesJoined,
     ResponseBegun,
     ResponseCompleted,
     ResponseCounted,
@@ -66,6 +67,7 @@ from agent.ports import (
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, Kind
 from agent.protocol.parser import Parser
+from agent.records import Waiting
 from agent.session import open_session
 from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
@@ -75,6 +77,8 @@ log = logging.getLogger(__name__)
 
 Emit = Callable[[AgentEvent], Awaitable[None]]
 Save = Callable[[Progress], Awaitable[None]]
+Arrived = Callable[[], Awaitable[Sequence[Waiting]]]
+"""What the person wrote behind this turn so far."""
 
 DRAIN_S = 2.0
 """From the end of the calls to the end of the answer: the model was told to stop there."""
@@ -101,6 +105,7 @@ class Loop:
         *,
         emit: Emit,
         save: Save,
+        arrived: Arrived | None = None,
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> None:
         self._turn = turn
@@ -111,6 +116,7 @@ class Loop:
         self._clock = clock
         self._emit = emit
         self._save = save
+        self._arrived = arrived
         self._session = open_session(provider, options)
         self._model = provider.name
         self._handles: dict[str, None] = {}
@@ -134,7 +140,9 @@ class Loop:
         while True:
             match effects.popleft():
                 case CallModel(number, appended):
-                    effects.extend(await self._call_model(number, (*self._context, *appended)))
+                    effects.extend(
+                        await self._hear_out(number) or await self._call_model(number, (*self._context, *appended))
+                    )
                 case SaveProgress(progress):
                     await self._save(progress)
                 case RunTools(calls):
@@ -145,6 +153,11 @@ class Loop:
                     ended = TurnEnded(outcome, text, self.usage)
                     await self._emit(ended)
                     return ended
+
+    async def _hear_out(self, number: int) -> list[Effect]:
+        """Let join what came meanwhile: then another call is due than the one that was."""
+        arrived = await self._arrived() if self._arrived is not None and number > 1 else ()
+        return self._turn.receive(MessagesJoined(tuple(arrived))) if arrived else []
 
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[Effect]:
         await self._emit(IterationStarted(number))

@@ -28,6 +28,7 @@ from agent.records import (
     Receipt,
     StoredMessage,
     Thread,
+    Waiting,
 )
 from agent.spending import By, Period, Total
 from agent.state import SituationSummary
@@ -291,6 +292,13 @@ class Ledger(Protocol):
 
     async def stopping(self, owner: str) -> frozenset[int]:
         """The turns that this worker runs and that somebody, in any process, has marked as to be stopped."""
+        ...
+
+    async def waiting(self, claim: Claim) -> list[Waiting]:
+        """What the same person wrote behind this turn in its conversation, in order: words alone, for the same readers.
+
+        It ends where somebody else wrote, or where more than words came along.
+        """
         ...
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:

@@ -1,6 +1,7 @@
 """What a turn has done so far, as a value that survives a crash. Pure.
 
-Above: `agent.turn` grows it, `bot.turns` stores it through the ledger. Below: `agent.messages`, `agent.state`.
+Above: `agent.turn` grows it, `bot.turns` stores it through the ledger. Below: `agent.messages`, `agent.records`,
+`agent.state`.
 
 A step is one model call that asked for tools. It is stored before its tools run, and again after each result; so a
 stored call without a result may or may not have taken effect. `reply` is stored before it is shown for good, so that a
@@ -15,6 +16,7 @@ from typing import TypeGuard
 
 from agent.events import Outcome
 from agent.messages import Json, JsonObject, ModelCall, Native, ResultStatus, ToolCall, ToolResult, Usage
+from agent.records import Waiting
 from agent.state import ActionRecord, Workspace
 
 MAX_RECORDED_CHARS = 1_000
@@ -45,6 +47,8 @@ class Step:
     """No call of the step could even begin, through the model's fault."""
     native: Native | None = None
     """What the model wrote, as its vendor wants it back."""
+    joined: tuple[Waiting, ...] = ()
+    """What the person wrote meanwhile: told to the model with the results."""
 
     @property
     def complete(self) -> bool:
@@ -61,6 +65,11 @@ class Progress:
     """What the model wrote as the conversation's new summary: known keys, non-empty."""
     calls: tuple[ModelCall, ...] = ()
     """Every model call so far, also of those that failed."""
+
+    @property
+    def joined(self) -> tuple[Waiting, ...]:
+        """Every message that joined this turn, in order."""
+        return tuple(one for step in self.steps for one in step.joined)
 
 
 def encode(progress: Progress) -> str:
@@ -95,9 +104,10 @@ def decode(stored: str) -> Progress:
 
 
 def sources(progress: Progress) -> tuple[int, ...]:
-    """The ids of every stored message that a result of the turn quotes."""
+    """The ids of every stored message that a result of the turn quotes, or that joined it."""
     results = [result for step in progress.steps for result in step.results if result is not None]
-    return tuple(sorted({source for result in results for source in result.sources}))
+    quoted = {source for result in results for source in result.sources}
+    return tuple(sorted(quoted | {one.message for one in progress.joined}))
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:
@@ -133,6 +143,7 @@ def _step_out(step: Step) -> dict[str, Json]:
         "native": {"dialect": step.native.dialect, "items": list(map(dict, step.native.items))}
         if step.native
         else None,
+        "joined": [asdict(one) for one in step.joined],
     }
 
 
@@ -160,6 +171,7 @@ def _step_in(data: dict[str, Json]) -> Step:
         reminded=bool(data["reminded"]),
         bad=bool(data["bad"]),
         native=_native_in(data.get("native")),
+        joined=tuple(map(_joined_in, _list(data.get("joined", [])))),
     )
 
 
@@ -171,6 +183,11 @@ def _native_in(data: Json) -> Native | None:
     if not _is_list(items):
         raise TypeError("items are a list")
     return Native(str(native["dialect"]), tuple(map(_object, items)))
+
+
+def _joined_in(data: Json) -> Waiting:
+    one = _object(data)
+    return Waiting(int(str(one["turn"])), int(str(one["message"])), str(one["text"]))
 
 
 def _call_in(data: Json) -> ToolCall:
@@ -191,6 +208,12 @@ def _result_in(data: Json) -> ToolResult | None:
         str(result["content"]),
         tuple(int(str(source)) for source in sources),
     )
+
+
+def _list(data: Json) -> list[Json]:
+    if not _is_list(data):
+        raise TypeError(f"expected a list, found {type(data).__name__}")
+    return data
 
 
 def _is_list(data: Json) -> TypeGuard[list[Json]]:

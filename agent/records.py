@@ -127,6 +127,15 @@ class Job:
     attempts: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message that waits for the turn before it to end: its own turn, its row id, its words."""
+
+    turn: int
+    message: int
+    text: str
+
+
 class Author(StrEnum):
     PERSON = "person"
     BOT = "bot"
@@ -225,6 +234,8 @@ class Closing:
     """Every model call of the turn."""
     footer: str = ""
     """Shown under the reply, and not stored: which model answered, what it took."""
+    joined: tuple[Waiting, ...] = ()
+    """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()
     context_notes: tuple[int, ...] = ()
 

@@ -9,9 +9,13 @@ from collections.abc import Sequence
 from agent.messages import Message, ResultStatus, Role, ToolResult
 from agent.progress import Step
 from agent.protocol.grammar import WORKSPACE_SCHEMA
-from agent.protocol.render import render_results, render_step
+from agent.protocol.render import neutralise, render_results, render_step
 
 REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"
+
+JUST_ARRIVED = (
+    "A message from the person has just arrived, while you worked. Heed it in what you do and say from now on:"
+)
 
 
 def appended_messages(steps: Sequence[Step], hint: str = "") -> tuple[Message, ...]:
@@ -32,6 +36,7 @@ def _answer(step: Step, hint: str) -> str:
         render_results(results) if results else "",
         step.problem if not results else "",
         REMINDER if step.reminded else "",
+        *(f"{JUST_ARRIVED}\n{neutralise(one.text)}" for one in step.joined),
         hint,
     ]
     return "\n\n".join(part for part in parts if part)

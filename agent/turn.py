@@ -16,6 +16,7 @@ Rules.
 - A missing or invalid workspace never delays calls; the schema travels with their results, at most twice a turn.
 - `"secure": false` refuses that iteration's calls.
 - Nothing is retried after text arrived: what was said stands.
+- What the person writes meanwhile may join when a call is due: it stands behind the results of the step before.
 - After a crash the turn goes on from its last saved step: results that are stored are used; a call without one runs
   again if its tool is read-only, and is otherwise reported to the model as unknown.
 """
@@ -31,6 +32,7 @@ from agent.effects import (
     CallPlaced,
     Effect,
     Finish,
+    MessagesJoined,
     ResponseBegun,
     ResponseCompleted,
     ResponseCounted,
@@ -54,6 +56,7 @@ from agent.events import (
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, Step
+from agent.records import Waiting
 from agent.reply_text import is_blank, joined
 from agent.state import Workspace
 from agent.transcript import appended_messages
@@ -69,6 +72,8 @@ class TurnLimits:
     """Repeating the workspace's schema more often costs tokens and changes nothing."""
     max_empty: int = 1
     """An empty answer is asked for once more; a second empty one is told to the person."""
+    max_joined: int = 20
+    """Messages that join one turn; somebody who writes on and on is answered in between."""
     max_thought_chars: int = 4_000
     """Thoughts are kept for debugging only; the beginning says what they were about."""
 
@@ -159,6 +164,8 @@ class Turn:
                 return self._end(reason)
             case ResponseFailed(sentence):
                 return self._fail(sentence)
+            case MessagesJoined(messages):
+                return self._join(messages)
             case SummaryArrived(update):
                 self._progress = replace(self._progress, summary={**self._progress.summary, **update})
             case ReplyEnded() | ViolationFound():
@@ -218,6 +225,18 @@ class Turn:
         self._progress = replace(self._progress, steps=(*done, step))
         save = SaveProgress(self._progress)
         return [save, *self._next_call()] if step.complete else [save]
+
+    def _join(self, messages: tuple[Waiting, ...]) -> list[Effect]:
+        """Tell the model with the results of the last step; nothing to do if none of them is new."""
+        known = self._progress.joined
+        new = [one for one in messages if one.turn not in {before.turn for before in known}]
+        room = self._limits.max_joined - len(known)
+        if not new[: max(0, room)] or not self._progress.steps:
+            return []
+        *done, step = self._progress.steps
+        step = replace(step, joined=(*step.joined, *new[:room]))
+        self._progress = replace(self._progress, steps=(*done, step))
+        return [SaveProgress(self._progress), *self._next_call()]
 
     def _go_on_with_calls(self, step: Step) -> list[Effect]:
         results = tuple(

@@ -1,7 +1,7 @@
 """The ledger: which turns there are, who runs them, and what they leave behind.
 
 Above: `store.engine` bundles it; `bot.turns` works from it. Below: `store.database`, queue, terms, amending,
-people, index, rows, tables.
+joining, people, index, rows, tables.
 
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
@@ -21,8 +21,8 @@ from sqlalchemy.exc import NoResultFound
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
-from agent.records import Accepted, Author, Claim, Closing, Incoming
-from store import amending, index, people, queue, rows, spending
+from agent.records import Accepted, Author, Claim, Closing, Incoming, Waiting
+from store import amending, index, joining, people, queue, rows, spending
 from store.database import Database, in_order, new_id
 from store.erased import ErasedIds
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
@@ -84,6 +84,9 @@ class SqlLedger:
 
     async def stopping(self, owner: str) -> frozenset[int]:
         return await self._database.read(amending.stopping, owner)
+
+    async def waiting(self, claim: Claim) -> list[Waiting]:
+        return await self._database.read(joining.waiting, claim)
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         return await self._database.write(amending.amend, channel, message_id, text)
@@ -210,6 +213,7 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
             channel=asked.channel,
             message_id=closing.pages[0] if closing.pages else None,
         )
+        joining.end(connection, claim.turn, closing, now)
     if not _context_stands(connection, closing):
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
     if closing.actions:

@@ -63,10 +63,12 @@ def strings(value: Json) -> Iterator[str]:
 
 
 def sources(progress: str) -> frozenset[int]:
-    """The ids of the messages that the results in a turn's `progress` quote: `steps[].results[].sources`."""
+    """The ids of the messages in a turn's `progress`: `steps[].results[].sources`, `steps[].joined[].message`."""
     steps = _items(_field(read(progress), "steps"))
     results = [result for step in steps for result in _items(_field(step, "results"))]
-    return frozenset(id_ for result in results for id_ in _items(_field(result, "sources")) if isinstance(id_, int))
+    quoted = [id_ for result in results for id_ in _items(_field(result, "sources"))]
+    joined = [_field(one, "message") for step in steps for one in _items(_field(step, "joined"))]
+    return frozenset(id_ for id_ in (*quoted, *joined) if isinstance(id_, int))
 
 
 def calls(progress: str) -> tuple[ModelCall, ...]:
@@ -230,6 +232,12 @@ def restarted(epoch: object) -> dict[str, object]:
     `epoch`: the next one, by which whoever runs it learns of this.
     """
     return {"state": "waiting", "owner": None, "lease_until": None, "progress": "", "epoch": epoch}
+
+
+def words_alone(payload: str) -> bool:
+    """Whether a message brought nothing along."""
+    kept = read(payload)
+    return not (_items(_field(kept, "quoted")) or _items(_field(kept, "images")))
 
 
 def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:

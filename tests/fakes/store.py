@@ -28,6 +28,7 @@ from agent.records import (
     Receipt,
     StoredMessage,
     Thread,
+    Waiting,
 )
 from agent.state import SituationSummary
 from store import rows
@@ -181,6 +182,7 @@ class FakeStore:
             page = closing.pages[0] if closing.pages else None
             answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
             self._store(turn, replace(answer, message_id=page, permalink=None))
+            self._end_joined(turn, closing)
 
     async def release(self, claim: Claim) -> None:
         turn = self._held(claim)
@@ -195,6 +197,25 @@ class FakeStore:
     async def stopping(self, owner: str) -> frozenset[int]:
         mine = (turn for turn in self.turns if turn.state == "running" and turn.owner == owner)
         return frozenset(turn.id for turn in mine if turn.stopping)
+
+    async def waiting(self, claim: Claim) -> list[Waiting]:
+        asked, found = claim.incoming, list[Waiting]()
+        for turn in self.turns:
+            if turn.state != "waiting" or turn.incoming.conversation != asked.conversation or turn.id < claim.turn:
+                continue
+            same = (turn.incoming.person.id, turn.incoming.place.audience) == (asked.person.id, asked.place.audience)
+            if not same or turn.stopping or turn.progress or turn.incoming.quoted or turn.incoming.images:
+                break
+            found.append(Waiting(turn.id, turn.message, turn.incoming.text))
+        return found
+
+    def _end_joined(self, ended: FakeTurn, closing: Closing) -> None:
+        for one in closing.joined:
+            for turn in self.turns:
+                if turn.id == one.turn and turn.state == "waiting" and turn.incoming.text == one.text:
+                    turn.state = "done"
+                    self.messages = [(ended.id if m.id == one.message else t, m) for t, m in self.messages]
+                    self.messages.sort(key=lambda stored: (stored[0], stored[1].id))
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         turn = self._waiting(channel, message_id)

@@ -1,0 +1,105 @@
+"""The contract of the port Ledger for messages that wait behind a running turn, and are answered together with it."""
+
+from dataclasses import replace
+
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place
+from agent.memory.forgetting import forget_everything
+from agent.messages import Image
+from agent.records import Claim, Closing, Quoted, Waiting
+from tests.contracts.steps import AnyStore, claimed, proved
+from tests.fakes.incoming import LEASE, START, said
+
+
+async def running(store: AnyStore) -> Claim:
+    """Ann's question is being answered."""
+    await store.ledger.accept(said("where is my bicycle?"))
+    return await claimed(store)
+
+
+async def words(store: AnyStore, claim: Claim) -> list[str]:
+    return [one.text for one in await store.ledger.waiting(claim)]
+
+
+async def test_what_the_person_wrote_behind_the_running_turn_waits_in_order(store: AnyStore) -> None:
+    claim = await running(store)
+    assert await store.ledger.waiting(claim) == []
+    turns = [(await store.ledger.accept(said(text))).turn for text in ("the blue one", "with a bell")]
+    await store.ledger.accept(said("hello", conversation="another"))
+    found = await store.ledger.waiting(claim)
+    assert [(one.turn, one.text) for one in found] == list(zip(turns, ("the blue one", "with a bell"), strict=True))
+
+
+async def test_nothing_joins_from_behind_what_has_to_wait(store: AnyStore) -> None:
+    hindrances = [
+        said("mine is red", person="bob"),
+        replace(said("this one"), images=(Image("image/png", b"png"),)),
+        replace(said("this one"), quoted=(Quoted("attached file", "Ann", "a bicycle"),)),
+        said("not for all", place=Place(GroupAudience("club"))),
+    ]
+    for number, hindrance in enumerate(hindrances):
+        thread = f"thread {number}"
+        for one in (said("first"), said("second"), hindrance, said("third")):
+            await store.ledger.accept(replace(one, conversation=thread))
+        claim = await claimed(store)
+        assert (claim.incoming.conversation, await words(store, claim)) == (thread, ["second"])
+
+
+async def test_what_was_told_to_stop_does_not_join(store: AnyStore) -> None:
+    claim = await running(store)
+    await store.ledger.accept(said("the blue one"))
+    await store.ledger.stop("thread")
+    assert await store.ledger.waiting(claim) == []
+
+
+async def test_what_joined_is_answered_with_the_running_turn_and_stands_before_its_reply(store: AnyStore) -> None:
+    claim = await running(store)
+    later = said("the blue one")
+    await store.ledger.accept(later)
+    joined = tuple(await store.ledger.waiting(claim))
+    await store.ledger.accept(said("with a bell"))
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
+    following = await claimed(store)
+    assert following.incoming.text == "with a bell"
+    history = await store.conversations.history("thread", before_turn=following.turn, limit=9)
+    assert [message.text for message in history] == ["where is my bicycle?", "the blue one", "In the shed."]
+    assert (await store.ledger.accept(later)).duplicate
+    await store.ledger.finish(following, Closing(Outcome.ANSWERED, "Yes."), START)
+    assert await store.ledger.claim("worker", START, LEASE) is None
+
+
+async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: AnyStore) -> None:
+    claim = await running(store)
+    later = said("the blue one")
+    await store.ledger.accept(later)
+    joined = tuple(await store.ledger.waiting(claim))
+    assert await store.ledger.amend(later.channel, later.message_id, "the red one")
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
+    assert (await claimed(store)).incoming.text == "the red one"
+
+
+async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: AnyStore) -> None:
+    claim = await running(store)
+    await store.ledger.accept(said("the blue one"))
+    joined = tuple(await store.ledger.waiting(claim))
+    await store.ledger.finish(claim, Closing(Outcome.STOPPED, "", joined=joined), START)
+    assert (await claimed(store)).incoming.text == "the blue one"
+
+
+async def test_what_joined_is_forgotten_like_any_other_message(store: AnyStore) -> None:
+    claim = await running(store)
+    later = said("the blue one")
+    await store.ledger.accept(later)
+    joined = tuple(await store.ledger.waiting(claim))
+    ids = tuple(one.message for one in joined)
+    closing = Closing(Outcome.ANSWERED, "In the shed.", joined=joined, context_messages=ids)
+    await store.ledger.finish(claim, closing, START)
+    assert proved(await store.forgetting.forget(forget_everything("ann"), START))
+    assert (await store.ledger.accept(later)).duplicate
+    assert await store.conversations.history("thread", before_turn=10**6, limit=9) == []
+
+
+async def test_what_is_not_there_is_not_ended(store: AnyStore) -> None:
+    claim = await running(store)
+    none = (Waiting(10**6, 10**6, "nothing"),)
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=none), START)
