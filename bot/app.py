@@ -23,7 +23,7 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.access import AccessRules
+from bot.access import AccessRules, Kind
 from bot.allowances import Allowances
 from bot.budget_desk import BudgetDesk
 from bot.budgets import Budget, Budgets
@@ -149,6 +149,7 @@ def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]
             settings.discord_gateway_url,
             ReplyMode.THREAD if settings.discord_replies is DiscordReplies.THREAD else ReplyMode.IN_PLACE,
             settings.allowed_bots,
+            home=frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM),
         )
         chosen["Discord"] = partial(_serve_discord, discord)
     if not chosen:

@@ -85,7 +85,7 @@ class FakeRest(Requests):
         return self.commands
 
     async def _open_dm(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
-        person = body["recipient_id"]
+        person = str(body["recipient_id"])
         return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
 
     async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above

@@ -23,11 +23,12 @@ from agent.records import Incoming
 from bot import wording
 from bot.host import Host
 from bot.missed import Listening
-from bot.platforms.discord import buttons, forgetting, inbound, pressing, reading
+from bot.platforms.discord import buttons, forgetting, inbound, pressing, reading, refusals
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
 from bot.platforms.discord.inbound import Me, Post
+from bot.platforms.discord.members import Members
 from bot.platforms.discord.missed import Missed
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
@@ -87,10 +88,11 @@ class DiscordClient(discord.Client):
         self._settings = settings
         self._room = connection
         self._surroundings = Surroundings(self, files)
+        self._members = Members(lambda: self.guilds, settings.home, connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._missed = Missed(self, listening, self._take_late, self._in_order)
         self.tree = app_commands.CommandTree(self)
-        commands = Commands(host, connection, self._surroundings, settings.reply_mode)
+        commands = Commands(host, connection, self._surroundings, self._members, settings.reply_mode)
         commands.add_to(self.tree)
         Control(host, commands.asked_last).add_to(self.tree)
 
@@ -131,6 +133,8 @@ class DiscordClient(discord.Client):
             await self._missed.before(message)
             try:
                 await self._take(message)
+            except Refused as refused:
+                await refusals.tell(message.author, refused)
             except CogencyError as error:
                 log.warning("message %d could not be taken in: %s", message.id, error)
                 with suppress(discord.HTTPException):  # nothing more can be done for them
@@ -174,7 +178,7 @@ class DiscordClient(discord.Client):
             if (made := forgetting.decision(button)) is not None:
                 await forgetting.decide(interaction, made, self._host)
             elif (below := buttons.pressed(button)) is not None:
-                await pressing.press(interaction, below, self._host, self._room)
+                await pressing.press(interaction, below, self._host, self._room, self._members)
 
     def _in_order(self, channel: int) -> asyncio.Lock:
         return self._orders.setdefault(channel, asyncio.Lock())
@@ -192,6 +196,8 @@ class DiscordClient(discord.Client):
         if message.guild is not None and isinstance(message.channel, discord.PartialMessageable):
             await self._find_channel(message)
         post = reading.post_of(message, self._room.clock.now())
+        if not post.author.automatic:
+            post = replace(post, author=await self._members.known(post.author, direct=post.where.direct))
         incoming = inbound.read(post, me, self._settings.reply_mode)
         if incoming is None:
             return False

@@ -16,15 +16,16 @@ from datetime import datetime
 import discord
 from discord import app_commands
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Refused
 from agent.messages import Depth
 from agent.records import Incoming
 from bot import wording
 from bot.host import Host
-from bot.platforms.discord import forgetting, reading
+from bot.platforms.discord import forgetting, reading, refusals
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import Author, Question, Where, asked
+from bot.platforms.discord.inbound import Question, Where, asked
 from bot.platforms.discord.markup import Names, readable
+from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
 from bot.platforms.discord.settings import ReplyMode
@@ -58,8 +59,11 @@ Interaction = discord.Interaction[discord.Client]
 class Commands:
     """What the slash commands do. `add_to` makes them known to a command tree."""
 
-    def __init__(self, host: Host, connection: Connection, surroundings: Surroundings, mode: ReplyMode) -> None:
+    def __init__(
+        self, host: Host, connection: Connection, surroundings: Surroundings, members: Members, mode: ReplyMode
+    ) -> None:
         self._host = host
+        self._members = members
         self._connection = connection
         self._surroundings = surroundings
         self._mode = mode
@@ -123,11 +127,14 @@ class Commands:
         storing = asyncio.ensure_future(self._store(interaction, question))
         try:
             await asyncio.wait({storing}, timeout=STORE_FIRST_S)
-            await _acknowledge(interaction, private=question.private and not question.where.direct)
+            if refusals.refusal(storing) is None:
+                await _acknowledge(interaction, private=question.private and not question.where.direct)
         finally:
             self._connection.acknowledged(str(interaction.id))
         try:
             await storing
+        except Refused as refused:
+            await refusals.answer(interaction, refused)
         except CogencyError as error:
             log.warning("a question could not be taken in: %s", error)
             await interaction.edit_original_response(content=wording.literal(str(error)))
@@ -162,8 +169,9 @@ class Commands:
             text = wording.literal(str(error))
         await interaction.edit_original_response(content=text)
 
-    async def _store(self, interaction: Interaction, question: Question) -> None:
-        incoming = asked(question, self._mode)
+    async def _store(self, interaction: Interaction, question: Question) -> bool:
+        author = await self._members.known(question.author, direct=question.where.direct)
+        incoming = asked(replace(question, author=author), self._mode)
         self._remember((question.where.channel, question.author.id), incoming.conversation)
         brought = await self._surroundings.of_question(
             question.text,
@@ -172,7 +180,7 @@ class Commands:
             incoming.place,
             import_thread=await self._is_new_thread(question.where, incoming),
         )
-        await self._host.take(replace(incoming, quoted=brought.quoted))
+        return await self._host.take(replace(incoming, quoted=brought.quoted))
 
     def _remember(self, who: tuple[int, int], conversation: str) -> None:
         self._asked_last.pop(who, None)
@@ -195,7 +203,7 @@ async def _acknowledge(interaction: Interaction, *, private: bool) -> None:
 
 def _question(interaction: Interaction, text: str, now: datetime, *, private: bool) -> Question:
     user = interaction.user
-    author = Author(user.id, user.display_name, user.bot)
+    author = reading.author_of(user)
     direct = interaction.context.dm_channel is True
     return Question(
         id=interaction.id,

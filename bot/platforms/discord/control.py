@@ -1,4 +1,4 @@
-"""`/stop` and `/model`: what a person decides about answers.
+"""`/stop`, `/model` and `/budget`: what a person decides about answers.
 
 Above: `client` owns the tree. Below: `inbound`, `place`, `bot.host.Host`.
 """
@@ -12,7 +12,7 @@ from agent.errors import CogencyError
 from bot import wording
 from bot.host import Host
 from bot.platforms.discord import reading
-from bot.platforms.discord.inbound import private_conversation
+from bot.platforms.discord.inbound import budget_words, private_conversation
 from bot.platforms.discord.place import known_as
 
 MAX_CHOICES = 25
@@ -48,6 +48,13 @@ class Control:
         async def model(interaction: Interaction, name: str | None = None) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self.model(interaction, name)
 
+        @tree.command(name="budget", description="Show what you may spend today; operators see and change all budgets")
+        @app_commands.describe(words="channel, everyone or @person; then $20, 5,000,000 tokens, exempt or reset")
+        @app_commands.allowed_installs(guilds=True, users=True)
+        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        async def budget(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await self.budget(interaction, words)
+
     async def stop(self, interaction: Interaction) -> None:
         """Stop what runs in this channel, and what the caller asked here by command."""
         await interaction.response.defer(ephemeral=True)
@@ -63,12 +70,22 @@ class Control:
     async def model(self, interaction: Interaction, name: str | None) -> None:
         """Say, where only the caller sees it, what answers them; with a name, after changing to it."""
         await interaction.response.defer(ephemeral=True)
-        person = known_as(interaction.user.id)
+        person, roles = known_as(interaction.user.id), _roles(interaction)
         try:
             if name is not None:
-                await self._host.choose_model(person, wording.chosen_model(name))
-            menu = await self._host.models(person, _channel(interaction))
+                await self._host.choose_model(person, wording.chosen_model(name), _channel(interaction), roles)
+            menu = await self._host.models(person, _channel(interaction), roles)
             text = wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
+        except CogencyError as error:
+            text = wording.literal(str(error))
+        await interaction.edit_original_response(content=text)
+
+    async def budget(self, interaction: Interaction, words: str) -> None:
+        """Show or change a budget, where only the caller sees it."""
+        await interaction.response.defer(ephemeral=True)
+        person = known_as(interaction.user.id)
+        try:
+            text = await self._host.budget(person, _channel(interaction), budget_words(words))
         except CogencyError as error:
             text = wording.literal(str(error))
         await interaction.edit_original_response(content=text)
@@ -76,12 +93,16 @@ class Control:
     async def choices(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:
         """What may be chosen and contains what was typed so far."""
         try:
-            menu = await self._host.models(known_as(interaction.user.id), _channel(interaction))
+            menu = await self._host.models(known_as(interaction.user.id), _channel(interaction), _roles(interaction))
         except CogencyError:
             return []
         names = [*menu.allowed, wording.USUAL] if menu.allowed else []
         fitting = [name for name in names if typed.casefold() in name.casefold() and len(name) <= MAX_CHOICE_CHARS]
         return [app_commands.Choice(name=name, value=name) for name in fitting[:MAX_CHOICES]]
+
+
+def _roles(interaction: Interaction) -> frozenset[str]:
+    return reading.standing_of(interaction.user).roles
 
 
 def _channel(interaction: Interaction) -> str:

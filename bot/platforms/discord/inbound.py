@@ -11,13 +11,14 @@ The conversations.
 - `/ask` in private: that person's own in that channel, never part of the channel's.
 """
 
+import re
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from agent.memory.audience import Place
 from agent.messages import Depth
-from agent.records import Incoming, Person, Quoted
+from agent.records import Authority, Incoming, Person, Quoted
 from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import Names, readable, without_mention
 from bot.platforms.discord.place import SOURCE, known_as
@@ -35,12 +36,26 @@ THREAD_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What somebody is in a server, their roles there, and the server; Discord's ids."""
+
+    authority: Authority = Authority.EMPLOYEE
+    roles: frozenset[str] = frozenset()
+    team: str = ""
+
+
+MEMBER = Standing()
+STRANGER = Standing(Authority.STRANGER)
+
+
+@dataclass(frozen=True, slots=True)
 class Author:
     """`automatic`: a bot or a webhook."""
 
     id: int
     name: str
     automatic: bool = False
+    standing: Standing = MEMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +179,10 @@ def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
         time=post.time,
         permalink=post.link,
         reply_to=address.encode(),
+        # A bot that is read at all is on the operator's list: nobody else vouches for it.
+        authority=Authority.EMPLOYEE if author.automatic else author.standing.authority,
+        roles=author.standing.roles,
+        team=author.standing.team,
     )
 
 
@@ -199,6 +218,9 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         reply_to=address.encode(),
         quoted=quoted,
         depth=question.depth,
+        authority=author.standing.authority,
+        roles=author.standing.roles,
+        team=author.standing.team,
     )
 
 
@@ -229,7 +251,16 @@ def continued(press: Press) -> Incoming:
         text=GO_ON,
         time=press.time,
         reply_to=here.encode(),
+        authority=author.standing.authority,
+        roles=author.standing.roles,
+        team=author.standing.team,
     )
+
+
+def budget_words(words: str) -> str:
+    """The words of `/budget` with each mention as the id that it stands for, as `bot.budget_words` reads them."""
+    people = re.sub(r"<@!?(\d+)>", lambda found: f"person:{known_as(found[1])}", words)
+    return re.sub(r"<#(\d+)>", r"channel:\1", people)
 
 
 def private_conversation(channel: int, person: int) -> str:

@@ -8,6 +8,7 @@ reply, however many people press.
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import assert_never
 
 import discord
@@ -15,10 +16,11 @@ import discord
 from agent.errors import CogencyError
 from bot import wording
 from bot.host import Host
-from bot.platforms.discord import reading
+from bot.platforms.discord import reading, refusals
 from bot.platforms.discord.buttons import Button, Pressed
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Press, continued
+from bot.platforms.discord.members import Members
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +30,14 @@ STORE_FIRST_S = 1.5
 Interaction = discord.Interaction[discord.Client]
 
 
-async def press(interaction: Interaction, made: Pressed, host: Host, connection: Connection) -> None:
+async def press(interaction: Interaction, made: Pressed, host: Host, connection: Connection, members: Members) -> None:
     """Do what the button says; what goes wrong is told to the presser alone."""
     try:
         match made.button:
             case Button.STOP:
                 await _stop(interaction, made.conversation, host)
             case Button.CONTINUE:
-                await _continue(interaction, made.conversation, host, connection)
+                await _continue(interaction, made.conversation, host, connection, members)
             case _:
                 assert_never(made.button)
     except discord.HTTPException as error:
@@ -55,13 +57,18 @@ async def _stop(interaction: Interaction, conversation: str, host: Host) -> None
         await interaction.followup.send(wording.NOTHING_RUNNING, ephemeral=True)
 
 
-async def _continue(interaction: Interaction, conversation: str, host: Host, connection: Connection) -> None:
+async def _continue(
+    interaction: Interaction, conversation: str, host: Host, connection: Connection, members: Members
+) -> None:
     made = _press(interaction, conversation, connection)
     if made is None or not connection.acknowledging(str(interaction.id)):
         return
-    storing = asyncio.ensure_future(host.take(continued(made)))
+    storing = asyncio.ensure_future(_store(made, host, members))
     try:
         await asyncio.wait({storing}, timeout=STORE_FIRST_S)
+        if (refused := refusals.refusal(storing)) is not None:  # the button stays, for others
+            await refusals.answer(interaction, refused)
+            return
         await interaction.response.edit_message(view=None)
     finally:
         connection.acknowledged(str(interaction.id))
@@ -70,6 +77,11 @@ async def _continue(interaction: Interaction, conversation: str, host: Host, con
     except CogencyError as error:
         log.warning("a press of a button could not be taken in: %s", error)
         await interaction.followup.send(wording.literal(str(error)), ephemeral=True)
+
+
+async def _store(made: Press, host: Host, members: Members) -> bool:
+    author = await members.known(made.author, direct=made.where.direct)
+    return await host.take(continued(replace(made, author=author)))
 
 
 def _press(interaction: Interaction, conversation: str, connection: Connection) -> Press | None:

@@ -4,12 +4,14 @@ Above: `client`, `commands`, `control`, `pressing`, `surroundings`. Below: `inbo
 """
 
 import re
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
 import discord
 
-from bot.platforms.discord.inbound import Author, Post, Where, plausible
+from agent.records import Authority
+from bot.platforms.discord.inbound import STRANGER, Author, Post, Standing, Where, plausible
 from bot.platforms.discord.markup import Names
 from bot.platforms.discord.place import ChannelFacts, Place, known_as, place_of, private_place
 
@@ -29,7 +31,7 @@ def post_of(message: discord.Message, now: datetime) -> Post:
     return Post(
         id=message.id,
         where=where(message.channel, author_of(message.author), direct=isinstance(message.channel, discord.DMChannel)),
-        author=Author(message.author.id, message.author.display_name, automatic=is_automatic(message)),
+        author=replace(author_of(message.author), automatic=is_automatic(message)),
         content=message.content,
         time=plausible(message.created_at, now),
         link=message.jump_url,
@@ -53,7 +55,27 @@ def where(channel: discord.abc.Snowflake, author: Author, *, direct: bool) -> Wh
 
 
 def author_of(user: Speaker) -> Author:
-    return Author(user.id, user.display_name, user.bot)
+    return Author(user.id, user.display_name, user.bot, standing_of(user))
+
+
+def standing_of(user: Speaker) -> Standing:
+    """What Discord said of them with what they wrote: nothing in a DM, or where the bot is not a member."""
+    if not isinstance(user, discord.Member):
+        return STRANGER
+    guild = user.guild
+    if guild.get_role(guild.id) is None:  # a server of which we know no more than its id
+        return replace(STRANGER, team=str(guild.id))
+    roles = frozenset(str(role.id) for role in user.roles if role.id != guild.id)
+    return Standing(_authority(user), roles, str(guild.id))
+
+
+def _authority(member: discord.Member) -> Authority:
+    granted = member.guild_permissions
+    if member.flags.guest:
+        return Authority.GUEST
+    if member.id == member.guild.owner_id or granted.administrator:
+        return Authority.ADMIN
+    return Authority.MANAGER if granted.manage_guild else Authority.EMPLOYEE
 
 
 def private_place_of(interaction: discord.Interaction[discord.Client]) -> Place:

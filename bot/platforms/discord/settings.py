@@ -28,6 +28,8 @@ class DiscordSettings:
     reply_mode: ReplyMode = ReplyMode.THREAD
     allowed_bots: frozenset[str] = frozenset()
     """User ids of other bots that may talk with this one; messages of all others are ignored."""
+    home: frozenset[str] = frozenset()
+    """Ids of the servers whose members may write DMs; empty for every server that the bot is in."""
     edit_interval_s: float = 1.05
     """Least time between two edits in one channel. Discord was seen to allow five in five seconds; counted from the
     return of one edit to the start of the next, no delay on the way can bring them closer together."""

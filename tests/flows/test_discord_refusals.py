@@ -1,0 +1,110 @@
+"""Who may not ask on Discord is told so alone; who they are is what Discord says at that moment."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from agent.errors import Refused
+from agent.records import Authority
+from bot.platforms.discord.inbound import budget_words
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+
+ME = f"<@{BOT}>"
+CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
+ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
+
+
+@asynccontextmanager
+async def recording(*, everyone_may: int = 0, **settings: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHost]]:
+    clock, host = FastClock(speed=1.0), FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        if everyone_may:
+            fake.world.everyone_may = str(int(fake.world.everyone_may) & ~(ADMINISTRATOR | MANAGE_GUILD) | everyone_may)
+        async with serving(fake, host, **settings):
+            yield fake, host
+
+
+async def said_in_private(fake: FakeDiscord, person: str) -> Payload:
+    await fake.until(lambda: any(message["channel_id"] == DM_OF[person] for message in by_the_bot(fake)))
+    return next(message for message in by_the_bot(fake) if message["channel_id"] == DM_OF[person])
+
+
+async def noticed(happened: Callable[[], object]) -> None:
+    """Until the bot has taken in what Discord told it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():  # noqa: ASYNC110 -- a host rings no bell
+            await asyncio.sleep(0.01)
+
+
+async def test_a_refused_mention_is_told_in_a_dm_and_shows_nothing_in_the_channel() -> None:
+    async with recording() as (fake, host):
+        host.fail_next = Refused(CLOSED)
+        await fake.say(BO, f"{ME} hello")
+        assert (await said_in_private(fake, BO))["content"] == CLOSED
+        assert fake.world.shown(GENERAL) == []
+
+
+async def test_who_was_told_just_now_is_not_told_again() -> None:
+    async with recording() as (fake, host):
+        host.fail_next = Refused(CLOSED, told=True)
+        await fake.say(BO, f"{ME} hello")
+        await fake.say(BO, f"{ME} and now?")
+        await noticed(lambda: host.taken)
+        assert by_the_bot(fake) == []
+
+
+async def test_a_refused_command_is_answered_to_its_caller_alone() -> None:
+    async with recording() as (fake, host):
+        host.fail_next = Refused(CLOSED, told=True)
+        await fake.command(BO, "ask", question="hello")
+        await fake.until(lambda: any(message["content"] == CLOSED for message in by_the_bot(fake)))
+        (answer,) = by_the_bot(fake)
+        assert answer["flags"] & EPHEMERAL
+
+
+async def test_a_message_says_what_its_author_is_in_the_server() -> None:
+    async with recording(everyone_may=MANAGE_GUILD) as (fake, host):
+        await fake.say(ANN, f"{ME} hello")
+        await fake.say(BO, f"{ME} hello")
+        await noticed(lambda: len(host.taken) == 2)
+        owner, member = host.taken
+        assert (owner.authority, owner.team) == (Authority.ADMIN, GUILD)
+        assert (member.authority, member.team) == (Authority.MANAGER, GUILD)
+
+
+async def test_who_writes_a_dm_is_looked_up_in_the_bots_servers_once_a_minute() -> None:
+    async with recording() as (fake, host):
+        await fake.write(BO, "hello")
+        await noticed(lambda: host.taken)
+        await fake.command(BO, "ask", DM_OF[BO], question="hello?")
+        await noticed(lambda: len(host.taken) == 2)
+        assert {asked.authority for asked in host.taken} == {Authority.MANAGER}
+        assert {asked.team for asked in host.taken} == {GUILD}
+        assert sum(call.path == f"/guilds/{GUILD}/members/{BO}" for call in fake.calls) == 1
+
+
+async def test_who_is_in_none_of_the_servers_that_count_is_a_stranger_in_a_dm() -> None:
+    async with recording(home=frozenset({"999"})) as (fake, host):
+        await fake.write(BO, "hello")
+        await noticed(lambda: host.taken)
+        assert (host.taken[0].authority, host.taken[0].team) == (Authority.STRANGER, "")
+        assert not any("/members/" in call.path for call in fake.calls)
+
+
+async def test_budget_is_answered_in_private() -> None:
+    async with recording() as (fake, host):
+        await fake.command(ANN, "budget", words=f"<@{BO}> exempt")
+        await fake.until(lambda: any(message["content"] for message in by_the_bot(fake)))
+        (answer,) = by_the_bot(fake)
+        assert answer["content"] == "You have used nothing today."
+        assert answer["flags"] & EPHEMERAL
+        assert host.asked_for_budget == [(f"discord:{ANN}", GENERAL, f"person:discord:{BO} exempt")]
+
+
+def test_mentions_become_ids() -> None:
+    assert budget_words("<@!41> <@42> <#20> $5") == "person:discord:41 person:discord:42 channel:20 $5"
