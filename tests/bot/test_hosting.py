@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from agent.context import ContextBudget, Persona
-from agent.errors import CogencyError, SettingsError
+from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import GroupAudience, Place
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
-from agent.records import Incoming
+from agent.records import Authority, Incoming
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
@@ -167,3 +167,17 @@ async def test_the_host_knows_participants_notes_and_forgetting() -> None:
     assert await host.memory("ann", Place(GroupAudience("club"))) == []
     receipt = await host.forget("ann", None)
     assert (receipt.erased["messages"], receipt.erased["notes"]) == (1, 1)
+
+
+async def test_who_may_not_ask_is_refused_and_nothing_of_them_is_kept() -> None:
+    service = Service()
+    guest = replace(said("Hello?"), authority=Authority.GUEST)
+    with pytest.raises(Refused, match="not open to guests"):
+        await service.host.take(guest)
+    await service.host.overhear(guest)
+    assert service.store.messages == []
+
+
+async def test_the_host_shows_a_budget() -> None:
+    host: Host = Service().host
+    assert await host.budget("ann", "channel", "") == "Person `ann`, today (UTC): 0 tokens (no limit), $0 (no limit)."

@@ -9,11 +9,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, func, select, text
 
+from agent.admission import Rate, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything
-from agent.records import Claim, Closing, Incoming
+from agent.records import Accepted, Claim, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
 from store.erased import ErasedIds
@@ -196,3 +197,12 @@ async def test_replicas_that_start_together_make_one_database(postgres: Postgres
         assert len(await opened[0].conversations.questions("ann", limit=9)) == 4
         for store in opened:
             await store.close()
+
+
+async def test_two_replicas_cannot_pass_a_rate_together(postgres: PostgresServer) -> None:
+    rates = (Rate(Whose.PERSON, 3, timedelta(minutes=1)), Rate(Whose.CHANNEL, 9, timedelta(minutes=1)))
+    async with replicas(await postgres.empty()) as stores:
+        taking = [stores[n % 2].ledger.accept(said("?", conversation=f"{n}"), Terms(START, rates)) for n in range(12)]
+        ended = await asyncio.gather(*taking, return_exceptions=True)
+    assert sum(isinstance(end, TermsNotMet) for end in ended) == 9
+    assert sum(isinstance(end, Accepted) for end in ended) == 3
