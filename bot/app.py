@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import uuid4
@@ -27,7 +27,7 @@ from bot.access import AccessRules, Kind
 from bot.allowances import Allowances
 from bot.budget_desk import BudgetDesk
 from bot.budgets import Budget, Budgets
-from bot.casts import DiscordReplies
+from bot.casts import DiscordReplies, WhileBusy
 from bot.gate import Gate, GateRules
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
@@ -93,7 +93,8 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
         open_work(store, models) as copies,
     ):
         surfaces = TerminalSurfaces()
-        # A screen has one end: replies follow one another.
+        # A screen has one end: replies follow one another, each to its own question.
+        settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
         turns = open_turns(settings, store, desk, copies, surfaces, TurnsLimits(max_running=1))
         async with TerminalBot(
@@ -294,6 +295,7 @@ def mind(settings: Settings, desk: ModelDesk, copies: VendorCopies, registry: Re
         tools=registry,
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
+        joins=settings.while_busy is WhileBusy.JOIN,
         notice=copies.see,
         budget=ContextBudget(history=settings.history_tokens, memory=settings.memory_tokens),
         history_messages=settings.history_messages,

@@ -43,6 +43,15 @@ class DiscordReplies(StrEnum):
     PLACE = "place"
 
 
+class WhileBusy(StrEnum):
+    """What becomes of a message that comes while an answer to the same person grows in the same conversation."""
+
+    WAIT = "wait"
+    """It is answered next."""
+    JOIN = "join"
+    """The running answer takes it into account after its next round of tools; if there is none, it is answered next."""
+
+
 def text(value: str) -> str:
     return value
 
@@ -68,6 +77,13 @@ def footer_style(value: str) -> FooterStyle:
         return FooterStyle(value.lower())
     except ValueError:
         raise ValueError(f"must be one of {', '.join(FooterStyle)}") from None
+
+
+def while_busy(value: str) -> WhileBusy:
+    try:
+        return WhileBusy(value.lower())
+    except ValueError:
+        raise ValueError(f"must be one of {', '.join(WhileBusy)}") from None
 
 
 def discord_replies(value: str) -> DiscordReplies:

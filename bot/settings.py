@@ -24,7 +24,7 @@ from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
 from agent.records import Authority
 from bot import access, casts
-from bot.casts import DiscordReplies, FooterStyle, LogLevel
+from bot.casts import DiscordReplies, FooterStyle, LogLevel, WhileBusy
 from bot.secret import Secret
 
 T = TypeVar("T")
@@ -82,6 +82,7 @@ class Settings:
     discord_replies: Annotated[DiscordReplies, From("COGENCY_DISCORD_REPLIES", casts.discord_replies)] = (
         DiscordReplies.THREAD
     )
+    while_busy: Annotated[WhileBusy, From("COGENCY_WHILE_BUSY", casts.while_busy)] = WhileBusy.WAIT
     footer: Annotated[FooterStyle, From("COGENCY_FOOTER", casts.footer_style)] = FooterStyle.OFF
 
     allow: Annotated[access.Entries, From("COGENCY_ALLOW", access.entries)] = frozenset()

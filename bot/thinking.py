@@ -20,7 +20,7 @@ from agent.memory.audience import may_flow_from
 from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
-from agent.records import Claim, Closing, Incoming
+from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
 from agent.state import Execution, SituationSummary
 from agent.tools.registry import Registry
@@ -31,6 +31,9 @@ from bot.reply.live import LiveReply
 from bot.surface import SurfaceError
 
 log = logging.getLogger(__name__)
+
+ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
+"""How a turn ends that has answered what joined it; after any other end that is answered by itself."""
 
 NO_ANSWER_FROM_FIRST = "it could not answer."
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
@@ -46,6 +49,8 @@ class Mind:
     turn_limits: TurnLimits
     budget: ContextBudget
     footer: FooterStyle = FooterStyle.OFF
+    joins: bool = False
+    """Whether what a person writes while their answer grows joins it; else it waits for its own."""
     notice: Callable[[AgentEvent], Awaitable[None]] | None = None
     """Told of everything that happens, before it is shown."""
     history_messages: int = 200
@@ -102,6 +107,7 @@ class Thinking:
             calls=turn.progress.calls,
             footer=footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer),
             actions=action_records(turn.progress),
+            joined=turn.progress.joined if closing.outcome in ANSWERED else (),
             context_messages=(*closing.context_messages, *sources(turn.progress)),
         )
 
@@ -139,6 +145,9 @@ class Thinking:
         async def save(progress: Progress) -> None:
             await self._ledger.save(claim, progress=encode(progress))
 
+        async def arrived() -> Sequence[Waiting]:
+            return await self._ledger.waiting(claim)
+
         incoming = claim.incoming
         tool_context = ToolContext(
             incoming.person, incoming.place, incoming.conversation, claim.message, self._clock.now()
@@ -152,6 +161,7 @@ class Thinking:
             self._clock,
             emit=heard.see,
             save=save,
+            arrived=arrived if self._mind.joins else None,
             options=CallOptions(incoming.depth, cache_key(incoming.conversation)),
         )
 
