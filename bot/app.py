@@ -23,14 +23,14 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.access import AccessRules, Kind
+from bot.access import Kind
 from bot.allowances import Allowances
 from bot.budget_desk import BudgetDesk
-from bot.budgets import Budget, Budgets
 from bot.casts import DiscordReplies, WhileBusy
-from bot.gate import Gate, GateRules
+from bot.gate import Gate
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
+from bot.house_rules import access_rules, budgets, gate_rules
 from bot.jobs import JobWorker
 from bot.model_desk import ModelDesk
 from bot.model_switch import ModelSwitch
@@ -40,7 +40,6 @@ from bot.platforms.slack.settings import SlackSettings
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.settings import Settings, needed
 from bot.surface import Surface
-from bot.surges import Surges
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from bot.vendor_copies import KIND as VENDOR_COPY
@@ -249,34 +248,9 @@ def model_settings(settings: Settings) -> ModelSettings:
     return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
 
 
-def gate_rules(settings: Settings) -> GateRules:
-    """Who may talk to the bot, and how much."""
-    return GateRules(
-        access_rules(settings),
-        Surges.of(
-            person_minute=settings.person_per_minute,
-            person_hour=settings.person_per_hour,
-            channel_minute=settings.channel_per_minute,
-            backlog=settings.backlog,
-        ),
-    )
-
-
 def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
-
-
-def access_rules(settings: Settings) -> AccessRules:
-    return AccessRules(settings.allow, settings.deny, settings.open_to, settings.model_access, settings.operators)
-
-
-def budgets(settings: Settings) -> Budgets:
-    return Budgets(
-        person=Budget(settings.person_tokens, settings.person_dollars),
-        channel=Budget(settings.channel_tokens, settings.channel_dollars),
-        everyone=Budget(settings.everyone_tokens, settings.everyone_dollars),
-    )
 
 
 def tools(settings: Settings, memories: Memories) -> Registry:
