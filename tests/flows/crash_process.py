@@ -21,8 +21,9 @@ from agent.context import ContextBudget, Persona
 from agent.messages import JsonObject, Message
 from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.records import Accepted, Claim, Closing, Incoming
+from agent.records import Accepted, Claim, Closing, Incoming, Waiting
 from agent.tools.registry import Registry
+from agent.transcript import JUST_ARRIVED
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.surface import Limits, Offer, PageKey, PageRef
@@ -33,6 +34,7 @@ from tests.fakes.incoming import said
 from tests.fakes.minds import always
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
+JOINED = "Another message arrived {} times."
 
 
 @dataclass
@@ -99,6 +101,10 @@ class DyingLedger:
 
     async def stop(self, conversation: str) -> list[int]:
         return await self.inner.stop(conversation)
+
+    async def waiting(self, claim: Claim) -> list[Waiting]:
+        self.steps.here()
+        return await self.inner.waiting(claim)
 
     async def stopping(self, owner: str) -> frozenset[int]:
         return await self.inner.stopping(owner)
@@ -194,12 +200,16 @@ def script(messages: Sequence[Message]) -> Answer:
         case 1:
             return [SECOND, '\n<execute>[{"name": "launch", "args": {}}]\n</execute>']
         case _:
+            told = sum(message.text.count(JUST_ARRIVED) for message in messages)
             half = len(LAST) // 2
-            return [LAST[:half], LAST[half:]]
+            return [LAST[:half], LAST[half:], *([JOINED.format(told)] if told else [])]
 
 
-async def live(folder: Path, die_at: int | None) -> int:
-    """Take the question in (again, after a crash) and answer until nothing is left; the number of steps it took."""
+async def live(folder: Path, die_at: int | None, *, joins: bool) -> int:
+    """Take the question in (again, after a crash) and answer until nothing is left; the number of steps it took.
+
+    With `joins` another message waits behind it from the beginning.
+    """
     steps = Steps(die_at)
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     tools = Registry([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
@@ -210,6 +220,7 @@ async def live(folder: Path, die_at: int | None) -> int:
         tools=tools,
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
+        joins=joins,
     )
     surface = DyingSurface(folder / "shown", steps)
     ledger = DyingLedger(store.ledger, steps)
@@ -224,12 +235,14 @@ async def live(folder: Path, die_at: int | None) -> int:
     )
     await store.ledger.release_all()
     await turns.submit(said("What about my boat?", conversation="c", number=1))
+    if joins:
+        await turns.submit(said("And what about its sails?", conversation="c", number=2))
     async with turns.serving(), asyncio.timeout(20):
         await turns.idle()
     await store.close()
     return steps.last
 
 
-def main(folder: Path, die_at: int | None) -> None:
-    steps = asyncio.run(live(folder, die_at))
+def main(folder: Path, die_at: int | None, *, joins: bool) -> None:
+    steps = asyncio.run(live(folder, die_at, joins=joins))
     append(folder / "steps", steps)
