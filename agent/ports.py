@@ -417,7 +417,7 @@ class Memories(Protocol):
 
 
 class Preferences(Protocol):
-    """What people chose, by name. `owner` is a person's id, or "channel:" and a channel's id."""
+    """What was chosen, by name. `owner` is a person's id, "channel:" and a channel's id, or "everyone"."""
 
     async def of(self, owner: str) -> dict[str, str]:
         """Every choice that stands."""
