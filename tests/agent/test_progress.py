@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.events import Outcome
 from agent.messages import Json, ModelCall, Native, ResultStatus, ToolCall, ToolResult, Usage
 from agent.progress import MAX_RECORDED_CHARS, Progress, Step, action_records, decode, encode
+from agent.records import Waiting
 from agent.state import Workspace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -40,6 +41,7 @@ def steps(draw: st.DrawFn) -> Step:
         reminded=draw(st.booleans()),
         bad=draw(st.booleans()),
         native=draw(st.none() | st.builds(Native, texts, st.lists(objects, max_size=2).map(tuple))),
+        joined=tuple(draw(st.lists(st.builds(Waiting, counts, counts, texts), max_size=2))),
     )
 
 

@@ -51,16 +51,18 @@ class World:
     def surface(self, incoming: Incoming) -> Surface:
         return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock))
 
-    def turns(self, owner: str = "worker") -> Turns:
-        mind = Mind(
+    def mind(self) -> Mind:
+        return Mind(
             provider=always(self.model),
             persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
             tools=Registry([RecallTool(self.store), RememberTool(self.store)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
         )
+
+    def turns(self, owner: str = "worker") -> Turns:
         store = self.store
-        thinking = Thinking(mind, store, store, store, self.clock)
+        thinking = Thinking(self.mind(), store, store, store, self.clock)
         return Turns(store, thinking, self.surface, LocalBell(), self.clock, owner, self.limits)
 
     @asynccontextmanager
