@@ -8,8 +8,9 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 
+from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place
 from agent.messages import Depth, Image, ModelCall, Usage
@@ -23,17 +24,6 @@ class Person:
     id: str
     name: str
     time_zone: str = "UTC"
-
-
-class Authority(IntEnum):
-    """What a person is where they write, from the platform's facts of this moment: a greater one may do more."""
-
-    STRANGER = 0
-    """Not a member of where the bot is at home, or nobody can say who it is."""
-    GUEST = 1
-    EMPLOYEE = 2
-    MANAGER = 3
-    ADMIN = 4
 
 
 @dataclass(frozen=True, slots=True)
