@@ -95,7 +95,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        turns = open_turns(settings, store, desk, copies, surfaces, TurnsLimits(max_running=1))
+        turns = open_turns(store, mind(settings, store, desk, copies), surfaces, TurnsLimits(max_running=1))
         async with TerminalBot(
             person=person,
             turns=turns,
@@ -127,7 +127,8 @@ async def serve_platforms(settings: Settings) -> None:
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
         host.desk = ModelDesk(models, store.preferences, access_rules(settings))
         limits = TurnsLimits(per_person=settings.person_running, lease=timedelta(seconds=settings.lease_s))
-        host.turns = open_turns(settings, store, host.desk, copies, host.surface_for, limits)
+        answering = mind(settings, store, host.desk, copies, gate.budget_left)
+        host.turns = open_turns(store, answering, host.surface_for, limits)
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
 
@@ -217,18 +218,8 @@ async def open_work(store: Store, models: ModelSwitch) -> AsyncGenerator[VendorC
         yield copies
 
 
-def open_turns(
-    settings: Settings,
-    store: Store,
-    desk: ModelDesk,
-    copies: VendorCopies,
-    surface_for: Callable[[Incoming], Surface],
-    limits: TurnsLimits,
-) -> Turns:
-    registry = tools(settings, store.memories)
-    thinking = Thinking(
-        mind(settings, desk, copies, registry), store.ledger, store.conversations, store.memories, CLOCK
-    )
+def open_turns(store: Store, answering: Mind, surface_for: Callable[[Incoming], Surface], limits: TurnsLimits) -> Turns:
+    thinking = Thinking(answering, store.ledger, store.conversations, store.memories, CLOCK)
     return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, owner=new_id(), limits=limits)
 
 
@@ -258,7 +249,15 @@ def tools(settings: Settings, memories: Memories) -> Registry:
     return Registry([RecallTool(memories, timeout_s), RememberTool(memories, timeout_s)])
 
 
-def mind(settings: Settings, desk: ModelDesk, copies: VendorCopies, registry: Registry) -> Mind:
+def mind(
+    settings: Settings,
+    store: Store,
+    desk: ModelDesk,
+    copies: VendorCopies,
+    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
+) -> Mind:
+    """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept."""
+
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, settings.language_rule, instructions)
@@ -266,10 +265,11 @@ def mind(settings: Settings, desk: ModelDesk, copies: VendorCopies, registry: Re
     return Mind(
         provider=desk.provider,
         persona=persona,
-        tools=registry,
+        tools=tools(settings, store.memories),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,
+        budget_left=budget_left,
         notice=copies.see,
         budget=ContextBudget(history=settings.history_tokens, memory=settings.memory_tokens),
         history_messages=settings.history_messages,

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from hashlib import sha256
 
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
@@ -36,6 +37,8 @@ ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How a turn ends that has answered what joined it; after any other end that is answered by itself."""
 
 NO_ANSWER_FROM_FIRST = "it could not answer."
+WAITED = timedelta(seconds=5)
+"""Longer than from a message to its turn when nothing is in the way."""
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
 
 
@@ -51,6 +54,8 @@ class Mind:
     footer: FooterStyle = FooterStyle.OFF
     joins: bool = False
     """Whether what a person writes while their answer grows joins it; else it waits for its own."""
+    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None
+    """Why a question that has waited may no longer be answered: what others spent meanwhile; None if it may."""
     notice: Callable[[AgentEvent], Awaitable[None]] | None = None
     """Told of everything that happens, before it is shown."""
     history_messages: int = 200
@@ -82,6 +87,8 @@ class Thinking:
         try:
             if stopped():
                 return closing
+            if (spent := await self._overspent(claim, turn)) is not None:
+                return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
             context, summary = await self._context(claim)
             closing = replace(closing, context_messages=context.message_ids, context_notes=context.note_ids)
             provider = await self._mind.provider(claim.incoming)
@@ -110,6 +117,13 @@ class Thinking:
             joined=turn.progress.joined if closing.outcome in ANSWERED else (),
             context_messages=(*closing.context_messages, *sources(turn.progress)),
         )
+
+    async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
+        """Why a question that waited is not answered. One that begins at once was checked when it came in."""
+        waited = self._clock.now() - claim.incoming.time
+        if self._mind.budget_left is None or turn.progress.calls or waited < WAITED:
+            return None
+        return await self._mind.budget_left(claim.incoming)
 
     async def _end(self, claim: Claim, turn: Turn, closing: Closing, outcome: Outcome, reply: str) -> Closing:
         """Make it durable that this is all: a crash while it is shown must not begin the answer anew."""

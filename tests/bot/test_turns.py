@@ -1,7 +1,7 @@
 """From a message to its stored, visible reply: real turns and replies; model, store and places in memory."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.surface import Surface
-from bot.thinking import BROKEN, Mind, Thinking
+from bot.thinking import BROKEN, WAITED, Mind, Thinking
 from bot.turns import Turns, TurnsLimits
 from store.bell import LocalBell
 from tests.fakes.clock import FakeClock
@@ -44,6 +44,7 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
     limits: TurnsLimits = field(default_factory=lambda: TurnsLimits(sweep_s=0.01))
+    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None
 
     def __post_init__(self) -> None:
         self.model = ScriptedProvider(self.script)
@@ -58,6 +59,7 @@ class World:
             tools=Registry([RecallTool(self.store), RememberTool(self.store)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
+            budget_left=self.budget_left,
         )
 
     def turns(self, owner: str = "worker") -> Turns:
@@ -175,7 +177,7 @@ async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:
     async with world.serving() as turns:
         await turns.idle()
     (reply,) = world.shown()
-    assert reply.startswith("I could not finish this answer after 5 attempts (turn 1).")
+    assert reply.startswith("I could not finish this answer after 10 attempts (turn 1).")
     assert world.model.requests == []
 
 
@@ -314,3 +316,18 @@ async def test_the_depth_that_a_person_asked_for_reaches_the_model_with_a_key_th
     assert options.depth is Depth.DEEP
     assert "thread" not in options.cache_key
     assert "ann" not in options.cache_key
+
+
+async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered_but_told() -> None:
+    async def nothing_left(_: Incoming) -> str | None:
+        return "The budget of today is used up."
+
+    world = World(["Hi."], budget_left=nothing_left)
+    question = replace(said("Hello?"), time=world.clock.now())
+    async with world.serving() as turns:
+        assert await turns.ask(question) is Outcome.ANSWERED
+        await world.clock.sleep(WAITED.total_seconds())
+        late = replace(said("And now?"), time=question.time)
+        assert await turns.ask(late) is Outcome.REFUSED
+    assert world.shown() == ["Hi.", "The budget of today is used up."]
+    assert len(world.model.requests) == 1
