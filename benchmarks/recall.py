@@ -1,0 +1,253 @@
+"""How much of the evidence for a question recall finds in past threads, and how fast.
+
+python -m benchmarks.recall --data FILE [--quick] [--json]     FILE: conversations in LoCoMo's format
+
+recall_at_K           share of a question's evidence messages among the first K hits, mean over the questions
+mrr                   1 / place of the first evidence message, mean
+thread_recall_at_5    share of the evidence's threads among the first 5 different threads of the hits
+recall_at_10_cN       the questions of category N
+shown_to_model        share of the evidence in what the recall tool shows the model, in shown_tokens_mean tokens
+p50_ms, p95_ms        one search through the port Memories, for as many hits as the tool asks for
+
+Shares are in percent. `benchmarks.talks` says what stands for what. Everything goes through the product: the messages
+are taken in, and replies given, by the ledger's own functions, all talks into one store on a new SQLite file (a talk in
+one transaction). In a talk of two people both write in threads of a place that both can read; in a talk with a bot they
+are the person's DMs. The question is asked in a new thread of the same place, a day after the last message, in UTC. A
+message of the bot that follows no question answers an empty one. `--quick` takes the first two talks.
+
+Baselines, in the same run: plain FTS5 (Porter stems, stop words out, any word, bm25()) under the same names, and SQL
+LIKE of the whole question, newest first, under like_*.
+"""
+
+import asyncio
+import re
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import fmean, quantiles
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from sqlalchemy import Connection
+
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow_from
+from agent.ports import ToolContext
+from agent.records import Closing, Incoming, Person, RecallQuery
+from agent.tokens import estimate_tokens
+from agent.tools.recall import MAX_HITS, RecallTool
+from benchmarks.report import Options, print_report, read_options
+from benchmarks.talks import Line, Question, Talk, is_bot, read_talks
+from store import ledger
+from store.engine import Store, open_store
+from store.erased import ErasedIds
+from store.text import keywords
+
+QUICK: Final = 2
+DEEP: Final = 200
+"""Hits that the ranked list is judged by: enough for five different threads."""
+LEASE: Final = timedelta(minutes=1)
+IDS: Final = ErasedIds(b"benchmark")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A talk in the store. `ids`: the row of each message by its key; `threads`: the session of each row."""
+
+    talk: Talk
+    asker: Person
+    place: Place
+    ids: dict[str, int]
+    threads: dict[int, int]
+    now: datetime
+
+
+@dataclass(slots=True)
+class Scores:
+    """What a retriever found, one number a question; `seconds` of each search."""
+
+    values: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    seconds: list[float] = field(default_factory=list[float])
+
+    def add(self, question: Question, evidence: set[int], hits: Sequence[int], threads: dict[int, int]) -> None:
+        for k in (1, 5, 10):
+            self.values[f"recall_at_{k}"].append(_share(evidence, hits[:k]))
+        first = next((place for place, hit in enumerate(hits, 1) if hit in evidence), None)
+        self.values["mrr"].append(1 / first if first else 0.0)
+        found = list(dict.fromkeys(threads[hit] for hit in hits))[:5]
+        self.values["thread_recall_at_5"].append(_share({threads[one] for one in evidence}, found))
+        self.values[f"recall_at_10_c{question.category}"].append(_share(evidence, hits[:10]))
+
+    def metrics(self) -> dict[str, float]:
+        found = {name: _mean(name, values) for name, values in sorted(self.values.items())}
+        cuts = quantiles(self.seconds, n=20)
+        return {**found, "p50_ms": 1000 * cuts[9], "p95_ms": 1000 * cuts[18]}
+
+
+def _mean(name: str, values: list[float]) -> float:
+    """Shares in percent, as in the published tables."""
+    return fmean(values) if name in {"mrr", "shown_tokens_mean"} else 100 * fmean(values)
+
+
+def _share(wanted: set[int], found: Iterable[int]) -> float:
+    return len(wanted & set(found)) / len(wanted)
+
+
+async def store_talk(store: Store, talk: Talk, number: int) -> Stored:
+    """Take a talk in: the threads of its people, or of its person and the bot."""
+    alone = any(line.by_bot for line in talk.lines)
+    asker = _person(talk.asker, number)
+    place = Place(PersonAudience(asker.id) if alone else GroupAudience(f"talk {number}"))
+    ids, threads = await store.database.write(_take_in, talk, number, place)
+    last = max((line.time for line in talk.lines), default=datetime(2000, 1, 1, tzinfo=UTC))
+    return Stored(talk, asker, place, ids, threads, last + timedelta(days=1))
+
+
+def _take_in(connection: Connection, talk: Talk, number: int, place: Place) -> tuple[dict[str, int], dict[int, int]]:
+    ids: dict[str, int] = {}
+    threads: dict[int, int] = {}
+    for index, line in enumerate(talk.lines):
+        before = talk.lines[index - 1] if index else None
+        after = talk.lines[index + 1] if index + 1 < len(talk.lines) else None
+        if not line.by_bot:
+            asked = _incoming(line, line.text, number, place)
+            answered = after is not None and after.by_bot and after.session == line.session
+            ids[line.key] = _ask(connection, asked) if answered else _overhear(connection, asked)
+        else:
+            if before is None or before.by_bot or before.session != line.session:
+                _ask(connection, _incoming(line, "", number, place, talk.asker))
+            ids[line.key] = _answer(connection, line)
+        threads[ids[line.key]] = line.session
+    return ids, threads
+
+
+def _incoming(line: Line, text: str, number: int, place: Place, speaker: str = "") -> Incoming:
+    key = f"{number}:{line.key}"
+    thread = f"talk {number}, session {line.session}"
+    who = _person(speaker or line.speaker, number)
+    return Incoming("benchmark", key, thread, key, thread, who, place, text, line.time, f"https://example.test/{key}")
+
+
+def _person(name: str, number: int) -> Person:
+    return Person(f"{number}:{name}", name)
+
+
+def _ask(connection: Connection, asked: Incoming) -> int:
+    ledger.accept(connection, asked, IDS)
+    return _newest(connection)
+
+
+def _overhear(connection: Connection, said: Incoming) -> int:
+    ledger.accept(connection, said, IDS, state="done")
+    return _newest(connection)
+
+
+def _answer(connection: Connection, line: Line) -> int:
+    claim = ledger.claim(connection, "benchmark", line.time, LEASE)
+    if claim is None:
+        raise SystemExit(f"{line.key} answers nothing.")
+    ledger.finish(connection, claim, Closing(Outcome.ANSWERED, line.text), line.time)
+    return _newest(connection)
+
+
+def _newest(connection: Connection) -> int:
+    return connection.exec_driver_sql("SELECT max(id) FROM message").scalar_one()
+
+
+async def judge(store: Store, stored: Stored, scores: Scores) -> None:
+    """Ask the questions of a talk."""
+    tool = RecallTool(store.memories)
+    for question in stored.talk.questions:
+        evidence = {stored.ids[key] for key in question.evidence}
+        begin = time.perf_counter()
+        await store.memories.search(_query(stored, question, MAX_HITS))
+        scores.seconds.append(time.perf_counter() - begin)
+        hits = await store.memories.search(_query(stored, question, DEEP))
+        scores.add(question, evidence, [hit.message.id for hit in hits], stored.threads)
+        shown = await tool.run(
+            {"query": question.text}, ToolContext(stored.asker, stored.place, "a new thread", 0, stored.now)
+        )
+        scores.values["shown_to_model"].append(_share(evidence, shown.sources))
+        scores.values["shown_tokens_mean"].append(estimate_tokens(shown.text))
+
+
+def _query(stored: Stored, question: Question, limit: int) -> RecallQuery:
+    return RecallQuery(stored.asker.id, question.text, may_flow_from(stored.place), "a new thread", limit)
+
+
+class Plain:
+    """The baselines: a table and its plain full-text index."""
+
+    def __init__(self, talks: Sequence[Stored]) -> None:
+        self._database = sqlite3.connect(":memory:")
+        self._database.execute("CREATE TABLE said (id INTEGER PRIMARY KEY, talk INTEGER, text TEXT)")
+        self._database.execute("CREATE VIRTUAL TABLE words USING fts5(text, tokenize = 'porter unicode61')")
+        for number, stored in enumerate(talks):
+            rows = [(stored.ids[line.key], number, line.text) for line in stored.talk.lines]
+            self._database.executemany("INSERT INTO said VALUES (?, ?, ?)", rows)
+            self._database.executemany("INSERT INTO words (rowid, text) VALUES (?1, ?3)", rows)
+
+    def full_text(self, number: int, question: str) -> list[int]:
+        wanted = " OR ".join(f'"{word}"' for word in keywords(question))
+        return self._ids(
+            "SELECT said.id FROM words JOIN said ON said.id = words.rowid"
+            " WHERE words MATCH ?1 AND said.talk = ?2 ORDER BY bm25(words) LIMIT ?3",
+            (wanted or '""', number, DEEP),
+        )
+
+    def like(self, number: int, question: str) -> list[int]:
+        escaped = re.sub(r"([%_\\])", r"\\\1", question)
+        return self._ids(
+            r"SELECT id FROM said WHERE text LIKE ?1 ESCAPE '\' AND talk = ?2 ORDER BY id DESC LIMIT ?3",
+            (f"%{escaped}%", number, DEEP),
+        )
+
+    def judged(self, talks: Sequence[Stored]) -> dict[str, float]:
+        full_text, like = Scores(), Scores()
+        for number, stored in enumerate(talks):
+            for question in stored.talk.questions:
+                evidence = {stored.ids[key] for key in question.evidence}
+                for search, scores in ((self.full_text, full_text), (self.like, like)):
+                    begin = time.perf_counter()
+                    hits = search(number, question.text)
+                    scores.seconds.append(time.perf_counter() - begin)
+                    scores.add(question, evidence, hits, stored.threads)
+        return {**full_text.metrics(), **{f"like_{name}": value for name, value in like.metrics().items()}}
+
+    def _ids(self, sql: str, bound: tuple[str, int, int]) -> list[int]:
+        return [row[0] for row in self._database.execute(sql, bound)]
+
+
+async def measure(talks: Sequence[Talk]) -> tuple[dict[str, float], dict[str, float]]:
+    """The metrics, and those of the baselines."""
+    with TemporaryDirectory() as folder:
+        store = await open_store(f"sqlite:///{Path(folder) / 'recall.db'}")
+        try:
+            stored = [await store_talk(store, talk, number) for number, talk in enumerate(talks)]
+            scores = Scores()
+            for one in stored:
+                await judge(store, one, scores)
+        finally:
+            await store.close()
+    return scores.metrics(), Plain(stored).judged(stored)
+
+
+def run(options: Options) -> None:
+    if options.data is None:
+        raise SystemExit("Say where the conversations are: --data FILE, in LoCoMo's format.")
+    talks = read_talks(options.data)[: QUICK if options.quick else None]
+    messages, questions = sum(len(talk.lines) for talk in talks), sum(len(talk.questions) for talk in talks)
+    if questions < 2:
+        raise SystemExit(f"{options.data} holds no questions with evidence.")
+    metrics, baseline = asyncio.run(measure(talks))
+    bots = sum(is_bot(line.speaker) for talk in talks for line in talk.lines)
+    notes = f"{len(talks)} talks, {messages} messages ({bots} of a bot), {questions} questions; shares in percent"
+    print_report("recall", metrics, baseline, options, notes)
+
+
+if __name__ == "__main__":
+    run(read_options("How much of the evidence recall finds, and how fast."))
