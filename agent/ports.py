@@ -276,7 +276,9 @@ class Ledger(Protocol):
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None: ...
 
-    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None: ...
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
+        ...
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn."""

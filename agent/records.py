@@ -82,8 +82,8 @@ class Claim:
     """A turn that this worker runs. Every later write carries `epoch`, so a worker that lost its lease changes nothing.
 
     `progress` and `reply_ref` are what `Ledger.save` stored last ("" at first): the steps done so far, and the pages
-    shown so far. `message` is the row id of the question. `attempts` counts claims, this one included. `stopping`:
-    somebody has asked to stop it while it waited.
+    shown so far. `message` is the row id of the question. `attempts` counts claims since it last got further, this one
+    included. `stopping`: somebody has asked to stop it while it waited.
     """
 
     turn: int

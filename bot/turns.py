@@ -42,8 +42,9 @@ class TurnsLimits:
     """Turns that run at once in one process; more wait in the ledger."""
     per_person: int | None = 4
     """Of them of one person, in all processes: enough for several threads, and others always find a free place."""
-    max_attempts: int = 5
-    """Claims of one turn: a question that crashes the process must not crash it for ever."""
+    max_attempts: int = 10
+    """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
+    because whoever kills a process takes innocent turns along."""
     lease: timedelta = timedelta(seconds=30)
     """How long a silent worker keeps its turn; also how long a take-over takes."""
     sweep_s: float = 1.0

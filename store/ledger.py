@@ -15,7 +15,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, Table, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, Table, and_, case, delete, func, insert, select, update
 from sqlalchemy.exc import NoResultFound
 
 from agent.admission import Terms
@@ -187,7 +187,7 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
         spending.keep(connection, claim, rows.calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         return False
-    given = {"progress": progress, "reply_ref": reply_ref}
+    given = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # With nothing to save it still answers whether the claim holds.
     _write(connection, claim, {k: v for k, v in given.items() if v is not None} or {"epoch": claim.epoch})
     return True
@@ -224,7 +224,8 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
 
 
 def release(connection: Connection, claim: Claim) -> None:
-    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "attempts": claim.attempts - 1})
+    attempts = case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0)
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "attempts": attempts})
 
 
 def release_all(connection: Connection) -> int:

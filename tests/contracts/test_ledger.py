@@ -70,6 +70,18 @@ async def test_a_released_turn_is_claimed_at_once_before_those_behind_it_and_goe
         await store.ledger.release(parked)
 
 
+async def test_attempts_count_from_where_a_turn_last_got_further(store: AnyStore) -> None:
+    await store.ledger.accept(said("one"))
+    crashed = await claimed(store)
+    again = await claimed(store, now=START + LEASE)
+    assert (crashed.attempts, again.attempts) == (1, 2)
+    await store.ledger.save(again, reply_ref="page 1")
+    once_more = await claimed(store, now=START + 2 * LEASE)
+    assert once_more.attempts == 3
+    await store.ledger.save(once_more, progress="step 1")
+    assert (await claimed(store, now=START + 3 * LEASE)).attempts == 1
+
+
 async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(store: AnyStore) -> None:
     elsewhere = replace(said("there", conversation="there"), source="elsewhere")
     await store.ledger.accept(elsewhere)
@@ -92,7 +104,7 @@ async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_noth
     assert await store.ledger.claim("new", START + LEASE - timedelta(seconds=1), LEASE) is None
     new = await store.ledger.claim("new", START + LEASE, LEASE)
     assert new is not None
-    assert (new.turn, new.epoch, new.attempts) == (old.turn, old.epoch + 1, 2)
+    assert (new.turn, new.epoch, new.attempts) == (old.turn, old.epoch + 1, 1)
     assert (new.progress, new.reply_ref) == ("step 1", "page 1")
     with pytest.raises(LeaseLost):
         await store.ledger.save(old, progress="a zombie's step")
@@ -121,7 +133,7 @@ async def test_saving_one_thing_keeps_the_other(store: AnyStore) -> None:
     await store.ledger.save(claim, reply_ref="page 1")
     await store.ledger.save(claim)
     again = await claimed(store, now=START + LEASE)
-    assert (again.progress, again.reply_ref, again.attempts) == ("step 1", "page 1", 2)
+    assert (again.progress, again.reply_ref, again.attempts) == ("step 1", "page 1", 1)
     with pytest.raises(LeaseLost):
         await store.ledger.save(claim, progress="from before the restart")
 

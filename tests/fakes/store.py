@@ -169,7 +169,8 @@ class FakeStore:
             self.spent.record(turn.id, turn.incoming, rows.calls(progress or ""), turn.incoming.time)
             _restart(turn)
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
-        turn.progress = turn.progress if progress is None else progress
+        if progress is not None:
+            turn.progress, turn.attempts = progress, 0
         turn.reply_ref = turn.reply_ref if reply_ref is None else reply_ref
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
@@ -186,7 +187,7 @@ class FakeStore:
 
     async def release(self, claim: Claim) -> None:
         turn = self._held(claim)
-        turn.state, turn.lease_until, turn.attempts = "waiting", None, claim.attempts - 1
+        turn.state, turn.lease_until, turn.attempts = "waiting", None, max(0, turn.attempts - 1)
 
     async def stop(self, conversation: str) -> list[int]:
         mine = [turn for turn in self.turns if turn.incoming.conversation == conversation and turn.state != "done"]
