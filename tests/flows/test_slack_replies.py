@@ -277,3 +277,17 @@ async def test_a_slow_shutdown_leaves_within_ten_seconds() -> None:
             await world.slack.until(lambda: world.slack.state.answers(world.general))
             before = asyncio.get_running_loop().time()
         assert asyncio.get_running_loop().time() - before < 10
+
+
+async def test_pages_that_the_finished_answer_does_not_need_are_deleted_after_a_crash() -> None:
+    async with workspace(lambda _: typed(answers.pop(0))) as world:
+        answers = [answer_of(9_000), "Blue."]
+        async with world.running():
+            await world.slack.say(world.ann, world.general, f"{ME} hello?")
+            await world.slack.until(lambda: len(world.slack.state.answers(world.general)) == 2)
+            begun = world.slack.state.answers(world.general)[0].ts
+        await world.store.release_all()
+        async with world.running():
+            await world.answered()
+        (page,) = world.slack.state.answers(world.general)
+    assert (page.ts, page.text) == (begun, "Blue.")

@@ -44,6 +44,8 @@ class DiscordSurface:
         self._asked = incoming
         self._address = decode(incoming.reply_to)
         self._token = Token(self._address.application, self._address.token)
+        self._token_ended = False
+        """Discord has said so, whatever our clock says."""
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
         self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False)
@@ -65,15 +67,24 @@ class DiscordSurface:
 
     async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
         rest = await self._connection.rest()
-        channel, message = self._reach(page)
         components = buttons.NONE if final and page.id not in self._bare else None
+        try:
+            await self._edit(rest, page, text, components)
+        except TokenGone:
+            if self._token_ended or self._address.private:
+                raise
+            self._token_ended = True
+            await self._edit(rest, page, text, components)
+        if final:
+            self._bare.add(page.id)
+
+    async def _edit(self, rest: Rest, page: PageRef, text: str, components: Components | None) -> None:
+        channel, message = self._reach(page)
         async with self._gate(channel):
             if channel == _ANSWER:
                 await rest.edit_answer(self._token, message, text, components)
             else:
                 await rest.edit(channel, message, text, components)
-        if final:
-            self._bare.add(page.id)
 
     async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
         components = self._row(Button.CONTINUE) if Offer.CONTINUE in offers else buttons.NONE
@@ -148,7 +159,7 @@ class DiscordSurface:
         return self._address.channel, message
 
     def _token_lives(self) -> bool:
-        return self._address.token_lives(self._connection.clock.now())
+        return not self._token_ended and self._address.token_lives(self._connection.clock.now())
 
     def _gate(self, channel: str) -> Gate:
         """The pace that counts there; an interaction has one of its own."""

@@ -1,0 +1,123 @@
+"""The pages of a reply on Discord after a crash, an edit too many, a deletion, and the end of a command's token."""
+
+import pytest
+
+from agent.providers.scripted import Answer, ScriptedProvider
+from tests.fakes.answering_host import answering_host
+from tests.fakes.answers import answer_of
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_rest import TOKEN_LIFE_S, Interaction
+from tests.fakes.discord_world import ANN, DM_OF, EPHEMERAL, GENERAL
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.reader import read_back
+from tests.flows.test_discord_answers import PAGE, answered, slowly, talking
+
+LONG = answer_of(3_500)
+
+
+def saying(text: str, seconds: float = 1.5) -> Answer:
+    return slowly(text, seconds)
+
+
+async def test_pages_that_the_finished_answer_does_not_need_are_deleted_after_a_crash() -> None:
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        first = answering_host(ScriptedProvider([saying(LONG), "never"]), clock)
+        async with serving(fake, first), first.answering():
+            await fake.write(ANN, "tell me")
+            await fake.until(lambda: len(fake.world.shown(DM_OF[ANN])) == 2)
+        second = answering_host(ScriptedProvider(["Blue."]), clock, first.store)
+        kept, _ = by_the_bot(fake)
+        async with second.answering(), serving(fake, second):
+            await answered(fake, second, 0)
+        assert [message["id"] for message in by_the_bot(fake)] == [kept["id"]]
+        assert fake.world.shown(DM_OF[ANN]) == ["Blue."]
+
+
+async def test_a_page_that_can_no_longer_be_edited_is_followed_by_the_rest() -> None:
+    text = ("The boat is blue. " * 60).strip()
+    async with talking([saying(text)]) as (fake, host):
+        await fake.write(ANN, "tell me")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
+        fake.rest.fail("PATCH", "/messages/", 400, 30046)
+        await answered(fake, host)
+        assert len(by_the_bot(fake)) == 2
+        assert read_back(fake.world.shown(DM_OF[ANN]), PAGE) == text
+
+
+async def test_a_page_that_somebody_deleted_ends_the_answer() -> None:
+    async with talking([saying(LONG)]) as (fake, host):
+        await fake.write(ANN, "tell me")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
+        del fake.world.messages[by_the_bot(fake)[0]["id"]]
+        await answered(fake, host)
+        assert by_the_bot(fake) == []
+
+
+async def growing(fake: FakeDiscord, *, private: bool) -> Interaction:
+    """An `/ask` whose answer has begun to show."""
+    asked = await fake.command(ANN, "ask", question="tell me", private=private)
+    await fake.until(lambda: by_the_bot(fake) and by_the_bot(fake)[0]["content"])
+    return asked
+
+
+def end(interaction: Interaction) -> None:
+    """Its fifteen minutes are over."""
+    interaction.began -= TOKEN_LIFE_S
+
+
+def whispered(fake: FakeDiscord) -> list[str]:
+    """What only the caller sees."""
+    return [message["content"] for message in by_the_bot(fake) if message["flags"] & EPHEMERAL]
+
+
+async def test_a_public_answer_whose_token_ends_is_finished_in_the_same_message() -> None:
+    text = ("The boat is blue. " * 60).strip()
+    async with talking([saying(text)]) as (fake, host):
+        end(await growing(fake, private=False))
+        await answered(fake, host)
+        assert fake.world.shown(GENERAL) == [text]
+
+
+async def test_a_public_answer_whose_token_ends_goes_on_in_the_channel_on_further_pages() -> None:
+    async with talking([saying(LONG)]) as (fake, host):
+        end(await growing(fake, private=False))
+        await answered(fake, host)
+        assert len(by_the_bot(fake)) == 2
+        assert read_back(fake.world.shown(GENERAL), PAGE) == LONG
+
+
+async def test_a_private_answer_whose_token_ends_goes_on_in_the_dm_and_never_in_the_channel() -> None:
+    text = ("The boat is blue. " * 60).strip()
+    async with talking([saying(text)]) as (fake, host):
+        end(await growing(fake, private=True))
+        await answered(fake, host)
+        assert fake.world.shown(GENERAL) == []
+        assert read_back([*whispered(fake), *fake.world.shown(DM_OF[ANN])], PAGE) == text
+
+
+async def test_a_public_answer_that_may_not_go_on_in_the_channel_ends_there() -> None:
+    async with talking([saying(LONG)]) as (fake, host):
+        asked = await growing(fake, private=False)
+        fake.rest.fail("PATCH", f"/channels/{GENERAL}/messages/", 403, 50001, times=99)
+        fake.rest.fail("POST", f"/channels/{GENERAL}/messages$", 403, 50001, times=99)
+        end(asked)
+        await answered(fake, host)
+        assert len(by_the_bot(fake)) == 1
+
+
+@pytest.mark.parametrize("private", [True, False])
+async def test_an_answer_that_another_process_gives_after_the_tokens_end_is_complete(*, private: bool) -> None:
+    """What only the caller could see stays as it is, and stands whole in the DM; all others find it in its place."""
+    text = ("The boat is blue. " * 60).strip()
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        first = answering_host(ScriptedProvider([saying(text)]), clock)
+        async with serving(fake, first), first.answering():
+            end(await growing(fake, private=private))
+        second = answering_host(ScriptedProvider([saying(text)]), clock, first.store)
+        async with second.answering(), serving(fake, second):
+            await answered(fake, second, 0)
+        assert fake.world.shown(GENERAL) == ([] if private else [text])
+        assert fake.world.shown(DM_OF[ANN]) == ([text] if private else [])
