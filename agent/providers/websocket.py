@@ -3,7 +3,8 @@
 Above: the sessions of vendors that keep a socket. Below: websockets.
 
 Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
-caller says so. How long to wait for a message is the caller's business (`asyncio.timeout`).
+caller says so. No redirect is followed: it would take the key to another host. How long to wait for a message is the
+caller's business (`asyncio.timeout`).
 """
 
 from collections.abc import Generator, Mapping
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 from websockets.protocol import State
 
 from agent.providers.http import Disconnected, Unreachable
@@ -45,6 +46,11 @@ class SocketClosed(Disconnected):
         self.reason = reason
 
 
+class _Connecting(connect):
+    def process_redirect(self, exc: Exception) -> Exception:
+        return exc
+
+
 class Socket:
     """An open connection."""
 
@@ -55,7 +61,7 @@ class Socket:
     async def open(cls, url: str, headers: Mapping[str, str], *, proxies: bool) -> Self:
         """Connect. Raises Unreachable (nothing was sent) and HandshakeRefused."""
         try:
-            connection = await connect(
+            connection = await _Connecting(
                 url,
                 additional_headers=dict(headers),
                 proxy=True if proxies else None,
@@ -70,7 +76,8 @@ class Socket:
             answer = error.response
             received = {name.lower(): value for name, value in answer.headers.raw_items()}
             raise HandshakeRefused(answer.status_code, received, bytes(answer.body or b"")) from None
-        except (OSError, TimeoutError, InvalidHandshake, InvalidURI, ConnectionClosed) as error:
+        except (OSError, WebSocketException, ValueError, ImportError) as error:
+            # ValueError: a name that no host has; ImportError: a proxy of a kind that needs another library.
             raise Unreachable(type(error).__name__) from None
         return cls(connection)
 
