@@ -1,0 +1,134 @@
+"""Persistent facts: what they are, and how their history is followed (seed 003, layer 2). Pure.
+
+Above: `agent.memory.writing`, which creates and supersedes them; `agent.memory.layers`, which shows them; the store, which
+keeps them. Below: `agent.authority`.
+
+Rules
+  A fact is never edited: it is created, superseded and marked for review. The chain old → new can be followed.
+  Links are by id. A key means the fact that is current under it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from agent.authority import Authority
+
+
+class MemoryType(StrEnum):
+    """Whose knowledge a fact is: a person's, the bot's about how to do things, or the organisation's."""
+
+    USER = "user"
+    CAPABILITY = "capability"
+    ORGANIZATIONAL = "organizational"
+
+
+class Scope(StrEnum):
+    """Where a fact holds. All but GLOBAL hold within one `scope_id` only."""
+
+    GLOBAL = "global"
+    TASK = "task"
+    HYPOTHETICAL = "hypothetical"
+    DRAFT = "draft"
+    SESSION = "session"
+
+
+class ConstraintType(StrEnum):
+    BUDGET = "budget"
+    DEADLINE = "deadline"
+    CAPACITY = "capacity"
+    POLICY = "policy"
+
+
+_ORGANIZATIONAL_SOURCES: Final = frozenset({"policy", "finance_system", "hr_system", "system", "document"})
+_CAPABILITY_SOURCES: Final = frozenset({"observation", "pattern", "heuristic"})
+
+
+def memory_type_of(source: str) -> MemoryType:
+    """The seed's classification by source; what is neither policy nor observation is the person's own."""
+    kind = source.strip().lower()
+    if kind in _ORGANIZATIONAL_SOURCES:
+        return MemoryType.ORGANIZATIONAL
+    return MemoryType.CAPABILITY if kind in _CAPABILITY_SOURCES else MemoryType.USER
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One persistent fact. `audience` is a label (see `agent.memory.audience.label`); `person` is whom it is about, or
+    "" for what is nobody's in particular. `authority` is what its writer was. Links are ids of facts.
+    """
+
+    id: str
+    key: str
+    value: str
+    source: str
+    timestamp: datetime
+    audience: str
+    person: str = ""
+    authority: Authority = Authority.EMPLOYEE
+    is_valid: bool = True
+    superseded_by: str | None = None
+    supersedes: str | None = None
+    memory_type: MemoryType = MemoryType.USER
+    scope: Scope = Scope.GLOBAL
+    scope_id: str | None = None
+    depends_on: tuple[str, ...] = ()
+    derived_facts: tuple[str, ...] = ()
+    needs_review: bool = False
+    is_constraint: bool = False
+    constraint_type: ConstraintType | None = None
+    source_message: int | None = None
+
+
+def resolve(facts: Iterable[Fact], name: str) -> Fact | None:
+    """The fact with this id, or else the one that is current under this key, or else the last that was."""
+    known = {fact.id: fact for fact in facts}
+    if name in known:
+        return known[name]
+    under_key = [fact for fact in known.values() if same_key(fact.key, name)]
+    return max(under_key, key=lambda fact: (fact.is_valid, *age(fact)), default=None)
+
+
+def chain(facts: Iterable[Fact], id_: str) -> tuple[Fact, ...]:
+    """The history of a fact, oldest first: everything that it supersedes and everything that superseded it.
+
+    Broken links end it, and a cycle ends where it began.
+    """
+    known = {fact.id: fact for fact in facts}
+    if id_ not in known:
+        return ()
+    before = _followed(known, id_, lambda fact: fact.supersedes)
+    after = _followed(known, id_, lambda fact: fact.superseded_by)
+    return (*reversed(before[1:]), *(fact for fact in after if fact not in before[1:]))
+
+
+def current(facts: Iterable[Fact], name: str) -> Fact | None:
+    """What holds today under a key, or in the place of a fact (seed 003, `get_current_value`). None if nothing does."""
+    known = list(facts)
+    start = resolve(known, name)
+    if start is None:
+        return None
+    last = _followed({fact.id: fact for fact in known}, start.id, lambda fact: fact.superseded_by)[-1]
+    return last if last.is_valid else None
+
+
+def same_key(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def age(fact: Fact) -> tuple[datetime, str]:
+    """Sorts facts from the oldest to the newest; between equals the id decides."""
+    return fact.timestamp, fact.id
+
+
+def _followed(known: Mapping[str, Fact], id_: str, link: Callable[[Fact], str | None]) -> list[Fact]:
+    path: list[Fact] = []
+    seen: set[str] = set()
+    next_: str | None = id_
+    while next_ is not None and next_ in known and next_ not in seen:
+        seen.add(next_)
+        path.append(known[next_])
+        next_ = link(known[next_])
+    return path

@@ -1,0 +1,208 @@
+"""Writing a fact: may it be written, what does it supersede, and what rested on that (seed 003)? Pure.
+
+Above: the store and the `remember` tool. Below: `agent.memory.facts`, `agent.memory.conflict`, `agent.authority`.
+
+    facts, new ── may this person write it? ── which facts does it supersede? ── what rested on those? ── facts, changes
+
+Rules
+  Authority comes first: organisational facts and constraints are written by managers and above, and nobody supersedes
+  what a greater authority wrote. A refused write changes nothing.
+  A write supersedes what it names (rule 1), what stands under its key or contradicts it (rule 2), and only what is
+  older than itself (rule 4): a late arrival joins the chain as history. How often something was said does not count.
+  A write marks facts of its own partition only (audience and person), and of its own scope: what was assumed in a
+  hypothetical, a draft, a task or a session never touches what holds everywhere. A global write may settle a draft
+  that it names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from agent.authority import Authority
+from agent.memory.conflict import contradicts
+from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope, age, current, memory_type_of, resolve, same_key
+
+POLICY_AUTHORITY: Final = Authority.MANAGER
+"""Who may write what binds others (seed 003, "Ignoring Authority")."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFact:
+    """A fact to be written. `supersedes` and `depends_on` name facts by key or by id.
+
+    Without a `memory_type` the source decides.
+    """
+
+    id: str
+    key: str
+    value: str
+    source: str
+    timestamp: datetime
+    audience: str
+    person: str = ""
+    authority: Authority = Authority.EMPLOYEE
+    supersedes: str | None = None
+    memory_type: MemoryType | None = None
+    scope: Scope = Scope.GLOBAL
+    scope_id: str | None = None
+    depends_on: tuple[str, ...] = ()
+    is_constraint: bool = False
+    constraint_type: ConstraintType | None = None
+    source_message: int | None = None
+
+
+class Refusal(StrEnum):
+    """Why a fact was not written."""
+
+    NOT_A_MANAGER = "Only a manager or an administrator may set what binds others."
+    GREATER_AUTHORITY = "Somebody with greater authority has set this."
+
+
+@dataclass(frozen=True, slots=True)
+class FactAdded:
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactSuperseded:
+    fact: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewNeeded:
+    """`fact` rests, directly or not, on `because`, which has been superseded."""
+
+    fact: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRefused:
+    """Nothing was changed. `standing` is the fact that stands in the way, if it is one."""
+
+    why: Refusal
+    standing: str | None = None
+
+
+Change: TypeAlias = FactAdded | FactSuperseded | ReviewNeeded | WriteRefused
+
+
+def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
+    """All facts after the write, and what became of whom.
+
+    `facts` may hold other partitions; they stay as they are. The same value under the same key again changes nothing.
+    Raises ValueError if the id is taken.
+    """
+    if any(fact.id == new.id for fact in facts):
+        raise ValueError(f"there is a fact {new.id!r} already")
+    kind = new.memory_type or memory_type_of(new.source)
+    if (new.is_constraint or kind is MemoryType.ORGANIZATIONAL) and new.authority < POLICY_AUTHORITY:
+        return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
+    mine = [fact for fact in facts if _same_partition(fact, new)]
+    found = _superseded(mine, new)
+    if new.supersedes is None and any(_says_the_same(fact, new) for fact in found):
+        return tuple(facts), ()
+    greater = next((fact for fact in found if fact.authority > new.authority), None)
+    if greater is not None:
+        return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, greater.id),)
+    later = max((fact for fact in found if fact.timestamp > new.timestamp), key=age, default=None)
+    older = [fact for fact in found if fact.timestamp <= new.timestamp]
+    added = _created(mine, new, kind, before=max(older, key=age, default=None), after=later)
+    return _applied(facts, added, older if later is None else [])
+
+
+def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
+    """The valid facts of its partition that a write takes the place of."""
+    named = resolve(mine, new.supersedes) if new.supersedes is not None else None
+    if named is not None and not named.is_valid:
+        named = current(mine, named.id)
+    return [
+        fact
+        for fact in mine
+        if fact.is_valid
+        and ((fact is named and _may_settle(new, fact)) or (_same_scope(fact, new) and _implied(fact, new)))
+    ]
+
+
+def _implied(fact: Fact, new: NewFact) -> bool:
+    if same_key(fact.key, new.key):
+        return True
+    if fact.is_constraint != new.is_constraint:
+        return False  # a wish that contradicts a policy is refused by whoever decides; it is no new policy
+    return contradicts(fact.value, new.value)
+
+
+def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fact | None, after: Fact | None) -> Fact:
+    grounds = (resolve(mine, name) for name in new.depends_on)
+    return Fact(
+        id=new.id,
+        key=new.key,
+        value=new.value,
+        source=new.source,
+        timestamp=new.timestamp,
+        audience=new.audience,
+        person=new.person,
+        authority=new.authority,
+        is_valid=after is None,
+        superseded_by=after.id if after is not None else None,
+        supersedes=before.id if before is not None and after is None else None,
+        memory_type=kind,
+        scope=new.scope,
+        scope_id=new.scope_id,
+        depends_on=tuple(dict.fromkeys(fact.id for fact in grounds if fact is not None)),
+        is_constraint=new.is_constraint,
+        constraint_type=new.constraint_type,
+        source_message=new.source_message,
+    )
+
+
+def _applied(
+    facts: Sequence[Fact], added: Fact, superseded: Sequence[Fact]
+) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
+    after = {fact.id: fact for fact in facts}
+    for ground in added.depends_on:
+        after[ground] = replace(after[ground], derived_facts=(*after[ground].derived_facts, added.id))
+    for old in superseded:
+        after[old.id] = replace(after[old.id], is_valid=False, superseded_by=added.id)
+    after[added.id] = added
+    gone = [fact.id for fact in superseded] + [ground for ground in added.depends_on if not after[ground].is_valid]
+    reviews = _reviews(after, gone)
+    for review in reviews:
+        after[review.fact] = replace(after[review.fact], needs_review=True)
+    changes = (FactAdded(added.id), *(FactSuperseded(old.id, added.id) for old in superseded), *reviews)
+    return tuple(after.values()), changes
+
+
+def _reviews(facts: Mapping[str, Fact], superseded: Sequence[str]) -> list[ReviewNeeded]:
+    """Every valid fact that rests on a superseded one, however far away; each is asked about once."""
+    seen = set(superseded)
+    waiting = [(derived, id_) for id_ in superseded for derived in facts[id_].derived_facts]
+    reviews: list[ReviewNeeded] = []
+    while waiting:
+        id_, because = waiting.pop(0)
+        if id_ in seen or id_ not in facts:
+            continue
+        seen.add(id_)
+        if facts[id_].is_valid:
+            reviews.append(ReviewNeeded(id_, because))
+        waiting += [(derived, because) for derived in facts[id_].derived_facts]
+    return reviews
+
+
+def _same_partition(fact: Fact, new: NewFact) -> bool:
+    return (fact.audience, fact.person) == (new.audience, new.person)
+
+
+def _same_scope(fact: Fact, new: NewFact) -> bool:
+    return (fact.scope, fact.scope_id) == (new.scope, new.scope_id)
+
+
+def _may_settle(new: NewFact, fact: Fact) -> bool:
+    return new.scope is Scope.GLOBAL or _same_scope(fact, new)
+
+
+def _says_the_same(fact: Fact, new: NewFact) -> bool:
+    return same_key(fact.key, new.key) and fact.value.strip() == new.value.strip()
