@@ -1,6 +1,6 @@
 """The driver of one turn: performs what `agent.turn` asks for, and tells what happens.
 
-Above: `bot.turns`. Below: `agent.turn`, `agent.protocol`, the Provider and Tool ports.
+Above: `bot.turns`. Below: `agent.turn`, `agent.answer`, `agent.protocol`, the Provider and Tool ports.
 
 Events go out through `emit`, not by yielding: a generator that is suspended while tools run could be closed from
 outside its task. Cancelling `run` cancels the model call and the tools, waits for them, and raises.
@@ -13,8 +13,8 @@ import logging
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 
+from agent.answer import Answer
 from agent.effects import (
     CallAnswered,
     CallModel,
@@ -69,7 +69,6 @@ from agent.protocol.grammar import TAG_NAMES, Kind
 from agent.protocol.parser import Parser
 from agent.records import Waiting
 from agent.session import open_session
-from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
 from agent.turn import Turn
 
@@ -162,7 +161,7 @@ class Loop:
     async def _call_model(self, number: int, messages: Sequence[Message]) -> list[Effect]:
         await self._emit(IterationStarted(number))
         self._turn.receive(ResponseBegun(self._clock.now()))
-        answer = _Answer(Parser(tool_names=self._tools.names), messages, self.violations.total())
+        answer = Answer(Parser(tool_names=self._tools.names), messages, self.violations.total())
         try:
             await self._session.send(messages)
             async with aclosing(self._session.receive()) as stream:
@@ -180,7 +179,7 @@ class Loop:
         self._count(answer)
         return await self._take(answer.pending) or self._turn.receive(failed)
 
-    async def _read(self, stream: AsyncGenerator[ProviderEvent, None], answer: "_Answer") -> None:
+    async def _read(self, stream: AsyncGenerator[ProviderEvent, None], answer: Answer) -> None:
         async for event in stream:
             match event:
                 case TokensArrived(text):
@@ -200,7 +199,7 @@ class Loop:
                     await self._emit(ModelSwitched(name, why))
         return None
 
-    async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: "_Answer") -> None:
+    async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: Answer) -> None:
         """After the calls: wait a moment for the answer's own end, which tells its usage and keeps the session whole.
 
         Until then only blanks and the block's closing tag may come: a model that writes on is cut off.
@@ -228,7 +227,7 @@ class Loop:
             self._handles[handle] = None
             await self._emit(HandleOpened(self._model, handle))
 
-    async def _take_text(self, answer: "_Answer") -> None:
+    async def _take_text(self, answer: Answer) -> None:
         """Pass on at once what the person may see; what begins a new step waits until this one is counted."""
         while answer.pending and not isinstance(answer.pending[0], _STEP_ENDS):
             await self._take([answer.pending.pop(0)])
@@ -288,33 +287,12 @@ class Loop:
             result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
         return CallAnswered(placed.id, self._tools.bounded(result))
 
-    def _count(self, answer: "_Answer") -> None:
+    def _count(self, answer: Answer) -> None:
         """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""
         ended = answer.ended
         native = ended.native if ended and answer.violations == self.violations.total() else None
-        usage = ended.usage if ended and ended.usage else _estimated(answer)
+        usage = ended.usage if ended and ended.usage else answer.estimate()
         self._turn.receive(ResponseCounted(ModelCall(self._model, usage), native))
-
-
-@dataclass(slots=True)
-class _Answer:
-    """One answer while it is read. `pending` are events that wait for its end; `violations` those before it."""
-
-    parser: Parser
-    messages: Sequence[Message]
-    violations: int = 0
-    received: list[str] = field(default_factory=list[str])
-    pending: list[ProtocolEvent] = field(default_factory=list[ProtocolEvent])
-    ended: ResponseEnded | None = None
-
-
-def _estimated(answer: _Answer) -> Usage:
-    return Usage(
-        input_uncached=sum(estimate_tokens(message.text) for message in answer.messages),
-        output=estimate_tokens("".join(answer.received)),
-        bytes_up=sum(len(message.text.encode("utf-8", "replace")) for message in answer.messages),
-        estimated=True,
-    )
 
 
 def _is_cancelled() -> bool:

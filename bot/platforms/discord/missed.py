@@ -82,7 +82,7 @@ class Missed:
                 places = [place for place in places if self._round == this and not await self._in_turn(place)]
                 if not places:
                     break
-            if self._round != this:
+            if self._round != this or self.client.is_closed():
                 return
             if self._found or places:
                 left = f", {len(places)} channels could not be read" if places else ""

@@ -63,7 +63,7 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.USER: ("users:read",),
     Method.CHANNEL: ("channels:read", "groups:read", "mpim:read"),  # never asked about a DM
     Method.REPLIES: _HISTORY,
-    Method.HISTORY: ("im:history",),  # only of a DM: elsewhere answers are in threads
+    Method.HISTORY: _HISTORY,
     Method.OPEN_VIEW: (),
 }
 EVENT_SCOPES: Mapping[str, str] = {

@@ -31,7 +31,7 @@ DOCUMENTED_SCOPES = {
     "users.info": "users:read",
     "conversations.info": "channels:read groups:read mpim:read",
     "conversations.replies": "channels:history groups:history im:history mpim:history",
-    "conversations.history": "im:history",
+    "conversations.history": "channels:history groups:history im:history mpim:history",
     "views.open": "",
 }
 """As Slack documents them; im:read would be for direct messages, about which nothing is asked."""
