@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from agent.messages import ModelCall, Usage
 from agent.prices import NANO, PRICES, Rates, cost, price_of
+from agent.providers.catalog import ENDPOINTS
 
 MILLION = 1_000_000
 COUNTS = st.integers(0, 2_000_000)
@@ -22,6 +23,7 @@ USAGES = st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
         ("openai:gpt-6.1-terra", Usage(reasoning=MILLION), 5.00),
         ("anthropic:claude-sonnet-5-5", Usage(input_written=MILLION), 2.50),
         ("gemini:gemini-3.8-flash", Usage(MILLION, MILLION, 0, MILLION, MILLION), 0.75 + 0.075 + 2 * 3.75),
+        ("openai-realtime:gpt-realtime-2.1-mini", Usage(MILLION, MILLION, 0, MILLION), 0.60 + 0.06 + 2.40),
         ("mistral:mistral-medium-latest", Usage(input_uncached=MILLION), 1.50),
     ],
 )
@@ -86,6 +88,14 @@ def test_a_dated_version_costs_what_its_model_costs(model: str) -> None:
 )
 def test_what_is_not_in_the_table_has_no_price_rather_than_none_to_pay(model: str) -> None:
     assert cost(ModelCall(model, Usage(10, 10, 10, 10, 10))) is None
+
+
+def test_every_price_belongs_to_a_model_that_can_be_chosen() -> None:
+    assert {model.partition(":")[0] for model in PRICES} <= ENDPOINTS.keys()
+    assert {model for model in PRICES if "realtime" in model} == {
+        "openai-realtime:gpt-realtime-2.1",
+        "openai-realtime:gpt-realtime-2.1-mini",
+    }
 
 
 def test_every_rate_is_positive_and_reading_the_cache_is_the_cheapest() -> None:
