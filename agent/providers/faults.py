@@ -58,9 +58,21 @@ class Fault:
         """Whether the request was refused because of this field."""
         return self.bad_request and (self.param.startswith(field) or field in self.message)
 
+    def says(self, *words: str) -> bool:
+        """Whether the service's own words hold one of these, which are in lower case."""
+        return any(word in self.message.lower() for word in words)
+
+    @property
+    def of_pictures(self) -> bool:
+        """Whether a picture may be the reason. Servers that read none say so in words, under whatever status."""
+        if self.status == 413:
+            return True
+        return (self.bad_request or self.status in {404, 415, 500}) and self.says("image", "content must be a string")
+
     @property
     def bad_key(self) -> bool:
-        return self.status == 401 or self.code == "API_KEY_INVALID"
+        refused = self.bad_request and self.says("incorrect api key")
+        return self.status == 401 or self.code == "API_KEY_INVALID" or refused
 
     @property
     def no_credit(self) -> bool:
@@ -69,7 +81,9 @@ class Fault:
 
     @property
     def model_unknown(self) -> bool:
-        return self.code == "model_not_found" or (self.status == 404 and "model" in self.message.lower())
+        if self.code == "model_not_found" or (self.bad_request and self.says("invalid model", "not a valid model")):
+            return True
+        return self.status == 404 and self.says("model")
 
     @property
     def too_long(self) -> bool:
@@ -79,7 +93,7 @@ class Fault:
 
 _TOO_LONG = (
     *("context_length", "context length", "context size"),
-    *("prompt is too long", "exceeds the maximum number of tokens"),
+    *("prompt is too long", "exceeds the maximum number of tokens", "maximum prompt length"),
 )
 
 _STATUS_OF = {

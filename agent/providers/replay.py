@@ -4,10 +4,10 @@ Above: `bot.models`. Below: a `dialect` (what is said), `http`, `sse` and `waiti
 
 Theory of operation. An attempt sends the whole context and reads the stream. If it is refused before the first event,
 or no connection was made, it may be made again: without a field that the service refuses (remembered as long as the
-provider lives), in plain words where it no longer takes back what it wrote in its own form (`Message.native`), or after
-a wait that `retry` decides. A connection that is lost before the answer leaves open whether
-the model works on it: that is told, not repeated. After the first event nothing is ever repeated. Once the answer is
-finished only its usage is waited for, and only for a moment; losing the connection then loses nothing.
+provider lives), without what it refuses of the messages (`plainer`), or after a wait that `retry` decides. A connection
+that is lost before the answer leaves open whether the model works on it: that is told, not repeated. After the first
+event nothing is ever repeated. Once the answer is finished only its usage is waited for, and only for a moment; losing
+the connection then loses nothing.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ from agent.providers.http import Http, Reply, TransportError, Unreachable
 from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
 from agent.providers.sse import event_data
 from agent.providers.waiting import Watch
+from agent.providers.writing import described
 from agent.tokens import estimate_tokens
 
 
@@ -129,8 +130,8 @@ class ReplayProvider:
             if (simpler := self._dialect.without(fault)) is not None:
                 self._dialect = simpler
                 continue
-            if fault.bad_request and any(message.native for message in messages):
-                messages = [replace(message, native=None) for message in messages]
+            if (plain := plainer(messages, fault)) is not None:
+                messages = plain
                 continue
             delay_s = self._retry.delay_s(fault, retries, waited_s, self._chance())
             if delay_s is None:
@@ -193,6 +194,17 @@ class ReplayProvider:
 
     def _error(self, fault: Fault, *, begun: bool) -> ProviderError:
         return provider_error(fault, self._endpoint, self._model, self._key, begun=begun)
+
+
+def plainer(messages: Sequence[Message], fault: Fault) -> list[Message] | None:
+    """The same without what the service refused of them: pictures that it cannot read, or what it wrote itself earlier,
+    in its own form. None if there is nothing of that kind. Not remembered: the next picture may be a better one.
+    """
+    if fault.of_pictures and any(message.images for message in messages):
+        return [replace(message, text=described(message), images=()) for message in messages]
+    if fault.bad_request and any(message.native for message in messages):
+        return [replace(message, native=None) for message in messages]
+    return None
 
 
 class Counted:

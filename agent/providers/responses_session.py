@@ -28,7 +28,7 @@ from agent.ports import CallOptions, Capabilities, Clock, ProviderEvent, Respons
 from agent.providers.catalog import Endpoint
 from agent.providers.chain import Chain, answered
 from agent.providers.faults import Fault, FaultKind, provider_error
-from agent.providers.replay import AttemptFailed, Counted, Patience, ReplayProvider, in_time
+from agent.providers.replay import AttemptFailed, Counted, Patience, ReplayProvider, in_time, plainer
 from agent.providers.retry import RetryPolicy
 from agent.providers.warm_sockets import SocketLimits, WarmSocket, WarmSockets
 from agent.providers.websocket import SocketClosed, socket_url
@@ -155,8 +155,8 @@ class ResponsesSession:
             if (simpler := line.dialect.without(fault)) is not None:
                 line.dialect = simpler
                 continue
-            if fault.bad_request and any(message.native for message in messages):
-                messages = [replace(message, native=None) for message in messages]
+            if (plain := plainer(messages, fault)) is not None:
+                messages = plain
                 continue
             delay_s = line.retry.delay_s(fault, retries, waited_s, line.chance())
             if delay_s is None:

@@ -25,7 +25,7 @@ from agent.providers.catalog import Endpoint
 from agent.providers.dialogue import SocketDialect
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
 from agent.providers.http import Unreachable
-from agent.providers.replay import AttemptFailed, Counted, Patience, in_time
+from agent.providers.replay import AttemptFailed, Counted, Patience, in_time, plainer
 from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
 
@@ -164,6 +164,9 @@ class SocketSession:
                     await self._hang_up()
             if begun:
                 raise self._provider.error(fault, begun=True)
+            if (plain := plainer(self._messages, fault)) is not None:
+                self._messages = tuple(plain)
+                continue
             waited_s += await self._provider.wait(fault, retries, waited_s)
             retries += 1
 

@@ -38,6 +38,9 @@ DONE = "[DONE]"
 
 EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
 
+_NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
+"""How OpenAI, xAI and Ollama say that a model takes none, or not this one; Ollama under more than one status."""
+
 _REASONS = {"length": StopReason.LENGTH, "content_filter": StopReason.FILTERED}
 
 
@@ -86,10 +89,8 @@ class ChatDialect:
             return replace(self, include_usage=False)
         if self.stop and fault.names("stop"):
             return replace(self, stop=False)
-        if self.effort and fault.names("reasoning_effort"):
+        if self.effort and fault.says(*_NO_EFFORT):
             return replace(self, effort=False)
-        if self.images and fault.names("image"):
-            return replace(self, images=False)
         return None
 
     def _content(self, message: Message) -> Json:

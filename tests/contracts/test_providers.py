@@ -128,6 +128,21 @@ async def test_a_picture_arrives_or_the_model_is_told_of_it(opened: Callable[...
         assert "What is this?" in seen(world, 0)
 
 
+async def test_a_picture_that_is_refused_is_told_of_instead_and_the_next_one_is_tried(
+    opened: Callable[..., Opened],
+) -> None:
+    refused = Refuses(400, "invalid_request_error", "The image could not be processed.")
+    question = (CONTEXT[0], Message(Role.USER, "What is this?", (Image("image/png", PIXEL),)))
+    async with opened(refused, HI, HI) as world:
+        if not world.provider.capabilities.images:
+            return
+        assert text_of(await read(world, question)) == "Hi there"
+        assert world.asked[1].images == ()
+        assert "The person also sent a picture" in seen(world, 1)
+        await read(world, question)
+        assert world.asked[2].images == (PIXEL,)
+
+
 # Tools
 
 

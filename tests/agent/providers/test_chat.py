@@ -9,8 +9,8 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 
 from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
-from agent.messages import Message, Role, Usage
-from agent.ports import Halt, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
+from agent.messages import Depth, Image, Message, Role, Usage
+from agent.ports import CallOptions, Halt, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OLLAMA, OPENAI, Endpoint
 from agent.providers.opening import Line, open_chat
@@ -237,6 +237,40 @@ async def test_a_field_that_the_server_refuses_is_left_out_from_then_on(
         assert [missing in request.json for request in server.requests] == [True, False, False]
         assert clock.monotonic() == 0
         assert provider.capabilities.halt is (Halt.NONE if missing == "stop" else Halt.STOP_SEQUENCE)
+
+
+@pytest.mark.parametrize(
+    ("status", "refusal"),
+    [
+        (400, {"error": {"message": '"llama3.2" does not support thinking', "type": "invalid_request_error"}}),
+        (500, {"error": {"message": 'think value "low" is not supported for this model', "type": "api_error"}}),
+        (400, {"code": "Client error", "error": "Model grok-4 does not support parameter reasoningEffort."}),
+        (422, {"message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "reasoning_effort"]}]}}),
+    ],
+)
+async def test_a_model_that_takes_no_effort_answers_without(status: int, refusal: dict[str, object]) -> None:
+    async with serving(whole(status, refusal), ANSWER) as (provider, server):
+        events = [event async for event in provider.stream(MESSAGES, CallOptions(depth=Depth.DEEP))]
+        assert texts(events) == "Hi there"
+        assert ["reasoning_effort" in request.json for request in server.requests] == [True, False]
+        assert not provider.capabilities.effort
+
+
+@pytest.mark.parametrize(
+    ("status", "refusal"),
+    [
+        (404, {"error": {"message": "No endpoints found that support image input", "code": 404}}),
+        (500, {"error": {"message": "image input is not supported - hint: provide the mmproj", "code": 500}}),
+        (400, {"error": {"message": "messages[1].content must be a string", "type": "invalid_request_error"}}),
+        (413, {"error": {"message": "Payload too large"}}),
+    ],
+)
+async def test_a_server_that_reads_no_pictures_is_told_of_them(status: int, refusal: dict[str, object]) -> None:
+    question = Message(Role.USER, "What is this?", (Image("image/png", b"\x89PNG"),))
+    async with serving(whole(status, refusal), ANSWER) as (provider, server):
+        assert texts(await read(provider, [question])) == "Hi there"
+        assert ["image_url" in str(request.json) for request in server.requests] == [True, False]
+        assert "The person also sent a picture" in str(server.requests[1].json)
 
 
 async def test_both_fields_may_be_refused_one_after_the_other() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
-from agent.providers.catalog import ENDPOINTS, GEMINI, LLAMACPP, OLLAMA, OPENAI, OPENROUTER, Endpoint
+from agent.providers.catalog import ENDPOINTS, GEMINI, LLAMACPP, OLLAMA, OPENAI, OPENROUTER, XAI, Endpoint
 from agent.providers.faults import Fault, FaultKind, provider_error, read_fault
 
 KEY = "sk-secret-4711"
@@ -25,6 +25,27 @@ def told(fault: Fault, endpoint: Endpoint = OPENAI, key: str | None = KEY, *, be
     ("status", "content", "endpoint", "kind", "sentence"),
     [
         (401, body("no"), OPENAI, ProviderRefused, "OpenAI refused the key (401); check OPENAI_API_KEY."),
+        (
+            400,
+            json.dumps({"error": "Incorrect API key provided: sk***11."}).encode(),
+            XAI,
+            ProviderRefused,
+            "xAI refused the key (400); check XAI_API_KEY.",
+        ),
+        (
+            400,
+            body({"message": "This model's maximum prompt length is 131072 but the request contains 140000 tokens."}),
+            XAI,
+            ProviderRefused,
+            "This conversation is too long for the model “m-1”; begin a new one, or choose a larger model.",
+        ),
+        (
+            400,
+            body({"message": "m-1 is not a valid model ID", "code": 400}),
+            OPENROUTER,
+            ProviderRefused,
+            "OpenRouter does not know the model “m-1”; set COGENCY_MODEL to another.",
+        ),
         (401, body("no"), GEMINI, ProviderRefused, "Gemini refused the key (401); check GEMINI_API_KEY."),
         (
             403,
