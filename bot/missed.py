@@ -58,6 +58,8 @@ class Listening:
     async def begin(self) -> None:
         """Raises StoreError."""
         self._until = await self.host.heard_until(self.source)
+        if self._until is None:  # the first process may die before it has heard anything; the next one looks back
+            await self._keep(self.clock.now())
 
     def since(self) -> datetime | None:
         """From when on to look for what was missed; None if there was no listening before."""
@@ -74,8 +76,11 @@ class Listening:
         if not self.connected or self.behind:
             return
         self._until = self.clock.now()
+        await self._keep(self._until)
+
+    async def _keep(self, time: datetime) -> None:
         try:
-            await self.host.hear_until(self.source, self._until)
+            await self.host.hear_until(self.source, time)
         except CogencyError as error:
             log.warning("until when %s was heard could not be kept: %s", self.source, error)
 

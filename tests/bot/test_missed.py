@@ -43,14 +43,24 @@ async def test_nobody_looks_back_further_than_somebody_would_wait_for_an_answer(
 async def test_the_time_stands_still_without_a_connection_and_until_what_was_missed_is_taken_in() -> None:
     host, clock = FakeHost(), FakeClock(auto=False)
     begun = await listening(host, clock)
+    began = clock.now()
+    await clock.advance(60)
     begun.connected = False
     await begun.note()
     begun.connected, begun.behind = True, True
     await begun.note()
-    assert host.heard == {}
+    assert host.heard == {"test": began}
     begun.behind = False
     await begun.note()
-    assert host.heard == {"test": NOON}
+    assert host.heard == {"test": clock.now()}
+
+
+async def test_what_the_first_process_missed_by_dying_at_once_the_next_one_looks_for() -> None:
+    host, clock = FakeHost(), FakeClock()
+    began = clock.now()
+    await listening(host, clock)
+    await clock.advance(5)
+    assert (await listening(host, clock)).since() == began - BOUNDS.overlap
 
 
 class Broken(FakeHost):

@@ -42,7 +42,7 @@ class FakeHost:
     models_allowed: tuple[str, ...] = ("usual:model", "other:model")
     chosen: dict[str, str] = field(default_factory=dict[str, str])
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """Until when each platform has been heard; `noted` is set by each change."""
+    """Until when each platform has been heard; `noted` is set by each change after the first."""
     noted: asyncio.Event = field(default_factory=asyncio.Event)
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -74,8 +74,9 @@ class FakeHost:
         return self.heard.get(source)
 
     async def hear_until(self, source: str, time: datetime) -> None:
+        if source in self.heard:
+            self.noted.set()
         self.heard[source] = time
-        self.noted.set()
 
     async def memory(self, person: str, place: Place) -> list[Note]:
         self.asked_for_memory.append((person, label(place.audience)))
