@@ -10,6 +10,7 @@ What Slack sent into a dying socket it sends again on the next; the ledger knows
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
@@ -88,7 +89,8 @@ class Sockets:
 
     async def _handle(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         response = await run_async_bolt_app(self._app, request)
-        await send_async_response(client, request, response, start_time=0.0)
+        with suppress(ConnectionError):  # lost with its socket: Slack sends the event again
+            await send_async_response(client, request, response, start_time=0.0)
 
     def _succeed(self, old: "_Client") -> None:
         self._line.lost()
