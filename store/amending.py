@@ -2,8 +2,8 @@
 
 Above: `store.ledger`. Below: index, tables, `store.text`.
 
-Rule: a turn that has begun answers the question as it was; so only one is changed that nobody runs and of which
-nothing is done.
+Rule: a turn that has begun answers the question as it was; so only one is changed that nobody runs, of which nothing is
+done, and that has not joined a running one.
 """
 
 from datetime import datetime
@@ -69,4 +69,12 @@ def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int
         .where(this, fresh)
         .with_for_update(of=turn)
     ).one_or_none()
-    return None if found is None else (found[0], found[1], found[2])
+    if found is None or _joined(connection, found[2], found[1]):
+        return None
+    return found[0], found[1], found[2]
+
+
+def _joined(connection: Connection, conversation: str, asked: int) -> bool:
+    """Whether the running turn of the conversation has read the question, and answers it."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    return any(asked in rows.sources(progress) for progress in connection.execute(running).scalars())

@@ -4,7 +4,7 @@ Above: `store.ledger`. Below: rows, tables.
 
 Rules
   Their turns stay as they are until the running one ends, and then end with it: a turn that starts anew, or fails,
-  leaves them to be answered by themselves. So is one that was edited after it had been read.
+  leaves them to be answered by themselves. So is one that was edited while it was just being read.
   Only words can join. A message that brings a picture or a thread along waits, and so does all that comes after it.
 """
 

@@ -6,6 +6,7 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything
 from agent.messages import Image
+from agent.progress import Progress, Step, encode
 from agent.records import Claim, Closing, Quoted, Waiting
 from tests.contracts.steps import AnyStore, claimed, proved
 from tests.fakes.incoming import LEASE, START, said
@@ -76,6 +77,17 @@ async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: 
     assert await store.ledger.amend(later.channel, later.message_id, "the red one")
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
     assert (await claimed(store)).incoming.text == "the red one"
+
+
+async def test_what_the_running_turn_has_read_is_neither_edited_nor_taken_back(store: AnyStore) -> None:
+    claim = await running(store)
+    later = said("the blue one")
+    await store.ledger.accept(later)
+    joined = tuple(await store.ledger.waiting(claim))
+    await store.ledger.save(claim, progress=encode(Progress((Step(joined=joined),))))
+    assert not await store.ledger.amend(later.channel, later.message_id, "the red one")
+    assert not await store.ledger.withdraw(later.channel, later.message_id, START)
+    assert await words(store, claim) == ["the blue one"]
 
 
 async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: AnyStore) -> None:

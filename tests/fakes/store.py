@@ -356,8 +356,12 @@ class FakeStore:
     def _waiting(self, channel: str, message_id: str) -> FakeTurn | None:
         for turn in self.turns:
             if (turn.incoming.channel, turn.incoming.message_id) == (channel, message_id) and turn.state == "waiting":
-                return None if turn.progress or turn.reply_ref else turn
+                return None if turn.progress or turn.reply_ref or self._has_joined(turn) else turn
         return None
+
+    def _has_joined(self, turn: FakeTurn) -> bool:
+        running = (one for one in self.turns if one.state == "running")
+        return any(turn.message in rows.sources(one.progress) for one in running)
 
     def _quotes(self, turn_id: int, reply: StoredMessage, said: list[StoredMessage]) -> bool:
         """Does the reply quote one of these messages, which recall gave its turn from another conversation?"""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.errors import Refused
+from agent.errors import Refused, StoreError
 from agent.records import Incoming, LastSeen
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.missed import Spot, spots_of
@@ -150,6 +150,17 @@ async def test_a_place_that_cannot_be_read_yet_is_tried_again(slack: FakeSlack, 
     async with back(slack, host):
         pass
     assert texts(host) == ["are you there?"]
+
+
+async def test_what_could_not_be_stored_is_taken_in_once_the_database_is_back(slack: FakeSlack) -> None:
+    host = FakeHost()
+    await talked(slack, host)
+    for number in range(3):
+        slack.state.write(ANN, DM, f"{number}?")
+    host.fail_next = StoreError("The database is away.")
+    async with back(slack, host):
+        pass
+    assert texts(host) == ["0?", "1?", "2?"]
 
 
 async def test_a_place_that_is_gone_does_not_keep_others_from_it(slack: FakeSlack) -> None:
