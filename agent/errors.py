@@ -2,7 +2,8 @@
 
 CogencyError
 ├── ProviderError            a model could not answer
-│   ├── ProviderUnavailable  down, overloaded, unreachable, too slow: worth trying again later
+│   ├── ProviderUnavailable  down, overloaded, unreachable: worth trying again later
+│   │   └── ProviderSilent   too slow, or gone without a word: it may have worked on the question
 │   ├── ProviderRefused      bad key, unknown model, no credit, bad request: trying again will not help
 │   └── StreamBroken         the answer broke off after it had begun
 ├── ToolError                a tool could not do what was asked; the text goes to the model
@@ -26,6 +27,10 @@ class ProviderError(CogencyError):
 
 
 class ProviderUnavailable(ProviderError):
+    pass
+
+
+class ProviderSilent(ProviderUnavailable):
     pass
 
 

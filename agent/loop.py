@@ -170,10 +170,10 @@ class Loop:
             self._count(answer)
             raise
         except ProviderError as error:
-            answer.pending += answer.parser.close() if answer.received else []
+            answer.fail(error)
             failed: TurnInput = ResponseFailed(str(error))
         else:
-            answer.pending += answer.parser.close()
+            answer.complete()
             failed = ResponseCompleted(answer.ended.reason if answer.ended else StopReason.END)
         await self._take_text(answer)
         self._count(answer)
@@ -183,12 +183,12 @@ class Loop:
         async for event in stream:
             match event:
                 case TokensArrived(text):
-                    answer.received.append(text)
-                    answer.pending += answer.parser.feed(text)
+                    answer.hear(text)
                     await self._take_text(answer)
                     if answer.parser.halted:
                         return await self._drain(stream, answer)
-                case ReasoningArrived():
+                case ReasoningArrived(text):
+                    answer.reason(text)
                     self._turn.receive(event)
                 case HandleKept(handle):
                     await self._open(handle)
@@ -197,6 +197,9 @@ class Loop:
                 case ModelChanged(name, why):
                     self._model = name
                     await self._emit(ModelSwitched(name, why))
+            if answer.is_endless:
+                answer.ended = ResponseEnded(StopReason.LENGTH)
+                return None
         return None
 
     async def _drain(self, stream: AsyncGenerator[ProviderEvent, None], answer: Answer) -> None:
@@ -289,6 +292,8 @@ class Loop:
 
     def _count(self, answer: Answer) -> None:
         """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""
+        if not answer.worked_on:
+            return
         ended = answer.ended
         native = ended.native if ended and answer.violations == self.violations.total() else None
         usage = ended.usage if ended and ended.usage else answer.estimate()

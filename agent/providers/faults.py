@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.errors import ProviderError, ProviderRefused, ProviderSilent, ProviderUnavailable, StreamBroken
 from agent.providers.catalog import Endpoint
 from agent.providers.reading import as_list, as_object, as_text, read_json
 
@@ -158,19 +158,19 @@ def _retry_delay_s(detail: Mapping[str, object]) -> float | None:
 
 
 def provider_error(fault: Fault, endpoint: Endpoint, model: str, key: str | None, *, begun: bool) -> ProviderError:
-    """The error to raise: StreamBroken once the answer has begun, else refused or unavailable."""
+    """The error to raise: StreamBroken once the answer has begun, else refused, unavailable or silent."""
     if begun:
         return StreamBroken(f"The answer from {endpoint.label} broke off{_why(fault)}; please ask again.")
     match fault.kind:
         case FaultKind.UNREACHABLE:
             return ProviderUnavailable(f"{endpoint.label} does not answer at {endpoint.address}; {_remedy(endpoint)}.")
         case FaultKind.SLOW:
-            return ProviderUnavailable(
+            return ProviderSilent(
                 f"{endpoint.label} has not begun to answer{_seconds(fault)}; "
                 "please ask again later, or choose a faster model with COGENCY_MODEL."
             )
         case FaultKind.CUT:
-            return ProviderUnavailable(
+            return ProviderSilent(
                 f"{endpoint.label} closed the connection without an answer, and may have worked on the question; "
                 "please ask again."
             )

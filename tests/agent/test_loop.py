@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.errors import LeaseLost, ProviderUnavailable, StreamBroken, ToolError
+from agent.answer import MAX_CHARS
+from agent.errors import (
+    LeaseLost,
+    ProviderError,
+    ProviderRefused,
+    ProviderSilent,
+    ProviderUnavailable,
+    StreamBroken,
+    ToolError,
+)
 from agent.events import (
     AgentEvent,
     CallFinished,
@@ -205,6 +214,37 @@ async def test_a_model_that_is_down_is_told_in_one_sentence() -> None:
     done = await ran([ProviderUnavailable("The model is down; try again in a minute.")])
     assert done.ended.outcome is Outcome.REFUSED
     assert NoticeArrived("The model is down; try again in a minute.") in done.events
+
+
+@pytest.mark.parametrize("error", [ProviderUnavailable("It is down."), ProviderRefused("It refused the key.")])
+async def test_what_a_model_refused_takes_nothing(error: ProviderError) -> None:
+    done = await ran([error])
+    assert done.ended.usage == Usage()
+    assert done.saved[-1].calls == ()
+
+
+@pytest.mark.parametrize("answer", [[ProviderSilent("No answer.")], [ReasoningArrived("Hm."), StreamBroken("Gone.")]])
+async def test_what_a_model_may_have_worked_on_is_estimated(answer: Answer) -> None:
+    done = await ran(answer)
+    assert done.ended.usage.estimated
+    assert done.ended.usage.input_uncached > 0
+    assert (done.ended.usage.reasoning > 0) is (len(answer) > 1)
+
+
+@pytest.mark.parametrize("piece", ["word " * 2_000, ReasoningArrived("word " * 2_000)])
+async def test_a_model_that_never_ends_is_cut_off(piece: str | ReasoningArrived) -> None:
+    done = await ran([piece] * (MAX_CHARS // 10_000 + 2))
+    assert done.ended.outcome is Outcome.CUT
+    assert "length limit" in done.ended.text
+    assert done.ended.usage.estimated
+    assert done.model.open_streams == 0
+
+
+async def test_half_a_call_at_the_end_of_a_broken_stream_is_not_asked_for_again() -> None:
+    done = await ran([f"One moment.\n{CALL_ONE[:20]}", StreamBroken("The answer broke off.")], "Never asked.")
+    assert done.ended.outcome is Outcome.CUT
+    assert done.ended.text == "One moment.\n\nThe answer broke off."
+    assert len(done.model.requests) == 1
 
 
 async def test_what_was_said_before_the_stream_broke_stands() -> None:
