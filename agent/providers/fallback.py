@@ -5,7 +5,8 @@ Above: `bot.model_switch`. Below: the Provider and Session ports, `agent.session
 Rules.
 - Only before the first event: an answer that has begun is never begun anew by another model.
 - Within a turn the model that answered goes on: its vendor knows the earlier rounds.
-- A model that failed rests for a while, so that not every question waits for it; the last one in the row never rests.
+- A model that is down rests for a while, so that not every question waits for it; the last one in the row never rests.
+  One that refused does not: that takes no time, and may be about this question alone, which is nobody else's business.
 - The last error is the one that is raised; it says what to do about the model that was tried last.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from agent.errors import ProviderError, StreamBroken
+from agent.errors import ProviderError, ProviderUnavailable, StreamBroken
 from agent.messages import Message
 from agent.ports import (
     CallOptions,
@@ -28,7 +29,7 @@ from agent.ports import (
 from agent.session import open_session
 
 REST_S = 60.0
-"""How long a model that failed is passed over: an outage lasts longer, a hiccup costs one minute of the second best."""
+"""How long a model that is down is passed over: an outage lasts longer, a hiccup costs one minute of the second best."""
 
 
 class FallbackProvider:
@@ -117,7 +118,8 @@ class FallbackSession:
                 if begun or last or isinstance(error, StreamBroken):
                     raise
                 failure = failure or str(error)
-                self._row.failed(place, str(error))
+                if isinstance(error, ProviderUnavailable):
+                    self._row.failed(place, str(error))
             finally:
                 if self._current is not session:
                     await session.close()

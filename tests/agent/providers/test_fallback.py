@@ -69,6 +69,16 @@ async def test_a_model_that_failed_rests_for_a_while() -> None:
     assert texts(await ask(row)) == "back"
 
 
+async def test_a_question_that_was_refused_does_not_keep_the_others_from_the_model() -> None:
+    refused = ProviderRefused("This conversation is too long for the model.")
+    first, second = model("first", refused, "back"), model("second", "two")
+    row = FallbackProvider([first, second], FakeClock())
+    assert texts(await ask(row)) == "two"
+    events = await ask(row)
+    assert texts(events) == "back"
+    assert not any(isinstance(event, ModelChanged) for event in events)
+
+
 async def test_within_a_turn_the_model_that_answered_goes_on() -> None:
     clock = FakeClock()
     first, second = model("first", DOWN, "back"), model("second", "two", "three")
