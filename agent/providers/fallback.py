@@ -29,7 +29,7 @@ from agent.ports import (
 from agent.session import open_session
 
 REST_S = 60.0
-"""How long a model that is down is passed over: an outage lasts longer, a hiccup costs one minute of the second best."""
+"""How long a model that is down is passed over: outages last longer, a hiccup costs one minute of the second best."""
 
 
 class FallbackProvider:

@@ -12,7 +12,8 @@ only truth, so a chain may be lost at any time: the next request then sends ever
       has reached its limit of time
     an error that may pass, before the first event          the whole context again, after a wait that `retry` decides
     no socket is to be had                                  the round goes over HTTP; later ones try again
-    the connection died after the request was sent          an error that says so: it may have been worked on
+    the connection died after the request was sent          an error that says so: it may have been worked on; where
+                                                            the other side closed it, later rounds go over HTTP
     anything after the first event                          an error: what was said stands
 
 A socket whose answer was not read to its end is closed: that stops the model, and no late event can reach another turn.
@@ -37,6 +38,8 @@ from agent.providers.wire_responses import ResponsesDialect
 LIMIT_REACHED = "websocket_connection_limit_reached"
 LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})
 """The chain is gone, and nothing else is wrong."""
+LOST_LINE = 1006
+"""A connection that ended without a leave-taking. Every other code is the decision of somebody who wants no socket."""
 
 
 @dataclass(slots=True)
@@ -200,7 +203,9 @@ class ResponsesSession:
                         raise AttemptFailed(event)
                     counted.see(event)
                     yield event
-        except SocketClosed:
+        except SocketClosed as closed:
+            if not reader.begun and closed.code != LOST_LINE:
+                self._line.sockets.refused()
             raise AttemptFailed(Fault(FaultKind.CUT)) from None
         finally:
             if not over:

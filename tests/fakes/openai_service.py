@@ -44,6 +44,7 @@ class OpenAiService:
 
     `refuses` is the status of every handshake after the first `refuse_after`;
     `loses` are error codes, one for each next request over WebSocket;
+    `closes_with` is the code with which a socket is closed at its first frame, 0 for none;
     `cut_after` is the number of frames, in both directions, after which a socket is reset, once.
     """
 
@@ -56,6 +57,7 @@ class OpenAiService:
     refuses: int = 0
     refuse_after: int = 0
     loses: list[str] = field(default_factory=list[str])
+    closes_with: int = 0
     cut_after: int | None = None
     frames: int = 0
     handshakes: int = 0
@@ -152,6 +154,9 @@ class Socket:
         async for message in self.socket:
             if message.type is not WSMsgType.TEXT:
                 continue
+            if self.service.closes_with:
+                await self.socket.close(code=self.service.closes_with)
+                return
             body = await self.service.read_frame(self.request, message.data)
             self.service.count_frame(self.request)
             for step in self._steps(body):

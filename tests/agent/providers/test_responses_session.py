@@ -155,6 +155,16 @@ async def test_a_socket_that_closes_while_tools_run_costs_one_replay() -> None:
     assert tool.said == ["one", "two"]
 
 
+async def test_where_sockets_are_opened_and_then_closed_the_next_question_goes_over_http() -> None:
+    async with talking(HI) as world:
+        world.service.closes_with = 1008
+        with pytest.raises(ProviderUnavailable, match="may have worked on"):
+            await read(world)
+        assert text_of(await read(world)) == "Hi"
+        assert over_http(world) == [True]
+        assert world.service.handshakes == 1
+
+
 async def test_an_error_forgets_the_parent_and_is_made_good_by_a_replay() -> None:
     async with talking(ONE, Refuses(503), TWO, HI) as world:
         ran = await run_turn(world.provider, tool := Echo())
