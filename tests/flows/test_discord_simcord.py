@@ -4,21 +4,25 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import simcord
 
 from agent.providers.scripted import ScriptedProvider
+from bot.missed import Listening
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.place import SOURCE
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surface import DiscordSurface
 from bot.secret import Secret
 from tests.fakes.answering_host import AnsweringHost, answering_host
 
 PATIENCE_S = 20.0
+BEFORE = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+"""When the bot comes into the simulation, which then has a time of its own."""
 
 
 @dataclass
@@ -28,7 +32,7 @@ class SimulatedTime:
     env: Any = None
 
     def now(self) -> datetime:
-        return self.env.now()
+        return BEFORE if self.env is None else self.env.now()
 
     def monotonic(self) -> float:
         return asyncio.get_running_loop().time()
@@ -55,9 +59,10 @@ async def town() -> AsyncGenerator[Town, None]:
     clock = SimulatedTime()
     host = answering_host(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
     connection = Connection(clock, edit_interval_s=0.05)
-    host.show_on("discord", lambda incoming: DiscordSurface(connection, incoming))
+    host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
     async with httpx.AsyncClient() as files:
-        bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, files)
+        listening = Listening(host, SOURCE, clock)
+        bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, files, listening)
         async with simcord.run(bot) as env:
             clock.env = env
             guild = env.create_guild()
