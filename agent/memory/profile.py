@@ -1,0 +1,316 @@
+"""What the bot knows of a person: `UserProfile` (seed 000, "Situated memory"). Pure.
+
+Above: `agent.context` puts it first into a turn's context, `agent.memory.synthesizer` updates it, the port Profiles
+keeps it. Below: `agent.tokens`.
+
+    insights ── learned ──► profile ── for_place ──► what may be read there ── compress_for_injection ──► context
+
+Rules
+  An entry belongs to the audience in which its sources were said, and is read where that audience may flow.
+  Only the fields of `ProfileField` can be set: whose profile it is and its counters never come out of a model's answer.
+  Every collection is bounded; the entries whose sources are oldest go first.
+  A preference or a project has a key, and its newest value stands in place of the one before; there is one
+  communication style. Everything else is a list without repetitions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from agent.tokens import estimate_tokens
+
+TEXT_CHARS: Final = 300
+"""An entry is one sentence; a longer one would crowd out the others."""
+KEY_CHARS: Final = 60
+
+
+class ProfileField(StrEnum):
+    """The fields that learning may set, by the seed's names, in the order in which they stand in a context."""
+
+    COMMUNICATION_STYLE = "communication_style"
+    GOALS = "goals"
+    PREFERENCES = "preferences"
+    PROJECTS = "projects"
+    EXPERTISE_AREAS = "expertise_areas"
+    CONSTRAINTS = "constraints"
+    INTERESTS = "interests"
+    SUCCESS_PATTERNS = "success_patterns"
+    FAILURE_PATTERNS = "failure_patterns"
+
+
+BOUNDS: Final[Mapping[ProfileField, int]] = {
+    ProfileField.COMMUNICATION_STYLE: 1,
+    ProfileField.GOALS: 10,
+    ProfileField.PREFERENCES: 20,
+    ProfileField.PROJECTS: 10,
+    ProfileField.EXPERTISE_AREAS: 15,
+    ProfileField.CONSTRAINTS: 10,
+    ProfileField.INTERESTS: 15,
+    ProfileField.SUCCESS_PATTERNS: 5,
+    ProfileField.FAILURE_PATTERNS: 5,
+}
+"""How many entries of a field are kept (seed 000, and DESIGN.md, section 2)."""
+
+KEYED: Final = frozenset({ProfileField.PREFERENCES, ProfileField.PROJECTS})
+"""Fields whose entries have a key of their own: "editor", "Apollo"."""
+
+_HEADINGS: Final[Mapping[ProfileField, str]] = {
+    ProfileField.COMMUNICATION_STYLE: "COMMUNICATION",
+    ProfileField.GOALS: "CURRENT GOALS",
+    ProfileField.PREFERENCES: "PREFERENCES",
+    ProfileField.PROJECTS: "ACTIVE PROJECTS",
+    ProfileField.EXPERTISE_AREAS: "EXPERTISE",
+    ProfileField.CONSTRAINTS: "CONSTRAINTS",
+    ProfileField.INTERESTS: "INTERESTS",
+    ProfileField.SUCCESS_PATTERNS: "WHAT WORKED",
+    ProfileField.FAILURE_PATTERNS: "WHAT DID NOT WORK",
+}
+_FIRST: Final[Mapping[ProfileField, int]] = {
+    ProfileField.COMMUNICATION_STYLE: 1,
+    ProfileField.GOALS: 3,
+    ProfileField.PREFERENCES: 5,
+    ProfileField.PROJECTS: 3,
+    ProfileField.EXPERTISE_AREAS: 5,
+    ProfileField.CONSTRAINTS: 3,
+}
+"""How many of the newest go into a context before anything else does (seed 000, `compress_for_injection`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What is learned together: what one person said to one audience (a label). Nothing crosses partitions."""
+
+    person: str
+    audience: str
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """A message of the person to the bot, as far as learning goes; `id` is that of the stored message."""
+
+    id: int
+    text: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """Something new about the person. `sources`: ids of the messages that say it; `time`: when the newest was said."""
+
+    field: ProfileField
+    text: str
+    sources: tuple[int, ...]
+    time: datetime
+    key: str = ""
+    confidence: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEntry:
+    """One thing that is known. `audience` is a label; `id` is 0 until it is stored.
+
+    `time`: when its newest source was said; `permalink` leads to that message, where the platform has links.
+    """
+
+    id: int
+    field: ProfileField
+    text: str
+    audience: str
+    sources: tuple[int, ...]
+    time: datetime
+    key: str = ""
+    confidence: float = 0.5
+    permalink: str | None = None
+
+    @property
+    def said(self) -> str:
+        """The entry in words: "editor: Vim", "learn Rust"."""
+        return f"{self.key}: {self.text}" if self.key else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class UserProfile:
+    """What is known of `user_id`: of one partition, or of all that may be read in one place. Entries oldest first.
+
+    `interaction_count` counts messages learned from, `synthesised_count` those of them that the last synthesis knew,
+    `synthesis_version` the syntheses so far. `revision` is the store's: it tells whether anybody else wrote meanwhile.
+    """
+
+    user_id: str
+    entries: tuple[ProfileEntry, ...] = ()
+    created_at: datetime | None = None
+    last_updated: datetime | None = None
+    interaction_count: int = 0
+    synthesised_count: int = 0
+    synthesis_version: int = 0
+    revision: int = 0
+
+    def of(self, field: ProfileField) -> tuple[ProfileEntry, ...]:
+        return tuple(entry for entry in self.entries if entry.field is field)
+
+    @property
+    def communication_style(self) -> str:
+        return "".join(entry.text for entry in self.of(ProfileField.COMMUNICATION_STYLE)[-1:])
+
+    @property
+    def goals(self) -> tuple[str, ...]:
+        return self._texts(ProfileField.GOALS)
+
+    @property
+    def preferences(self) -> dict[str, str]:
+        return self._by_key(ProfileField.PREFERENCES)
+
+    @property
+    def projects(self) -> dict[str, str]:
+        return self._by_key(ProfileField.PROJECTS)
+
+    @property
+    def expertise_areas(self) -> tuple[str, ...]:
+        return self._texts(ProfileField.EXPERTISE_AREAS)
+
+    @property
+    def interests(self) -> tuple[str, ...]:
+        return self._texts(ProfileField.INTERESTS)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        return self._texts(ProfileField.CONSTRAINTS)
+
+    @property
+    def success_patterns(self) -> tuple[str, ...]:
+        return self._texts(ProfileField.SUCCESS_PATTERNS)
+
+    @property
+    def failure_patterns(self) -> tuple[str, ...]:
+        return self._texts(ProfileField.FAILURE_PATTERNS)
+
+    def _texts(self, field: ProfileField) -> tuple[str, ...]:
+        return tuple(entry.text for entry in self.of(field))
+
+    def _by_key(self, field: ProfileField) -> dict[str, str]:
+        return {entry.key: entry.text for entry in self.of(field)}
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A profile as it stands in a context: one line a field, and the entries that stand there."""
+
+    text: str
+    entries: tuple[ProfileEntry, ...]
+
+
+def learned(profile: UserProfile, audience: str, insights: Sequence[Insight], count: int, now: datetime) -> UserProfile:
+    """The profile of a partition after `count` more messages and what they told."""
+    entries = list(profile.entries)
+    for insight in insights:
+        new = _entry(insight, audience)
+        before = next((entry for entry in entries if _same_place(entry, new)), None)
+        if before is not None:
+            entries.remove(before)
+            new = _confirmed(before, new) if _folded(before.text) == _folded(new.text) else new
+        entries.append(new)
+    return replace(
+        profile,
+        entries=bounded(entries),
+        created_at=profile.created_at or now,
+        last_updated=now,
+        interaction_count=profile.interaction_count + count,
+    )
+
+
+def bounded(entries: Iterable[ProfileEntry]) -> tuple[ProfileEntry, ...]:
+    """Oldest first, at most as many of each field as `BOUNDS` says: those whose sources are oldest are dropped."""
+    left, kept = dict(BOUNDS), list[ProfileEntry]()
+    for entry in sorted(entries, key=lambda entry: entry.time)[::-1]:
+        if left[entry.field]:
+            left[entry.field] -= 1
+            kept.append(entry)
+    return tuple(reversed(kept))
+
+
+def for_place(profile: UserProfile, audiences: AbstractSet[str]) -> UserProfile:
+    """What may be used of it where these audiences may flow (`may_flow_from`): bounded, without repetitions."""
+    kept: list[ProfileEntry] = []
+    for entry in sorted(profile.entries, key=lambda entry: entry.time):
+        if entry.audience in audiences:
+            kept = [*(earlier for earlier in kept if not _same_place(earlier, entry)), entry]
+    return replace(profile, entries=bounded(kept))
+
+
+def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> Injection:
+    """The profile for a context, in the seed's order and within a budget of estimated tokens.
+
+    The newest of each field go first; an entry that does not fit is left out whole, and is not the end of the list.
+    """
+    used: list[ProfileEntry] = []
+    left = budget_tokens
+    for entry in _by_importance(profile):
+        opening = 0 if any(one.field is entry.field for one in used) else estimate_tokens(_HEADINGS[entry.field]) + 1
+        cost = opening + estimate_tokens(entry.said) + 1
+        if cost <= left:
+            used.append(entry)
+            left -= cost
+    shown = tuple(entry for entry in profile.entries if entry in used)
+    lines = [
+        f"{_HEADINGS[field]}: {'; '.join(entry.said for entry in shown if entry.field is field)}"
+        for field in ProfileField
+        if any(entry.field is field for entry in shown)
+    ]
+    return Injection("\n".join(lines), shown)
+
+
+def tidy(text: str, most: int = TEXT_CHARS) -> str:
+    """A model's words as an entry holds them: on one line, and not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def _by_importance(profile: UserProfile) -> list[ProfileEntry]:
+    """What the seed shows, field by field; then all the rest, the newest first."""
+    first = [entry for field in ProfileField for entry in _newest(profile.of(field), _FIRST.get(field, 0))]
+    return [*first, *(entry for entry in reversed(profile.entries) if entry not in first)]
+
+
+def _newest(entries: Sequence[ProfileEntry], count: int) -> list[ProfileEntry]:
+    return list(entries[::-1][:count])
+
+
+def _entry(insight: Insight, audience: str) -> ProfileEntry:
+    return ProfileEntry(
+        id=0,
+        field=insight.field,
+        text=tidy(insight.text),
+        audience=audience,
+        sources=tuple(dict.fromkeys(insight.sources)),
+        time=insight.time,
+        key=tidy(insight.key, KEY_CHARS) if insight.field in KEYED else "",
+        confidence=insight.confidence,
+    )
+
+
+def _same_place(one: ProfileEntry, other: ProfileEntry) -> bool:
+    """Would the newer stand in place of the older?"""
+    if one.field is not other.field:
+        return False
+    if one.field is ProfileField.COMMUNICATION_STYLE:
+        return True
+    if one.field in KEYED:
+        return _folded(one.key) == _folded(other.key)
+    return _folded(one.text) == _folded(other.text)
+
+
+def _confirmed(before: ProfileEntry, again: ProfileEntry) -> ProfileEntry:
+    """Said before, and now again."""
+    return replace(
+        before,
+        sources=tuple(dict.fromkeys([*before.sources, *again.sources])),
+        time=max(before.time, again.time),
+        confidence=max(before.confidence, again.confidence),
+    )
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,136 @@
+"""Keys, passwords and card numbers in a text: what must never be kept as memory. Pure.
+
+Above: `agent.tools.remember`, `agent.memory.synthesizer`. Below: nothing.
+
+Rules
+  A secret is known by its vendor's prefix, by the words before it ("password: …"), by its own check digit (card
+  numbers), by standing in an address ("//user:secret@host", "?token=…"), or because it looks random: long, without
+  words, its letters and digits mixed as nobody writes them. Ids that are random but open (UUIDs, and whatever else
+  stands in an address) are no secrets.
+  Rather one harmless text too few in memory than one key in it: the person is told, and can write it differently.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+HIDDEN: Final = "[secret]"
+
+RANDOM_CHARS: Final = 20
+"""Shorter tokens are left to prefixes and words: names of products and files look random, too."""
+RANDOM_BITS: Final = 3.3
+"""Entropy of a character. Sixteen different digits of a hexadecimal key have up to 4, English words up to 3.5."""
+RANDOM_CHANGES: Final = 0.3
+"""How often letters and digits, or small and capital letters, change at a character: by chance over 0.4 times, in
+CamelCase under 0.2."""
+
+_PREFIXES: Final = re.compile(
+    r"""\b(?:
+      sk-[A-Za-z0-9_-]{16,} | (?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,} | whsec_[A-Za-z0-9]{16,}
+    | gh[pousr]_[A-Za-z0-9]{20,} | github_pat_[A-Za-z0-9_]{20,} | gl(?:pat|ptt|rt)-[A-Za-z0-9_-]{16,}
+    | xox[abeoprs]-[A-Za-z0-9-]{10,} | xapp-[A-Za-z0-9-]{10,}
+    | (?:AKIA|ASIA|AGPA|AIDA|AROA)[A-Z0-9]{16} | AIza[A-Za-z0-9_-]{30,} | ya29\.[A-Za-z0-9_-]{20,}
+    | (?:npm|hf|dckr_pat|shpat|shpss|dop_v1|glsa|xai|gsk)_[A-Za-z0-9_-]{16,} | xai-[A-Za-z0-9]{16,}
+    | pypi-[A-Za-z0-9_-]{16,} | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
+    | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*
+    )""",
+    re.VERBOSE,
+)
+_PRIVATE_KEY: Final = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
+_NAMES: Final = (
+    r"passwords?|passwd|passphrase|passcode|pwd|pin(?:\ code)?|cvv|cvc|api[\ _-]?key|secret(?:[\ _-]key)?|"
+    r"access[\ _-]?(?:key|token)|auth[\ _-]?token|bearer|token|private[\ _-]key|"
+    r"passwort|kennwort|mot\ de\ passe|contraseña|senha|wachtwoord|пароль"
+)
+_NAMES_WITHOUT_BLANKS: Final = "パスワード|暗証番号|密码|密碼|口令|비밀번호"
+_NAMED: Final = re.compile(
+    rf"(?:(?<![^\W_])(?:{_NAMES})|{_NAMES_WITHOUT_BLANKS})(?:\ (?:for|of|to)\ [\w.-]+(?:\ [\w.-]+)?)?\s*"
+    r"(?:(?P<sign>[:=：＝])|\bis\b|\bist\b|\best\b|\bes\b|は|是)"
+    r"\s*(?P<quote>[\"'`“‘«]?)(?!\[secret)(?P<value>[^\s\"'`“”‘’«»、。，]{3,})",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*[.,;!?…)]*")
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s<>\"']+", re.IGNORECASE)
+_IN_ADDRESS: Final = re.compile(
+    r"(?<=://)[^/\s:@]*:(?!\[secret)(?P<password>[^/\s@]+)@"
+    r"|[?&#;](?:[\w-]*(?:token|key|secret|passw(?:or)?d|signature)|sig|pwd|code)=(?!\[secret)(?P<value>[^&#\s]{6,})",
+    re.IGNORECASE,
+)
+_CARD: Final = re.compile(r"(?<![\d.,-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d-])")
+_TOKEN: Final = re.compile(rf"[A-Za-z0-9+/_=-]{{{RANDOM_CHARS},}}")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_HEX: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{32,}", re.IGNORECASE)
+
+
+def has_secret(text: str) -> bool:
+    return next(_secrets(text), None) is not None
+
+
+def without_secrets(text: str) -> str:
+    """The text with each secret hidden, for readers who need the rest of it."""
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted(_secrets(text)):
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{HIDDEN}{text[end:]}"
+    return text
+
+
+def _secrets(text: str) -> Iterator[tuple[int, int]]:
+    """Where they are; they may overlap."""
+    for pattern in (_PRIVATE_KEY, _PREFIXES):
+        yield from (found.span() for found in pattern.finditer(text))
+    yield from (found.span("value") for found in _NAMED.finditer(text) if _is_value(found))
+    yield from (found.span() for found in _CARD.finditer(text) if _is_card(found[0]))
+    addresses = [found.span() for found in _ADDRESS.finditer(text)]
+    for start, end in addresses:
+        for found in _IN_ADDRESS.finditer(text, start, end):
+            yield found.span("password" if found["password"] else "value")
+    for found in _TOKEN.finditer(text):
+        inside = any(start <= found.start() < end for start, end in addresses)
+        if not inside and any(map(_looks_random, re.split(r"[/=]", found[0]))):
+            yield found.span()
+
+
+def _is_value(found: "re.Match[str]") -> bool:
+    """ "password: swordfish", "the password is 'swordfish'", "is s3cret"; but not "the password is stored safely"."""
+    return bool(found["sign"] or found["quote"]) or _WORD.fullmatch(found["value"]) is None
+
+
+def _is_card(written: str) -> bool:
+    """13 to 19 digits whose check digit is right (Luhn)."""
+    digits = [int(char) for char in reversed(written) if char.isdigit()]
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
+    return 13 <= len(digits) <= 19 and (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _looks_random(token: str) -> bool:
+    if len(token) < RANDOM_CHARS or _UUID.fullmatch(token) is not None:
+        return False
+    if _HEX.fullmatch(token) is not None:
+        return True
+    kinds = [_kind(char) for char in token]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return (
+        len({*kinds} & {"a", "A", "1"}) > 1
+        and "1" in kinds
+        and changes >= RANDOM_CHANGES * len(token)
+        and (_entropy(token) >= RANDOM_BITS)
+    )
+
+
+def _kind(char: str) -> str:
+    return "1" if char.isdigit() else "A" if char.isupper() else "a" if char.islower() else char
+
+
+def _entropy(token: str) -> float:
+    """Bits a character, by how often each stands in the token."""
+    return -sum(count / len(token) * math.log2(count / len(token)) for count in Counter(token).values())
