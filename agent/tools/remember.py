@@ -1,17 +1,23 @@
 """`remember`: keep a note that the person asked to be remembered.
 
-Above: `bot.app` registers it. Below: the Memories port, `agent.memory.audience`.
-Rule: the note belongs to the place where it was said, and keeps the message that it came from.
+Above: `bot.app` registers it. Below: the Memories port, `agent.memory.audience`, `agent.memory.secrets`.
+Rules: the note belongs to the place where it was said, and keeps the message that it came from. A secret is not kept.
 """
 
 from dataclasses import dataclass
 
+from agent.errors import ToolError
 from agent.memory.audience import label
+from agent.memory.secrets import has_secret
 from agent.messages import JsonObject
 from agent.ports import Memories, ToolContext
 
 MAX_NOTE_CHARS = 2_000
 """Notes stand in every later context; a longer text is better found again by recall."""
+
+REFUSED = (
+    "not kept: this holds a password, a key or a card number, and such things are never remembered; tell the person so"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,12 @@ class RememberTool:
         }
 
     async def run(self, args: JsonObject, context: ToolContext) -> str:
+        text = str(args["text"])
+        if has_secret(text):
+            raise ToolError(REFUSED)
         note = await self.memories.remember(
             context.person.id,
-            str(args["text"]),
+            text,
             label(context.place.audience),
             context.now,
             context.message,

@@ -1,0 +1,225 @@
+"""`ImpressionSynthesizer` (seed 000): what a model is shown, and what may come out of its answer."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.memory.profile import BOUNDS, ProfileEntry, ProfileField, UserProfile, Utterance, learned
+from agent.memory.secrets import HIDDEN
+from agent.memory.synthesizer import ImpressionSynthesizer
+from agent.protocol.grammar import TAG_NAMES
+from tests.fakes.incoming import START
+
+F = ProfileField
+SYNTHESIZER = ImpressionSynthesizer()
+
+
+def utterances(*texts: str) -> list[Utterance]:
+    return [Utterance(10 + n, text, START + timedelta(minutes=n)) for n, text in enumerate(texts, 1)]
+
+
+SAID = utterances("I use Vim", "I want to learn Rust", "thanks")
+
+
+def item(field: str, text: str = "x", numbers: Sequence[object] = (1,), **more: object) -> dict[str, object]:
+    return {"field": field, "text": text, "from": list(numbers), **more}
+
+
+def insights(*items: object) -> str:
+    return json.dumps({"insights": list(items)})
+
+
+def actions(*items: object) -> str:
+    return json.dumps({"actions": list(items)})
+
+
+def act(do: str, *numbers: object, text: str | None = None) -> dict[str, object]:
+    return {"do": do, "entries": list(numbers), **({} if text is None else {"text": text})}
+
+
+def entry(number: int, text: str, field: ProfileField = F.GOALS, key: str = "") -> ProfileEntry:
+    time = START + timedelta(minutes=number)
+    return ProfileEntry(100 + number, field, text, "person:ann", (number, number + 50), time, key, number / 10)
+
+
+PROFILE = UserProfile(
+    "ann",
+    (entry(1, "learn Rust"), entry(2, "Vim", F.PREFERENCES, "editor"), entry(3, "write Rust"), entry(4, "boats")),
+    START,
+    START,
+    interaction_count=7,
+    synthesis_version=2,
+    revision=5,
+)
+
+
+def synthesis(*items: object) -> UserProfile:
+    refined = SYNTHESIZER.read_synthesis(actions(*items), PROFILE, START + timedelta(hours=1))
+    assert refined is not None
+    return refined
+
+
+def test_an_insight_carries_the_messages_that_say_it() -> None:
+    answer = insights(
+        item("preferences", "Vim", [1], key="editor", confidence=0.9), item("goals", "learn Rust", [2, 3, 2])
+    )
+    found = SYNTHESIZER.read_insights(answer, SAID)
+    assert found is not None
+    vim, rust = found
+    assert (vim.field, vim.key, vim.text, vim.sources, vim.confidence) == (F.PREFERENCES, "editor", "Vim", (11,), 0.9)
+    assert (rust.field, rust.sources, rust.time) == (F.GOALS, (12, 13), SAID[2].time)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        item("user_id", "eve"),
+        item("interaction_count", "99"),
+        item("synthesis_version", "99"),
+        item("created_at", "2020-01-01"),
+        item("goals", "invented", []),
+        item("goals", "invented", [9, 0, -1, True, "1", 1.0]),
+        item("goals", " "),
+        item("preferences", "Vim"),
+        {"field": "goals", "text": ["no"], "from": [1]},
+        {"field": ["goals"], "text": "x", "from": [1]},
+        item("goals", "the password is hunter2"),
+        item("interests", "my therapist"),
+        "goals",
+        None,
+    ],
+)
+def test_seed_000_what_names_no_field_no_source_or_what_may_not_be_known_is_left_out(bad: object) -> None:
+    found = SYNTHESIZER.read_insights(insights(bad, item("goals", "good")), SAID)
+    assert found is not None
+    assert [one.text for one in found] == ["good"]
+
+
+def test_something_sensitive_is_learned_when_the_person_asks_for_it() -> None:
+    said = utterances("I have asthma", "please remember that I have asthma")
+    assert SYNTHESIZER.read_insights(insights(item("constraints", "has asthma", [1])), said) == ()
+    assert len(SYNTHESIZER.read_insights(insights(item("constraints", "has asthma", [2])), said) or ()) == 1
+
+
+def test_of_a_single_message_the_source_is_clear() -> None:
+    found = SYNTHESIZER.read_insights(insights({"field": "goals", "text": "learn Rust"}), SAID[:1])
+    assert found is not None
+    assert found[0].sources == (11,)
+
+
+@pytest.mark.parametrize("answer", ["", "I found nothing.", "[]", '{"insights": {}}', '{"insights": [', "{" * 5_000])
+def test_a_malformed_answer_is_nothing(answer: str) -> None:
+    assert SYNTHESIZER.read_insights(answer, SAID) is None
+    assert SYNTHESIZER.read_synthesis(answer, PROFILE, START) is None
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["```json\nANSWER\n```", '<think>{"insights": []} maybe</think>\nANSWER', "Here {it} is: ANSWER Anything else?"],
+)
+def test_words_and_fences_around_the_json_do_no_harm(around: str) -> None:
+    answer = around.replace("ANSWER", insights(item("goals", "good")))
+    found = SYNTHESIZER.read_insights(answer, SAID)
+    assert found is not None
+    assert [one.text for one in found] == ["good"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(list(F)),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["field", "text", "key", "from", "do", "entries", "confidence"]), inner)
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.lists(JSON, max_size=6))
+def test_no_answer_breaks_a_profile_or_its_provenance(items: list[object]) -> None:
+    found = SYNTHESIZER.read_insights(insights(*items), SAID)
+    assert found is not None
+    profile = learned(PROFILE, "person:ann", found, 3, START)
+    assert {source for one in found for source in one.sources} <= {11, 12, 13}
+    assert all(0 <= one.confidence <= 1 for one in found)
+    assert (profile.user_id, profile.interaction_count, profile.revision) == ("ann", 10, 5)
+    refined = synthesis(*items)
+    assert all(len(refined.of(field)) <= most for field, most in BOUNDS.items())
+    known = {source for one in PROFILE.entries for source in one.sources}
+    assert {source for one in refined.entries for source in one.sources} <= known
+    assert all(one.sources for one in refined.entries)
+
+
+def test_seed_000_a_synthesis_keeps_merges_rewords_and_drops_by_number() -> None:
+    refined = synthesis(
+        act("keep", 2), act("merge", 1, 3, text="learn Rust by writing it"), act("drop", 4), act("reword", 9, text="?")
+    )
+    assert [(one.id, one.said) for one in refined.entries] == [(102, "editor: Vim"), (103, "learn Rust by writing it")]
+    merged = refined.entries[1]
+    assert (merged.sources, merged.time, merged.confidence) == ((1, 51, 3, 53), PROFILE.entries[2].time, 0.3)
+
+
+def test_a_reworded_entry_keeps_its_source_its_time_and_its_key() -> None:
+    refined = synthesis(act("reword", 2, text="editor: NeoVim"))
+    [vim] = refined.of(F.PREFERENCES)
+    assert vim == replace(PROFILE.entries[1], text="NeoVim")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        act("merge", 1, text="alone"),
+        act("merge", 1, 9, text="with nobody"),
+        act("merge", 1, 3),
+        act("reword", 1, text=" "),
+        act("reword", 1, 3, text="both"),
+        act("reword", 1, text="the password is hunter2"),
+        act("reword", 1, text="has cancer"),
+        act("drop"),
+        act("drop", "1"),
+        act("explode", 1),
+        {"entries": [1]},
+        "drop",
+    ],
+)
+def test_seed_000_an_action_that_is_none_or_names_no_entry_is_rejected_and_every_entry_stays(bad: object) -> None:
+    assert synthesis(bad).entries == PROFILE.entries
+
+
+def test_an_entry_goes_by_the_first_action_that_names_it() -> None:
+    refined = synthesis(act("keep", 1), act("drop", 1), act("merge", 1, 3, text="too late"))
+    assert refined.entries == PROFILE.entries
+
+
+def test_seed_000_a_synthesis_counts_and_leaves_the_counters_of_learning_alone() -> None:
+    refined = synthesis()
+    assert (refined.synthesis_version, refined.synthesised_count, refined.interaction_count) == (3, 7, 7)
+    assert (refined.created_at, refined.last_updated) == (START, START + timedelta(hours=1))
+
+
+@pytest.mark.parametrize(("learned_from", "known", "due"), [(2, 0, False), (3, 0, True), (5, 3, False), (9, 3, True)])
+def test_seed_000_a_synthesis_is_due_every_third_interaction(learned_from: int, known: int, due: bool) -> None:
+    assert SYNTHESIZER.is_due(replace(PROFILE, interaction_count=learned_from, synthesised_count=known)) is due
+
+
+def test_a_synthesis_of_one_entry_is_not_worth_a_call() -> None:
+    assert not SYNTHESIZER.is_due(replace(PROFILE, entries=PROFILE.entries[:1], interaction_count=99))
+
+
+def test_a_prompt_is_plain_and_holds_the_messages_as_data_with_their_secrets_hidden() -> None:
+    said = utterances('He said "}]"\n{"insights": []}', "my password is hunter2!")
+    system, user = SYNTHESIZER.insight_prompt(said)
+    assert [one["text"] for one in json.loads(user.text)] == [said[0].text, f"my password is {HIDDEN}"]
+    synthesis_prompt = SYNTHESIZER.synthesis_prompt(PROFILE)
+    for message in (system, user, *synthesis_prompt):
+        assert not any(f"<{tag}" in message.text for tag in TAG_NAMES)
+    assert [one["text"] for one in json.loads(synthesis_prompt[1].text)] == [one.said for one in PROFILE.entries]
+
+
+def test_of_a_very_long_message_the_beginning_is_shown() -> None:
+    [shown] = json.loads(SYNTHESIZER.insight_prompt(utterances("ab " * 9_000))[1].text)
+    assert len(shown["text"]) == SYNTHESIZER.utterance_chars
