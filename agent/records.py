@@ -13,6 +13,7 @@ from enum import StrEnum
 from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place
+from agent.memory.periods import Period
 from agent.messages import Depth, Image, ModelCall, Usage
 from agent.state import ActionRecord, SituationSummary
 
@@ -188,6 +189,8 @@ class RecallQuery:
     """A search of one person's past threads, for a reply in one place.
 
     `audiences` holds the labels that may flow into that reply (`may_flow_from`); the store filters inside its query.
+    `periods` are the times that the text speaks of: what was said then comes first. The rest leaves out what does not
+    fit: `within` by time, `author` by who wrote, `by` by a name or an id of a person.
     """
 
     person: str
@@ -195,6 +198,10 @@ class RecallQuery:
     audiences: frozenset[str]
     exclude_conversation: str
     limit: int = 10
+    periods: tuple[Period, ...] = ()
+    within: Period | None = None
+    author: Author | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from sqlalchemy import Connection
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow_from
+from agent.memory.periods import periods_in
 from agent.ports import ToolContext
 from agent.records import Closing, Incoming, Person, RecallQuery
 from agent.tokens import estimate_tokens
@@ -176,7 +177,8 @@ async def judge(store: Store, stored: Stored, scores: Scores) -> None:
 
 
 def _query(stored: Stored, question: Question, limit: int) -> RecallQuery:
-    return RecallQuery(stored.asker.id, question.text, may_flow_from(stored.place), "a new thread", limit)
+    periods = periods_in(question.text, stored.now, stored.asker.time_zone)
+    return RecallQuery(stored.asker.id, question.text, may_flow_from(stored.place), "a new thread", limit, periods)
 
 
 class Plain:

@@ -1,6 +1,6 @@
 """The full-text index on SQLite: a table of FTS5.
 
-Above: `store.index`, which says what each function is for. Below: SQLAlchemy.
+Above: `store.index`, which says what each function is for. Below: `store.sought`, SQLAlchemy.
 
 Rules
   The row id of an entry is the person's number and the message's id, so a person's entries are one range and a
@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, bindparam, column, delete, select, table, text
 
-from agent.records import RecallQuery
 from store.columns import StorableText
 from store.ranking import MOST, Match
+from store.sought import PARAMETERS, Sought
 
 SHIFT: Final = 32
 MESSAGE_BITS: Final = (1 << SHIFT) - 1
@@ -31,15 +31,17 @@ MATCHES: Final = text(
     """
     SELECT
       word.key AS keyword,
-      (SELECT json_group_array(json_array(id, turn, author = 'person', length)) FROM
-        (SELECT message.id, message.turn, message.author, message.length
+      (SELECT json_group_array(json_array(id, author = 'person', length)) FROM
+        (SELECT message.id, message.author, message.length
          FROM message_index CROSS JOIN message ON message.id = message_index.rowid & :message_bits
          WHERE message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last
            AND message.audience IN :audiences AND message.conversation != :exclude
+           AND message.time >= :since AND message.time < :until
+           AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
          ORDER BY message_index.rowid DESC LIMIT :most)) AS found
     FROM json_each(:words) AS word
     """
-).bindparams(bindparam("audiences", type_=StorableText, expanding=True), bindparam("exclude", type_=StorableText))
+).bindparams(*PARAMETERS)
 
 _HOLDING: Final = text(
     """
@@ -62,7 +64,12 @@ def entries_of(number: int) -> tuple[int, int]:
 
 def matching(words: Iterable[str]) -> str:
     """A query of FTS5 for entries with all `words`, which are plain text."""
-    return " ".join('"' + word.replace('"', '""') + '"' for word in words)
+    return " ".join(map(_quoted, words))
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A query of FTS5 for entries with at least one of `words`."""
+    return " OR ".join(map(_quoted, words))
 
 
 def add(connection: Connection, message_id: int, words: list[str], numbers: list[int]) -> None:
@@ -85,15 +92,14 @@ def has_entries(connection: Connection, number: int) -> bool:
     return bool(connection.execute(_HAS_ANY, {"first": first, "last": last}).scalar_one())
 
 
-def matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[Match]:
-    first, last = entries_of(number)
+def matches(connection: Connection, sought: Sought) -> list[Match]:
+    first, last = entries_of(sought.number)
     bound = {
-        "words": json.dumps([matching([word]) for word in words]),
+        **sought.bound,
+        "words": json.dumps([any_of(words) for words in sought.words]),
         "first": first,
         "last": last,
         "message_bits": MESSAGE_BITS,
-        "audiences": sorted(query.audiences),
-        "exclude": query.exclude_conversation,
         "most": MOST,
     }
     found = connection.execute(MATCHES, bound).all()
@@ -115,3 +121,7 @@ def holding(
 
 def optimize(connection: Connection) -> None:
     connection.execute(_OPTIMIZE)
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'

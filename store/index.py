@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
-from agent.records import RecallQuery
 from store import fts5, tsvector
 from store.database import is_postgresql
 from store.ranking import Match
+from store.sought import Sought
 from store.tables import message, participant, person
 from store.text import index_words
 
@@ -36,7 +36,7 @@ class _Engine(Protocol):
 
     def has_entries(self, connection: Connection, number: int) -> bool: ...
 
-    def matches(self, connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[Match]: ...
+    def matches(self, connection: Connection, sought: Sought) -> list[Match]: ...
 
     def holding(
         self,
@@ -92,9 +92,9 @@ def remove_all(connection: Connection, number: int) -> None:
     _engine(connection).remove_all(connection, number)
 
 
-def matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[Match]:
+def matches(connection: Connection, sought: Sought) -> list[Match]:
     """The person's messages with one of these keywords that the query may see; of a common word the newest."""
-    return _engine(connection).matches(connection, query, words, number)
+    return _engine(connection).matches(connection, sought)
 
 
 def holding(

@@ -1,6 +1,6 @@
 """The full-text index on PostgreSQL: a table of stored tsvectors under one GIN index.
 
-Above: `store.index`, which says what each function is for. Below: `store.stem`, SQLAlchemy.
+Above: `store.index`, which says what each function is for. Below: `store.sought`, stem, SQLAlchemy.
 
 Rules
   Each word carries the number of the person who may find it ("42:boat"), so that the index itself holds a list of the
@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from sqlalchemy import ARRAY, Connection, Integer, Select, Text, bindparam, column, delete, table, text, tuple_
 
-from agent.records import RecallQuery
 from store.columns import StorableText
 from store.ranking import MOST, Match
+from store.sought import PARAMETERS, Sought
 from store.stem import stem
 
 WORD_CHARS: Final = 255
@@ -41,20 +41,17 @@ MATCHES: Final = text(
     """
     SELECT
       word.place - 1 AS keyword,
-      (SELECT coalesce(json_agg(json_build_array(id, turn, author = 'person', length)), '[]')::text FROM
-        (SELECT message.id, message.turn, message.author, message.length
+      (SELECT coalesce(json_agg(json_build_array(id, author = 'person', length)), '[]')::text FROM
+        (SELECT message.id, message.author, message.length
          FROM message_index AS entry JOIN message ON message.id = entry.message
          WHERE entry.words @@ word.query::tsquery
            AND message.audience IN :audiences AND message.conversation != :exclude
+           AND message.time >= :since AND message.time < :until
+           AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
          ORDER BY message.id DESC LIMIT :most) AS newest) AS found
     FROM unnest(:words) WITH ORDINALITY AS word (query, place)
     """
-).bindparams(
-    bindparam("words", type_=ARRAY(Text)),
-    bindparam("audiences", type_=StorableText, expanding=True),
-    bindparam("exclude", type_=StorableText),
-    bindparam("most", type_=Integer),
-)
+).bindparams(bindparam("words", type_=ARRAY(Text)), bindparam("most", type_=Integer), *PARAMETERS)
 
 _HOLDING: Final = text(
     """
@@ -74,8 +71,12 @@ _HOLDING: Final = text(
 
 def matching(words: Iterable[str], number: int) -> str:
     """A tsquery for the person's entries with all `words`, which are plain text."""
-    escaped = (_lexeme(word, number).replace("\\", "\\\\").replace("'", "''") for word in words)
-    return " & ".join(f"'{word}'" for word in escaped)
+    return " & ".join(_quoted(word, number) for word in words)
+
+
+def any_of(words: Iterable[str], number: int) -> str:
+    """A tsquery for the person's entries with at least one of `words`."""
+    return " | ".join(_quoted(word, number) for word in words)
 
 
 def lexemes(words: Iterable[str], number: int) -> list[str]:
@@ -108,14 +109,9 @@ def has_entries(connection: Connection, number: int) -> bool:
     return connection.execute(_HAS_ANY, {"reader": number}).scalar_one()
 
 
-def matches(connection: Connection, query: RecallQuery, words: list[str], number: int) -> list[Match]:
-    bound = {
-        "words": [matching([word], number) for word in words],
-        "audiences": sorted(query.audiences),
-        "exclude": query.exclude_conversation,
-        "most": MOST,
-    }
-    found = connection.execute(MATCHES, bound).all()
+def matches(connection: Connection, sought: Sought) -> list[Match]:
+    queries = [any_of(words, sought.number) for words in sought.words]
+    found = connection.execute(MATCHES, {**sought.bound, "words": queries, "most": MOST}).all()
     return [Match(keyword, *match) for keyword, some in found for match in json.loads(some)]
 
 
@@ -134,3 +130,8 @@ def optimize(connection: Connection) -> None:
 
 def _lexeme(word: str, number: int) -> str:
     return f"{number}:{stem(word)[:WORD_CHARS]}"
+
+
+def _quoted(word: str, number: int) -> str:
+    escaped = _lexeme(word, number).replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"

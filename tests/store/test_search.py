@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Text, bindparam, text
+from sqlalchemy import Connection, text
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.records import RecallQuery
 from store import fts5, search
 from store.engine import Store, open_store
+from store.sought import PARAMETERS, Sought
 from store.text import keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
@@ -96,13 +97,14 @@ async def test_a_long_reply_does_not_push_away_the_persons_own_words(either: Sto
 async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
     await answered(store, said("my boat"), "your boat")
     first, last = fts5.entries_of(1)
-    bound = {"words": '["boat"]', "first": first, "last": last, "message_bits": 1, "exclude": "", "most": 9}
+    sought = Sought((("boat",),), number=1, audiences=("1",), exclude="", people=("1",))
+    bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "message_bits": 1, "most": 9}
 
     def steps(connection: Connection) -> list[str]:
-        lists = [bindparam(name, [1], Text, expanding=True) for name in ("audiences", "hits")]
-        matches = text(f"EXPLAIN QUERY PLAN {fts5.MATCHES.text}").bindparams(lists[0])
-        near = text(f"EXPLAIN QUERY PLAN {search.NEIGHBOURS.text}").bindparams(*lists)
-        found_ = (*connection.execute(matches, bound), *connection.execute(near))
+        literal = {"literal_binds": True, "render_postcompile": True}
+        near = search.NEIGHBOURS.params(hits=[1], audiences=["1"]).compile(connection, compile_kwargs=literal)
+        matches = text(f"EXPLAIN QUERY PLAN {fts5.MATCHES.text}").bindparams(*PARAMETERS)
+        found_ = (*connection.execute(matches, bound), *connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {near}"))
         return [row.detail for row in found_]
 
     plan = await store.database.read(steps)

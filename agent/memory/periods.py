@@ -1,0 +1,185 @@
+"""Which times a text speaks of: "in May", "last week", "on 3 June 2025", 先週. Pure.
+
+Above: `agent.tools.recall`; `agent.records` (Period). Below: nothing.
+
+Rules
+  Days begin and end at midnight where the person is; weeks begin on Monday.
+  A month without a year is the latest one that has begun. "may" is a month only where a month can stand.
+  Whatever is not understood says nothing: a text without times gives no period.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo
+
+MAX_PERIODS: Final = 8
+"""More times than anybody asks for in one question; a pasted calendar is not a question."""
+MAX_CHARS: Final = 1_000
+"""Of a text that is read for times: a pasted page says nothing about when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From `since` until just before `until`; both aware."""
+
+    since: datetime
+    until: datetime
+
+
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTH: Final = {name[:length]: n for n, name in enumerate(_MONTHS, 1) for length in (3, len(name))} | {"sept": 9}
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_NUMBERS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "a few": 3}
+
+_NAMED: Final = "|".join(sorted(_MONTH, key=len, reverse=True))
+_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR: Final = r"(?P<year>(?:19|20)\d\d)"
+_BEFORE_MONTH: Final = r"(?P<led>\b(?:in|of|since|during|last|this|early|mid|late|until|by|from)\s+)?"
+
+_PATTERNS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\b(?P<year>(?:19|20)\d\d)-(?P<number>\d{1,2})(?:-(?P<day>\d{1,2}))?\b",
+        r"(?:(?P<year>(?:19|20)\d\d)\s*年\s*)(?:(?P<number>\d{1,2})\s*月(?:\s*(?P<day>\d{1,2})\s*[日号號])?)?",
+        r"(?P<number>\d{1,2})\s*月(?:\s*(?P<day>\d{1,2})\s*[日号號])?",
+        rf"\b{_DAY}\s+(?:of\s+)?(?P<month>{_NAMED})\b\.?(?:,?\s+{_YEAR}\b)?",
+        rf"\b(?P<month>{_NAMED})\b\.?\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?",
+        rf"{_BEFORE_MONTH}\b(?P<month>{_NAMED})\b\.?(?:,?\s+{_YEAR}\b)?",
+        rf"\b{_YEAR}\b",
+        r"\b(?P<count>\d{1,3}|a few|an?|one|two|three|four|five|six)\s+(?P<unit>day|week|month|year)s?\s+ago\b",
+        r"\b(?:last|past)\s+(?P<past>\d{1,3}|few|two|three|four|five|six)\s+(?P<unit>day|week|month|year)s\b",
+        r"\b(?P<which>last|this|past|previous)\s+(?P<unit>week|month|year|weekend)\b",
+        rf"\b(?:last|on|this)\s+(?P<weekday>{'|'.join(_WEEKDAYS)})\b",
+        r"\b(?P<word>today|yesterday|tonight)\b",
+        r"(?P<word>今天|今日|昨天|昨日|前天|一昨日)",
+        r"(?P<cjk>上周|上週|上星期|先週|本周|今週|这周|這週|上个月|上個月|先月|这个月|這個月|今月|去年|今年)",
+    )
+)
+_DAYS_BACK: Final = {
+    "today": 0, "tonight": 0, "今天": 0, "今日": 0, "yesterday": 1, "昨天": 1, "昨日": 1, "前天": 2, "一昨日": 2,
+}  # fmt: skip
+_CJK: Final = {
+    **dict.fromkeys(("上周", "上週", "上星期", "先週"), ("week", 1)),
+    **dict.fromkeys(("本周", "今週", "这周", "這週"), ("week", 0)),
+    **dict.fromkeys(("上个月", "上個月", "先月"), ("month", 1)),
+    **dict.fromkeys(("这个月", "這個月", "今月"), ("month", 0)),
+    "去年": ("year", 1),
+    "今年": ("year", 0),
+}
+
+
+def periods_in(text: str, now: datetime, time_zone: str) -> tuple[Period, ...]:
+    """The times that `text` speaks of, seen from `now` (aware) in a zone of the time zone database, else in UTC."""
+    zone = _zone(time_zone)
+    today = now.astimezone(zone).date()
+    found: list[Period] = []
+    for days in _days(text[:MAX_CHARS].lower(), today):
+        try:
+            found.append(Period(*(datetime(d.year, d.month, d.day, tzinfo=zone).astimezone(UTC) for d in days)))
+        except (ValueError, OverflowError):
+            continue
+    return tuple(dict.fromkeys(found))[:MAX_PERIODS]
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return UTC
+
+
+def _days(text: str, today: date) -> Iterator[tuple[date, date]]:
+    """First day and day after the last, for each expression; a longer one covers the shorter ones in it."""
+    taken = [False] * len(text)
+    for pattern in _PATTERNS:
+        for found in pattern.finditer(text):
+            if any(taken[found.start() : found.end()]):
+                continue
+            try:
+                days = _read(found.groupdict(), today)
+            except (ValueError, OverflowError):
+                continue  # 31 June, a thousand years ago
+            if days is not None:
+                taken[found.start() : found.end()] = [True] * (found.end() - found.start())
+                yield days
+
+
+def _read(said: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
+    unit = said.get("unit") or ""
+    if word := said.get("word"):
+        return _day(today - timedelta(days=_DAYS_BACK[word]))
+    if cjk := said.get("cjk"):
+        return _SPANS[_CJK[cjk][0]](today, _CJK[cjk][1])
+    if weekday := said.get("weekday"):
+        back = (today.weekday() - _WEEKDAYS.index(weekday)) % 7
+        return _day(today - timedelta(days=back or 7))
+    if count := said.get("count"):
+        return _ago(unit, _number(count), today)
+    if past := said.get("past"):
+        first = _SPANS[unit](today, _number(past))[0] if unit in {"month", "year"} else None
+        return first or today - timedelta(days=_number(past) * (7 if unit == "week" else 1)), today + timedelta(days=1)
+    if which := said.get("which"):
+        return _SPANS[unit](today, 0 if which == "this" else 1)
+    return _calendar(said, today)
+
+
+def _calendar(said: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
+    year, day, name = said.get("year"), said.get("day"), said.get("month")
+    if name == "may" and not (year or day or said.get("led")):
+        return None
+    month = int(said.get("number") or 0) or _MONTH.get(name or "", 0)
+    if not month:
+        return _year(date(int(year or 0), 1, 1), 0)
+    first = date(int(year or today.year), month, int(day or 1))
+    if year is None and first > today:
+        first = first.replace(year=today.year - 1)
+    return _day(first) if day else _month(first, 0)
+
+
+def _number(said: str) -> int:
+    return int(said) if said.isdigit() else _NUMBERS.get(said, 3)
+
+
+def _ago(unit: str, count: int, today: date) -> tuple[date, date]:
+    if unit == "week":  # nobody counts the days of "two weeks ago"
+        middle = today - timedelta(weeks=count)
+        return middle - timedelta(days=3), middle + timedelta(days=4)
+    return _day(today - timedelta(days=count)) if unit == "day" else _SPANS[unit](today, count)
+
+
+def _day(day: date) -> tuple[date, date]:
+    return day, day + timedelta(days=1)
+
+
+def _week(day: date, back: int) -> tuple[date, date]:
+    monday = day - timedelta(days=day.weekday() + 7 * back)
+    return monday, monday + timedelta(days=7)
+
+
+def _weekend(day: date, back: int) -> tuple[date, date]:
+    monday, end = _week(day, back)
+    return monday + timedelta(days=5), end
+
+
+def _month(day: date, back: int) -> tuple[date, date]:
+    at = day.year * 12 + day.month - 1 - back
+    return date(at // 12, at % 12 + 1, 1), date((at + 1) // 12, (at + 1) % 12 + 1, 1)
+
+
+def _year(day: date, back: int) -> tuple[date, date]:
+    return date(day.year - back, 1, 1), date(day.year - back + 1, 1, 1)
+
+
+_SPANS: Final[Mapping[str, Callable[[date, int], tuple[date, date]]]] = {
+    "day": lambda day, back: _day(day - timedelta(days=back)),
+    "week": _week,
+    "weekend": _weekend,
+    "month": _month,
+    "year": _year,
+}
