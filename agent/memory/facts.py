@@ -1,7 +1,7 @@
 """Persistent facts: what they are, and how their history is followed (seed 003, layer 2). Pure.
 
-Above: `agent.memory.writing`, which creates and supersedes them; `agent.memory.layers`, which shows them; the store, which
-keeps them. Below: `agent.authority`.
+Above: `agent.memory.writing`, which creates and supersedes them; `agent.memory.layers`, which shows them; the store,
+which keeps them. Below: `agent.authority`.
 
 Rules
   A fact is never edited: it is created, superseded and marked for review. The chain old → new can be followed.

@@ -1,0 +1,153 @@
+"""A past thread beside the facts: which of it still holds, and how it is quoted. Pure.
+
+Above: `agent.memory.layers`. Below: `agent.memory.conflict`, marking, scopes, statements, facts.
+
+Rules
+  What somebody said later in the thread takes the place of what they said before, and of a fact that is older than the
+  message (seed 003, rules 1, 2 and 4), except a fact that binds or that a greater authority wrote (rule 3).
+  Quoted is what holds and is not said by the facts already. Superseded sentences are withheld, superseded values in
+  others are marked. A hypothetical, a draft and another task are left out, unless the question is about them; a
+  question states nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.authority import Authority
+from agent.memory.conflict import clash, replaces
+from agent.memory.facts import Fact, Scope
+from agent.memory.marking import Superseded, mark, mostly_superseded
+from agent.memory.scopes import is_hypothetical, scopes_of
+from agent.memory.statements import Statement, read, sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of a past thread. `mine`: the person who asks wrote it."""
+
+    text: str
+    time: datetime
+    mine: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """What a thread says about the facts: ids of those that no longer hold, sentences that were taken back, and the
+    sentences that did it.
+    """
+
+    facts: frozenset[str] = frozenset()
+    sentences: tuple[str, ...] = ()
+    current: tuple[str, ...] = ()
+
+
+def outdated(thread: Sequence[Said], facts: Sequence[Fact], history: Sequence[Fact], authority: Authority) -> Outdated:
+    """Compare a thread, oldest message first, with the facts that are valid and with their superseded `history`.
+
+    `authority` is that of the person who wrote.
+    """
+    gone: set[str] = set()
+    taken_back: list[str] = []
+    current: list[str] = []
+    before: list[Statement] = []
+    scopes = scopes_of([said.text for said in thread])
+    for said, scope in zip(thread, scopes, strict=True):
+        if not said.mine or scope is not Scope.GLOBAL:
+            continue
+        for statement in _statements(said.text):
+            older = [fact for fact in facts if fact.id not in gone and _may_outdate(fact, said, authority)]
+            replaced = _replaced_facts(statement, older, history)
+            sentences_ = [one.text for one in before if replaces(one, statement) and one.text not in taken_back]
+            gone |= {fact.id for fact in replaced}
+            taken_back += sentences_
+            if replaced or sentences_:
+                current.append(statement.text)
+            before.append(statement)
+    return Outdated(frozenset(gone), tuple(taken_back), tuple(one for one in current if one not in taken_back))
+
+
+def quoted(
+    thread: Sequence[Said], known: Sequence[str], stale: Sequence[Superseded], gone: Sequence[str], question: str
+) -> list[str]:
+    """What of a thread stands in the context, oldest first. `known` is said by the facts; `gone` was taken back."""
+    shown = {stem for text in known for stem in read(text).content}
+    values = {value for text in known for value in read(text).values}
+    scopes = scopes_of([said.text for said in thread])
+    wanted = _scopes_wanted(thread, scopes, question)
+    lines: list[str] = []
+    for said, scope in zip(thread, scopes, strict=True):
+        if scope not in wanted:
+            continue
+        kept = [
+            mark(sentence, stale)
+            for sentence in sentences(said.text)
+            if sentence not in gone
+            and not _states_nothing(sentence, shown, values)
+            and not mostly_superseded(sentence, stale)
+        ]
+        if kept:
+            lines.append(" ".join(kept))
+            for sentence in kept:
+                shown |= read(sentence).content
+                values |= read(sentence).values
+    return lines
+
+
+def _statements(text: str) -> list[Statement]:
+    """The sentences of one message; a change that one of them announces holds for those after it."""
+    found: list[Statement] = []
+    changes = False
+    for sentence in sentences(text):
+        statement = read(sentence)
+        changes = changes or statement.changes
+        if not sentence.endswith("?"):
+            found.append(replace(statement, changes=changes))
+    return found
+
+
+def _may_outdate(fact: Fact, said: Said, authority: Authority) -> bool:
+    return fact.timestamp <= said.time and not fact.is_constraint and fact.authority <= authority
+
+
+def _replaced_facts(statement: Statement, facts: Sequence[Fact], history: Sequence[Fact]) -> list[Fact]:
+    text = statement.text.lower()
+    standing = [fact for fact in facts if fact.value.lower() not in text]
+    restored = {fact.superseded_by for fact in history if statement.changes and fact.value.lower() in text}
+    found = [fact for fact in standing if fact.id in restored or replaces(_fact_statement(fact), statement)]
+    if not found and statement.changes and statement.anaphoric:
+        found = [fact for fact in reversed(standing) if _one_kind(_fact_statement(fact), statement)][:1]
+    return found
+
+
+def _fact_statement(fact: Fact) -> Statement:
+    return read(fact.value, about=fact.key)
+
+
+def _one_kind(fact: Statement, statement: Statement) -> bool:
+    """May "make that …" mean this fact? Its value is of the same kind, or neither has one that can be told."""
+    kinds = [{kind for kind in one.kinds() if "_" not in kind} for one in (fact, statement)]
+    return clash(fact, statement) or not (kinds[0] or kinds[1])
+
+
+def _scopes_wanted(thread: Sequence[Said], scopes: Sequence[Scope], question: str) -> frozenset[Scope]:
+    wanted = {Scope.GLOBAL}
+    if is_hypothetical(question):
+        wanted |= {Scope.HYPOTHETICAL, Scope.DRAFT}
+    asked = read(question).content
+    about = {scope: _shared(asked, thread, scopes, scope) for scope in (Scope.GLOBAL, Scope.TASK)}
+    if about[Scope.TASK] > about[Scope.GLOBAL]:
+        wanted.add(Scope.TASK)
+    return frozenset(wanted)
+
+
+def _shared(asked: frozenset[str], thread: Sequence[Said], scopes: Sequence[Scope], scope: Scope) -> int:
+    """How many words of the question were said in this scope."""
+    texts = (said.text for said, own in zip(thread, scopes, strict=True) if own is scope)
+    return len({word for text in texts for word in read(text).content} & asked)
+
+
+def _states_nothing(sentence: str, shown: set[str], values: set[tuple[str, str]]) -> bool:
+    """A question, or a sentence of which every word and every value stands there already."""
+    statement = read(sentence)
+    return sentence.endswith("?") or (statement.content <= shown and statement.values <= values)

@@ -1,0 +1,258 @@
+"""The four layers of state, and what of them stands in a turn's context (seed 003, reconciled in DESIGN.md). Pure.
+
+Above: `agent.context`, the store. Below: `agent.memory.facts`, earlier, marking, statements, `agent.tokens`.
+
+    identity role    who asks, set at the turn's start, read-only       always there
+    environment      time, date, time zone, signals from outside        always there
+    facts            persistent, valid, readable here                   at most FACTS_SHARE of what is left
+    earlier          what a past thread adds to the facts               of what is left then
+    working set      this conversation's scratch values, with a TTL     whole or not at all, of what is left
+
+Rules
+  Facts: constraints first, then by relevance to the question, then the newest. One that does not fit is skipped, and
+  the list goes on. A fact of a narrower audience shadows one of a wider audience under the same key, for those who may
+  read both, unless the wider one binds or was written with greater authority.
+  Superseded values are absent; where a text still holds one, it is marked.
+"""
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from agent.authority import Authority
+from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
+from agent.memory.conflict import replaces
+from agent.memory.earlier import Outdated, Said, outdated, quoted
+from agent.memory.facts import Fact, Scope, age, same_key
+from agent.memory.marking import Superseded, mark, superseded
+from agent.memory.statements import read
+from agent.tokens import estimate_tokens
+
+MEMORY_TOKENS: Final = 3_000
+"""For all layers together, apart from history's budget (DESIGN.md, section 2)."""
+FACTS_SHARE: Final = 0.7
+"""Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003)."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityRole:
+    """Who asks, by the platform's facts: never what somebody says about themselves."""
+
+    user_name: str
+    user_id: str = ""
+    authority: Authority = Authority.EMPLOYEE
+    department: str = ""
+    organization: str = ""
+    permissions: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingItem:
+    """A scratch value of one conversation. `expires_at`: from then on it is gone; None: with the conversation."""
+
+    key: str
+    value: str
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Something that another system says about the world ("calendar", "deadline")."""
+
+    key: str
+    value: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """`now` is aware; `time_zone` is the person's, by its IANA name."""
+
+    now: datetime
+    time_zone: str = "UTC"
+    location: str = ""
+    signals: tuple[Signal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """All state that a turn may draw on. `facts` may hold what is superseded, or not readable here."""
+
+    identity: IdentityRole
+    environment: Environment
+    facts: Sequence[Fact] = ()
+    working_set: Sequence[WorkingItem] = ()
+    earlier: Sequence[Said] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """For whom and about what: the audience labels that may flow here (`may_flow_from`), the question, and the scopes
+    beside GLOBAL that the turn works in, as (scope, scope_id).
+    """
+
+    audiences: frozenset[str]
+    question: str
+    scopes: frozenset[tuple[Scope, str | None]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryContext:
+    """The sections that stand in the context, and the ids of the facts in them."""
+
+    sections: tuple[str, ...]
+    fact_ids: tuple[str, ...] = ()
+    superseded: tuple[Superseded, ...] = field(default=(), repr=False)
+    """What to mark where the same turn shows other texts: visible history, recall hits (`marking.mark`)."""
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.sections)
+
+
+def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) -> MemoryContext:
+    """What of the layers stands in a context of at most `budget` estimated tokens."""
+    signals, past_signals = _current_signals(layers.environment)
+    mine = [fact for fact in layers.facts if fact.audience in reader.audiences]
+    valid = readable(mine, reader)
+    history = [fact for fact in mine if not fact.is_valid]
+    late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority)
+    holding = [fact for fact in valid if fact.id not in late.facts]
+    stale = _stale(holding, mine, signals, past_signals, late)
+    frame = (_identity(layers.identity), _environment(layers.environment, signals))
+    left = budget - sum(map(estimate_tokens, frame))
+    lines = [(fact, _fact_line(fact, stale)) for fact in ranked(holding, reader.question)]
+    shown, cost = _fitting(lines, int(left * FACTS_SHARE))
+    left -= cost
+    known = [*frame, *(line for _, line in shown)]
+    earlier = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
+    left -= estimate_tokens(earlier)
+    facts = "\n".join(["FACTS:", *(line for _, line in shown)]) if shown else ""
+    sections = (*frame, facts, earlier, _working_set(layers, left))
+    return MemoryContext(tuple(filter(None, sections)), tuple(fact.id for fact, _ in shown), stale)
+
+
+def readable(facts: Iterable[Fact], reader: Reader) -> list[Fact]:
+    """The valid facts that may be used: of these audiences and scopes, and not shadowed by a narrower one."""
+    usable = [
+        fact
+        for fact in facts
+        if fact.is_valid
+        and fact.audience in reader.audiences
+        and (fact.scope is Scope.GLOBAL or (fact.scope, fact.scope_id) in reader.scopes)
+    ]
+    return [fact for fact in usable if not any(_shadows(narrow, fact) for narrow in usable)]
+
+
+def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
+    """Constraints first, then by the share of the question's words that a fact has, then the newest."""
+    asked = read(question).content
+
+    def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
+        shared = len(read(fact.value, about=fact.key).content & asked)
+        return fact.is_constraint, shared, fact.timestamp, fact.id
+
+    return sorted(facts, key=rank, reverse=True)
+
+
+def live_items(items: Iterable[WorkingItem], now: datetime) -> list[WorkingItem]:
+    """The working set without what has expired; of a key the newest."""
+    newest = {item.key: item for item in sorted(items, key=lambda item: item.created_at)}
+    return [item for item in newest.values() if item.expires_at is None or now < item.expires_at]
+
+
+def local_time(environment: Environment) -> datetime:
+    """Now, where the person is; in UTC if the time zone is unknown."""
+    try:
+        return environment.now.astimezone(ZoneInfo(environment.time_zone))
+    except (ZoneInfoNotFoundError, ValueError):
+        return environment.now
+
+
+def _shadows(narrow: Fact, wide: Fact) -> bool:
+    return (
+        narrow is not wide
+        and same_key(narrow.key, wide.key)
+        and narrow.person == wide.person
+        and _breadth(narrow.audience) < _breadth(wide.audience)
+        and not wide.is_constraint
+        and narrow.authority >= wide.authority
+    )
+
+
+def _breadth(audience: str) -> int:
+    order: tuple[type, ...] = (PersonAudience, GroupAudience, TeamAudience)
+    return order.index(type(audience_of(audience)))
+
+
+def _current_signals(environment: Environment) -> tuple[list[Signal], list[Signal]]:
+    """What other systems say now, and what a newer signal has taken the place of."""
+    current: list[Signal] = []
+    past: list[Signal] = []
+    for signal in sorted(environment.signals, key=lambda signal: signal.time):
+        statement = read(signal.value)
+        over = [old for old in current if old.key == signal.key or replaces(read(old.value), statement)]
+        past += over
+        current = [*(old for old in current if old not in over), signal]
+    return current, past
+
+
+def _stale(
+    holding: Sequence[Fact],
+    mine: Sequence[Fact],
+    signals: Sequence[Signal],
+    past: Sequence[Signal],
+    late: Outdated,
+) -> tuple[Superseded, ...]:
+    kept: AbstractSet[str] = {fact.id for fact in holding}
+    gone = [fact.value for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
+    values = [*gone, *(signal.value for signal in past), *late.sentences]
+    current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
+    return superseded(values, current)
+
+
+def _fitting(lines: Sequence[tuple[Fact, str]], budget: int) -> tuple[list[tuple[Fact, str]], int]:
+    shown: list[tuple[Fact, str]] = []
+    cost = 0
+    for fact, line in lines:
+        tokens = estimate_tokens(line + "\n")
+        if cost + tokens <= budget:
+            shown.append((fact, line))
+            cost += tokens
+    return shown, cost
+
+
+def _within(lines: Sequence[str], budget: int) -> str:
+    kept: list[str] = []
+    for line in lines:
+        text = "\n".join(["EARLIER:", *kept, line])
+        if estimate_tokens(text) <= budget:
+            kept.append(line)
+    return "\n".join(["EARLIER:", *kept]) if kept else ""
+
+
+def _identity(identity: IdentityRole) -> str:
+    about = ", ".join(filter(None, (identity.department, identity.organization)))
+    return f"IDENTITY: {identity.user_name}" + (f" ({about})" if about else "")
+
+
+def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
+    local = local_time(environment)
+    head = f"ENVIRONMENT: {local:%a %Y-%m-%d %H:%M} {local.tzname()}"
+    place = [environment.location] if environment.location else []
+    return "\n".join([", ".join([head, *place]), *(f"{signal.key}: {signal.value}" for signal in signals)])
+
+
+def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
+    review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
+    return f"{fact.key}: {mark(fact.value, stale)}{review}"
+
+
+def _working_set(layers: Layers, budget: int) -> str:
+    items = live_items(layers.working_set, layers.environment.now)
+    text = "\n".join(["WORKING SET:", *(f"{item.key}: {item.value}" for item in items)]) if items else ""
+    return text if estimate_tokens(text) <= budget else ""

@@ -1,0 +1,129 @@
+"""Superseded values in visible text: found, and marked or withheld (DESIGN.md, section 2). Pure.
+
+Above: `agent.memory.layers`, `agent.memory.earlier`. Below: `agent.memory.statements`.
+
+Why: a fact that is no longer valid is not used as long as only facts are shown; as soon as the old message stands
+beside it again, the old value is read as if it held.
+
+Rules
+  What is looked for is the wording of a superseded value: a run of its words that names something which nothing current
+  names. Letter case and punctuation do not matter.
+  A value that holds again is not superseded, wherever it stands.
+  A current text that quotes a superseded value as a whole ("was: …") does not make it current.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agent.memory.statements import FUNCTION_WORDS, sentences
+
+MARK: Final = "[superseded: {}]"
+MARKED: Final = re.compile(r"\[superseded: [^\]]*\]")
+"""A mark, as `mark` leaves it."""
+MOSTLY: Final = 0.6
+"""A sentence of which so much is superseded is withheld as a whole."""
+
+_TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A value that no longer holds. `stale`: its words that nothing current says."""
+
+    words: tuple[str, ...]
+    stale: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    word: str
+    start: int
+    end: int
+
+
+def superseded(values: Iterable[str], current: Iterable[str] = ()) -> tuple[Superseded, ...]:
+    """What to look for, given the values that no longer hold and everything that does."""
+    standing = [tuple(token.word for token in _tokens(text)) for text in current]
+    read = (tuple(token.word for token in _tokens(value)) for value in values)
+    return tuple(_superseded(words, standing) for words in dict.fromkeys(read) if words and words not in standing)
+
+
+def mark(text: str, values: Sequence[Superseded]) -> str:
+    """The text with every superseded value in a visible mark."""
+    parts: list[str] = []
+    done = 0
+    for start, end in _found(text, values):
+        parts += [text[done:start], MARK.format(text[start:end].replace("]", ")"))]
+        done = end
+    return "".join([*parts, text[done:]])
+
+
+def withhold(text: str, values: Sequence[Superseded]) -> str:
+    """The text without its superseded sentences; what is superseded in the others is marked. "" if nothing is left."""
+    return " ".join(mark(sentence, values) for sentence in sentences(text) if not mostly_superseded(sentence, values))
+
+
+def mostly_superseded(sentence: str, values: Sequence[Superseded]) -> bool:
+    telling = [token for token in _tokens(sentence) if token.word not in FUNCTION_WORDS]
+    found = _found(sentence, values)
+    inside = [token for token in telling if any(start <= token.start < end for start, end in found)]
+    return bool(inside) and len(inside) >= MOSTLY * len(telling)
+
+
+def _superseded(words: tuple[str, ...], standing: Sequence[tuple[str, ...]]) -> Superseded:
+    said = {word for text in standing if not _holds(text, words) for word in text}
+    return Superseded(words, frozenset(words) - said - FUNCTION_WORDS)
+
+
+def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
+    """The spans of superseded wording, in order, none touching another."""
+    tokens = list(_tokens(text))
+    spans = sorted(span for value in values for span in _runs(tokens, value))
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, int]]:
+    wanted = frozenset(value.words)
+    run: list[_Token] = []
+    for token in (*tokens, _Token("", 0, 0)):
+        if token.word in wanted:
+            run.append(token)
+            continue
+        while run and run[-1].word in FUNCTION_WORDS:
+            run.pop()
+        while run and run[0].word in FUNCTION_WORDS:
+            run.pop(0)
+        if run and _tells([one.word for one in run], value):
+            yield run[0].start, run[-1].end
+        run = []
+
+
+def _tells(run: Sequence[str], value: Superseded) -> bool:
+    """Is this run the superseded value, or enough of it?"""
+    stale = [word for word in run if word in value.stale]
+    if _holds(run, value.words):
+        return True
+    return len(stale) >= 2 or any(_is_value(word) for word in stale)
+
+
+def _is_value(word: str) -> bool:
+    return len(word) > 1 and any(char.isdigit() for char in word)
+
+
+def _holds(text: Sequence[str], words: Sequence[str]) -> bool:
+    return any(tuple(text[at : at + len(words)]) == tuple(words) for at in range(len(text) - len(words) + 1))
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        word = match.group().rstrip(".,:'’/-").lower()
+        if word:
+            yield _Token(word.removesuffix("'s"), match.start(), match.start() + len(match.group().rstrip(".,:'’/-")))

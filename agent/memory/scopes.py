@@ -1,0 +1,106 @@
+"""In which scope the messages of a thread were said (seed 003, scope tracking), without a model. Pure.
+
+Above: `agent.memory.earlier`. Below: `agent.memory.facts` (Scope), `agent.memory.statements`.
+
+Rules
+  "What if …", "hypothetically", "let's brainstorm": what follows is hypothetical until somebody ends it ("enough of
+  that", "for real"); a message that begins with such a word is hypothetical by itself.
+  "Draft: …", "tentatively …": a draft, in the same way.
+  "Hold on, …" begins another task, if the first one is taken up again later ("back to …", "continuing with …").
+  Everything else is global. In doubt it is.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from agent.memory.facts import Scope
+
+_HYPOTHESIS: Final = (
+    r"hypothe(?:tical(?:ly)?|sis|ses)|theoretical(?:ly)?|in theory|what if|what-if|suppos(?:e|ing)|imagin(?:e|ing)"
+    r"|for the sake of argument|brainstorm(?:ing)?|explor(?:atory|ation|ing)|thought experiment|scenarios?|worst case"
+    r"|best case|role-?play(?:ing)?|pretend|sandbox|simulat(?:e|ed|ion)|let's say"
+)
+_DRAFT: Final = (
+    r"draft(?:s|ing|ed)?|tentative(?:ly)?|provisional(?:ly)?|working assumption|rough (?:estimate|idea|plan|draft)"
+)
+_UNCERTAIN: Final = re.compile(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
+_HYPOTHETICAL: Final = re.compile(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
+_DRAFTED: Final = re.compile(rf"\b(?:{_DRAFT})\b", re.IGNORECASE)
+_BEGINS: Final = re.compile(
+    rf"\b(?:let's|let us|we(?:'re| are) (?:just|only)|this is (?:just|only|purely)|just|start(?:ing)?)\b[^.!?]*"
+    rf"\b(?:{_HYPOTHESIS}|{_DRAFT})\b",
+    re.IGNORECASE,
+)
+_ENDS: Final = re.compile(
+    r"\b(?:enough|end of|done with|stop(?:ping)?|out of)\b|\b(?:for real|in reality|seriously|real (?:world|life|thing"
+    r"|plans?|commitments?|decisions?)|final(?:ly|ised|ized)?|decided|agreed|official(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_INTERRUPTS: Final = re.compile(
+    r"^\W*(?:hold on|hang on|wait|one (?:moment|second|sec)|sorry|excuse me|quick (?:question|detour|aside)|by the way"
+    r"|btw|unrelated|off[- ]topic|something else|urgent|meanwhile|before (?:that|we go on)|interrupt\w*|brb)\b",
+    re.IGNORECASE,
+)
+_RESUMES: Final = re.compile(
+    r"\b(?:back to|return(?:ing)? to|resum(?:e|ing)|continu(?:e|ing)|where were we|as i was saying|carry on)\b",
+    re.IGNORECASE,
+)
+
+
+def is_hypothetical(text: str) -> bool:
+    """Does a question ask about what was assumed or drafted?"""
+    return bool(_HYPOTHETICAL.search(text) or _DRAFTED.search(text))
+
+
+def scopes_of(texts: Sequence[str]) -> tuple[Scope, ...]:
+    """The scope of each message of a thread, oldest first. TASK is the other task, the one that interrupted."""
+    scopes = [_own_scope(text) for text in texts]
+    _spread_assumptions(texts, scopes)
+    for start, end in _interruptions(texts):
+        for at in range(start, end):
+            if scopes[at] is Scope.GLOBAL:
+                scopes[at] = Scope.TASK
+    return tuple(scopes)
+
+
+def _own_scope(text: str) -> Scope:
+    head = " ".join(text.split()[:4])
+    if _DRAFTED.search(head):
+        return Scope.DRAFT
+    return Scope.HYPOTHETICAL if _HYPOTHETICAL.search(head) else Scope.GLOBAL
+
+
+def _spread_assumptions(texts: Sequence[str], scopes: list[Scope]) -> None:
+    """From the message that opens a game of thought to the one that ends it; without an end, as long as it lasts."""
+    opened: Scope | None = None
+    for at, text in enumerate(texts):
+        if opened is not None and _ENDS.search(text):
+            opened = None
+            scopes[at] = Scope.GLOBAL
+        elif opened is None and _BEGINS.search(text):
+            opened = Scope.DRAFT if _DRAFTED.search(text) and not _HYPOTHETICAL.search(text) else Scope.HYPOTHETICAL
+            scopes[at] = opened
+        elif opened is not None and (
+            scopes[at] is not Scope.GLOBAL or _ends_later(texts, at) or _UNCERTAIN.search(text)
+        ):
+            scopes[at] = opened
+        else:
+            opened = None
+
+
+def _ends_later(texts: Sequence[str], at: int) -> bool:
+    return any(_ENDS.search(text) for text in texts[at + 1 :])
+
+
+def _interruptions(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """[start, end) of each detour that is followed by a return."""
+    found: list[tuple[int, int]] = []
+    start: int | None = None
+    for at, text in enumerate(texts):
+        if start is not None and _RESUMES.search(text):
+            found.append((start, at))
+            start = None
+        elif start is None and at > 0 and _INTERRUPTS.search(text):
+            start = at
+    return found

@@ -1,0 +1,43 @@
+"""The past threads that a question is about, whole: what recall finds, read as threads rather than as single hits.
+
+Above: `bot.thinking`. Below: the ports Memories and Conversations, `agent.memory.earlier`.
+
+Rules: only threads in which the person wrote, never the current conversation, and of them only what may flow into this
+reply. If no word of the question was ever said, the person's latest thread is what they most likely mean.
+"""
+
+from typing import Final
+
+from agent.memory.earlier import Said
+from agent.ports import Conversations, Memories
+from agent.records import Author, RecallQuery, StoredMessage
+
+THREADS: Final = 2
+"""Of the best hits: more are another subject more often than not."""
+MESSAGES: Final = 100
+"""Of one thread, the newest: what is older is covered by the thread's summary."""
+_EVERY_TURN: Final = 2**62
+
+
+async def recollect(memories: Memories, conversations: Conversations, query: RecallQuery) -> list[Said]:
+    """What was said in the threads that `query` is about, the oldest message first."""
+    hits = await memories.search(query)
+    found = list(dict.fromkeys(hit.message.conversation for hit in hits))[:THREADS]
+    said = [
+        message for one in found or await _latest(conversations, query) for message in await _thread(conversations, one)
+    ]
+    usable = [message for message in said if message.audience in query.audiences]
+    return [_said(message, query.person) for message in sorted(usable, key=lambda message: (message.time, message.id))]
+
+
+async def _latest(conversations: Conversations, query: RecallQuery) -> list[str]:
+    threads = await conversations.threads(query.person, limit=2)
+    return [thread.conversation for thread in threads if thread.conversation != query.exclude_conversation][:1]
+
+
+async def _thread(conversations: Conversations, conversation: str) -> list[StoredMessage]:
+    return await conversations.history(conversation, before_turn=_EVERY_TURN, limit=MESSAGES)
+
+
+def _said(message: StoredMessage, person: str) -> Said:
+    return Said(message.text, message.time, message.author is Author.PERSON and message.person == person)
