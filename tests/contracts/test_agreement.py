@@ -102,9 +102,9 @@ class Run:
             found.append(await self.store.conversations.questions(person, limit=9))
             found.append({t.conversation: (t.title, t.messages) for t in await threads(person, limit=9)})
             query = RecallQuery(person, "word1 word2 word3 answer", audience, "b", limit=99)
-            found.append(
-                sorted((h.message.conversation, h.message.text) for h in await self.store.memories.search(query))
-            )
+            hits = [hit.message for hit in await self.store.memories.search(query)]
+            matched = [m for m in hits if set(m.text.split()) & set(query.text.split())]  # not what stands beside
+            found.append(sorted((m.conversation, m.text) for m in matched))
             for room in ROOMS:
                 conversation, _ = where(person, room)
                 history = await self.store.conversations.history(conversation, before_turn=10**6, limit=9)

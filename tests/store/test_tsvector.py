@@ -7,6 +7,7 @@ from sqlalchemy import ARRAY, Connection, Text, bindparam, text
 from agent.records import RecallQuery
 from store import tsvector
 from store.engine import Store, open_store
+from store.sought import PARAMETERS, Sought
 from store.text import index_words
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
@@ -48,10 +49,10 @@ async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: 
 
     def plan(connection: Connection) -> str:
         connection.execute(text("SET LOCAL enable_seqscan = off"))  # so few rows would be read one after the other
-        explained = text(f"EXPLAIN {tsvector.MATCHES.text}").bindparams(
-            bindparam("words", ["'1:boat'"], ARRAY(Text)), bindparam("audiences", [""], Text, expanding=True)
-        )
-        return "\n".join(row[0] for row in connection.execute(explained, {"exclude": "", "most": 9}))
+        words = bindparam("words", ["'1:boat'"], ARRAY(Text))
+        explained = text(f"EXPLAIN {tsvector.MATCHES.text}").bindparams(words, *PARAMETERS)
+        sought = Sought((("boat",),), number=1, audiences=("",), exclude="")
+        return "\n".join(row[0] for row in connection.execute(explained, {**sought.bound, "most": 9}))
 
     steps = await store.database.read(plan)
     await store.close()
@@ -65,7 +66,7 @@ async def test_a_text_of_any_length_can_be_kept_and_found(postgres: PostgresServ
     await store.ledger.accept(said(f"quince {'x' * 5_000}y {many}", conversation="long"))
     assert len(await texts_found(store, "quince")) == 1
     assert len(await texts_found(store, "x" * 5_000 + "y")) == 1
-    await store.ledger.accept(said("东" * 3_000 + " " + "".join(map(chr, range(0x4E00, 0x9F00))), conversation="long"))
+    await store.ledger.accept(said("东" * 3_000 + " " + "".join(map(chr, range(0x4E00, 0x9F00))), conversation="dense"))
     assert len(await found(store, "东东")) == 1
     await store.close()
 
