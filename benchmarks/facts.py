@@ -5,9 +5,10 @@
 A timeline is one person, who talked with the bot in one direct message: its turns are a past thread, taken in by the
 ledger of an in-memory store. Each query is asked in a new thread; the context is what the product makes of it:
 `recollect` (search, then the thread found), `write` for what the data writes as state, `memory_context` for the four
-layers. No model is called. Three things that the format says in words:
+layers. No model is called. What the format says in its own way:
   "[RESTRICTED: …]" before a fact is its audience: a place that the person who asks cannot read.
   "[SCOPE: name]" before an item is its scope: a session of that name, not the one of the query.
+  A write of the same minute as a turn came of that turn.
   What the initial state gives is loaded as it is; everything later goes through `write`, authority checked.
 Phrases count outside of a visible "superseded" mark; those inside one are counted apart. Baselines in the same run:
 the transcript replayed (turns only), and all facts with the latest value of each key.
@@ -104,16 +105,17 @@ class World:
         elif written.layer == "working_set" and session is None:
             self.working_set.append(WorkingItem(written.key, value, written.time))
         else:
-            self._write(written, value, ELSEWHERE if restricted else label(self.place.audience), session)
+            audience = ELSEWHERE if restricted else label(self.place.audience)
+            self._write(written, value, written.time, audience, session)
         self.latest[written.key] = written.value
 
-    def _write(self, written: Write, value: str, audience: str, session: str | None) -> None:
+    def _write(self, written: Write, value: str, time: datetime, audience: str, session: str | None) -> None:
         new = NewFact(
             id=self._free_id(written.id or written.key),
             key=written.key,
             value=value,
             source=written.source,
-            timestamp=written.time,
+            timestamp=time,
             audience=audience,
             person=self.person,
             authority=AUTHORITIES.get(written.authority, Authority.ADMIN),
@@ -190,7 +192,7 @@ async def replay(store: Store, timeline: Timeline, tracks: Iterable[Results]) ->
 
 async def _say(store: Store, world: World, turn: Turn, number: int) -> None:
     """What the person writes begins a turn; what the assistant says ends it."""
-    now = turn.time + timedelta(milliseconds=number)
+    now = turn.time
     if turn.speaker == "assistant":
         claim = await store.ledger.claim("benchmark", now, LEASE)
         if claim is not None:

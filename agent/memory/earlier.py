@@ -4,7 +4,8 @@ Above: `agent.memory.layers`. Below: `agent.memory.conflict`, marking, scopes, s
 
 Rules
   What somebody said later in the thread takes the place of what they said before, and of a fact that is older than the
-  message (seed 003, rules 1, 2 and 4), except a fact that binds or that a greater authority wrote (rule 3).
+  message (seed 003, rules 1, 2 and 4), except a fact that binds or that a greater authority wrote (rule 3). A message
+  from which facts were written has had its say in writing.
   Quoted is what holds and is not said by the facts already. Superseded sentences are withheld, superseded values in
   others are marked. A hypothetical, a draft and another task are left out, unless the question is about them; a
   question states nothing.
@@ -55,8 +56,9 @@ def outdated(thread: Sequence[Said], facts: Sequence[Fact], history: Sequence[Fa
     for said, scope in zip(thread, scopes, strict=True):
         if not said.mine or scope is not Scope.GLOBAL:
             continue
+        learned = any(_came_of(fact, said) for fact in (*facts, *history))
         for statement in _statements(said.text):
-            older = [fact for fact in facts if fact.id not in gone and _may_outdate(fact, said, authority)]
+            older = [fact for fact in facts if not learned and fact.id not in gone and _may_outdate(fact, said, authority)]
             replaced = _replaced_facts(statement, older, history)
             sentences_ = [one.text for one in before if replaces(one, statement) and one.text not in taken_back]
             gone |= {fact.id for fact in replaced}
@@ -95,28 +97,37 @@ def quoted(
 
 
 def _statements(text: str) -> list[Statement]:
-    """The sentences of one message; a change that one of them announces holds for those after it."""
+    """The sentences of one message. A change that one announces holds for those after it, and "it" is the last subject."""
     found: list[Statement] = []
     changes = False
+    subject: frozenset[str] = frozenset()
     for sentence in sentences(text):
         statement = read(sentence)
         changes = changes or statement.changes
+        if statement.anaphoric and statement.values:
+            statement = replace(statement, subject=statement.subject | subject, content=statement.content | subject)
+        else:
+            subject = statement.subject
         if not sentence.endswith("?"):
-            found.append(replace(statement, changes=changes))
+            found.append(replace(statement, changes=changes, anaphoric=statement.anaphoric and statement.changes))
     return found
 
 
+def _came_of(fact: Fact, said: Said) -> bool:
+    """Was the fact learned from this message? A fact has the time of its message."""
+    return fact.timestamp == said.time or fact.value.lower() in said.text.lower()
+
+
 def _may_outdate(fact: Fact, said: Said, authority: Authority) -> bool:
-    return fact.timestamp <= said.time and not fact.is_constraint and fact.authority <= authority
+    return fact.timestamp < said.time and not fact.is_constraint and fact.authority <= authority
 
 
 def _replaced_facts(statement: Statement, facts: Sequence[Fact], history: Sequence[Fact]) -> list[Fact]:
     text = statement.text.lower()
-    standing = [fact for fact in facts if fact.value.lower() not in text]
     restored = {fact.superseded_by for fact in history if statement.changes and fact.value.lower() in text}
-    found = [fact for fact in standing if fact.id in restored or replaces(_fact_statement(fact), statement)]
+    found = [fact for fact in facts if fact.id in restored or replaces(_fact_statement(fact), statement)]
     if not found and statement.changes and statement.anaphoric:
-        found = [fact for fact in reversed(standing) if _one_kind(_fact_statement(fact), statement)][:1]
+        found = [fact for fact in reversed(facts) if _one_kind(_fact_statement(fact), statement)][:1]
     return found
 
 

@@ -17,11 +17,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.memory.statements import FUNCTION_WORDS, sentences
+from agent.memory.statements import DAYS, FUNCTION_WORDS, sentences
 
 MARK: Final = "[superseded: {}]"
 MARKED: Final = re.compile(r"\[superseded: [^\]]*\]")
 """A mark, as `mark` leaves it."""
+ENOUGH: Final = 0.5
+"""So much of a value's words is the value, unless a number among them says so already."""
 MOSTLY: Final = 0.6
 """A sentence of which so much is superseded is withheld as a whole."""
 
@@ -108,14 +110,13 @@ def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, in
 
 def _tells(run: Sequence[str], value: Superseded) -> bool:
     """Is this run the superseded value, or enough of it?"""
-    stale = [word for word in run if word in value.stale]
-    if _holds(run, value.words):
-        return True
-    return len(stale) >= 2 or any(_is_value(word) for word in stale)
+    stale = {word for word in run if word in value.stale}
+    telling = set(value.words) - FUNCTION_WORDS
+    return _holds(run, value.words) or len(stale) >= ENOUGH * len(telling) or any(map(_is_value, stale))
 
 
 def _is_value(word: str) -> bool:
-    return len(word) > 1 and any(char.isdigit() for char in word)
+    return len(word) > 1 and (any(char.isdigit() for char in word) or word in DAYS)
 
 
 def _holds(text: Sequence[str], words: Sequence[str]) -> bool:

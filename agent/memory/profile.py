@@ -22,6 +22,8 @@ from typing import Final
 
 from agent.tokens import estimate_tokens
 
+LEARNING: Final = "learning"
+"""The kind of the jobs that learn, and of their model calls."""
 TEXT_CHARS: Final = 300
 """An entry is one sentence; a longer one would crowd out the others."""
 KEY_CHARS: Final = 60
@@ -85,6 +87,16 @@ class Partition:
 
     person: str
     audience: str
+
+    @property
+    def key(self) -> str:
+        """Of the job that learns from it; `partition_of` reads it back."""
+        return f"{self.person} {self.audience}"
+
+
+def partition_of(person: str, key: str) -> Partition:
+    """The partition of this person with that key."""
+    return Partition(person, key.removeprefix(f"{person} "))
 
 
 @dataclass(frozen=True, slots=True)

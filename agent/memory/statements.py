@@ -40,7 +40,8 @@ _CUE: Final = re.compile(
 _ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b", re.IGNORECASE)
 _COPULA: Final = re.compile(r"\b(?:is|are|was|were|will be|'s)\b|:(?=\s)")
 
-_DAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAY: Final = f"(?:{'|'.join(DAYS)})"
 _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
