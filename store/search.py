@@ -10,13 +10,13 @@ Rules
   A time with nothing to look for is a question too: then what was said at that time is found, the newest first.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from sqlalchemy import Connection, Integer, ScalarSelect, bindparam, func, select, tuple_
 
 from agent.records import Author, Hit, RecallQuery, StoredMessage
-from store import index, people, ranking, rows
+from store import index, ranking, rows
 from store.conversations import stored_messages
 from store.forms import forms
 from store.ranking import Hints, Line
@@ -43,49 +43,52 @@ def _beside(*, after: bool, step: int) -> ScalarSelect[int]:
     )
 
 
-NEIGHBOURS: Final = select(
-    _hit.c.id, *(_beside(after=after, step=step) for after in (False, True) for step in (0, 1))
-).where(_hit.c.id.in_(bindparam("hits", expanding=True)))
-
-Neighbours: TypeAlias = Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]]
-"""For each message those before and those after it, nearest first."""
+SIDES: Final = tuple((after, step) for after in (False, True) for step in (0, 1))
+NEIGHBOURS: Final = select(_hit.c.id, *(_beside(after=after, step=step) for after, step in SIDES)).where(
+    _hit.c.id.in_(bindparam("hits", expanding=True))
+)
+LINES: Final = (
+    select(message.c.id, message.c.conversation, message.c.author, message.c.person, message.c.time, person.c.name)
+    .join_from(message, person, person.c.id == message.c.person)
+    .where(message.c.id.in_(bindparam("wanted", expanding=True)))
+)
 
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     words = keywords(query.text)
-    sought = _sought(connection, query, words)
-    if sought is None:
+    number, total = _reader(connection, query.person)
+    if number is None or not query.audiences or not (words or query.within):
         return []
-    found = ranking.candidates(index.matches(connection, sought), total=_total(connection, query.person))
-    near = _near(connection, found.strengths, sought)
-    lines, names = _lines(connection, near)
+    wrote = _people_named(connection, query) if query.by else None
+    sought = _sought(query, words, number, wrote)
+    found = ranking.candidates(index.matches(connection, sought), total=total)
+    lines, names = _lines(connection, found.strengths, sought)
     best = ranking.ranked(found, lines, _hints(query, words, names))
     fitting = [(id_, score) for id_, score in best if _fits(lines[id_], sought)]
     if not best and query.within is not None:
         fitting = [(id_, 0.0) for id_ in _recent(connection, query, sought)]
-    return _hits(connection, fitting[: max(query.limit, 0)], near, sought)
+    return _hits(connection, fitting[: max(query.limit, 0)], lines, sought)
 
 
-def _sought(connection: Connection, query: RecallQuery, words: list[str]) -> Sought | None:
-    """None: there is nothing to look for, or nobody who may find it, or nobody of that name."""
-    number = people.number_of(connection, query.person)
-    if number is None or not query.audiences or not (words or query.within):
-        return None
-    wrote = _people_named(connection, query) if query.by else None
-    author = query.author or (Author.PERSON if query.by else None)
-    return (
-        None
-        if wrote == ()
-        else Sought(
-            words=tuple(dict.fromkeys(map(forms, words))),
-            number=number,
-            audiences=tuple(sorted(query.audiences)),
-            exclude=query.exclude_conversation,
-            since=query.within.since if query.within else EVER[0],
-            until=query.within.until if query.within else EVER[1],
-            author=author or "",
-            people=wrote,
-        )
+def _reader(connection: Connection, person_id: str) -> tuple[int | None, int]:
+    """The person's number, and about how many messages could match: a size for the scale of rarity, not exact."""
+    own = select(func.count(type_=Integer)).select_from(message).where(message.c.person == person.c.id)
+    found = connection.execute(select(person.c.number, own.scalar_subquery()).where(person.c.id == person_id)).first()
+    return (None, 0) if found is None else (found[0], found[1])
+
+
+def _sought(query: RecallQuery, words: list[str], number: int, wrote: tuple[str, ...] | None) -> Sought:
+    """`wrote`: the people whose words alone are asked for; the bot's are nobody's."""
+    author = query.author or (None if wrote is None else Author.PERSON)
+    return Sought(
+        words=tuple(dict.fromkeys(map(forms, words))),
+        number=number,
+        audiences=tuple(sorted(query.audiences)),
+        exclude=query.exclude_conversation,
+        since=query.within.since if query.within else EVER[0],
+        until=query.within.until if query.within else EVER[1],
+        author=author or "",
+        people=wrote,
     )
 
 
@@ -100,39 +103,26 @@ def _people_named(connection: Connection, query: RecallQuery) -> tuple[str, ...]
     )
 
 
-def _total(connection: Connection, person_id: str) -> int:
-    """About how many messages could match. A size for the scale of rarity; it need not be exact."""
-    return connection.execute(
-        select(func.count(type_=Integer)).select_from(message).where(message.c.person == person_id)
-    ).scalar_one()
-
-
-def _near(connection: Connection, hits: Iterable[int], sought: Sought) -> Neighbours:
+def _lines(connection: Connection, hits: Iterable[int], sought: Sought) -> tuple[dict[int, Line], dict[str, str]]:
+    """Where these messages and those beside them stand, and the names of their people."""
     wanted = list(hits)
     if not wanted:
-        return {}
-    found = connection.execute(NEIGHBOURS, {"hits": wanted, "audiences": sought.audiences})
-    return {hit: (_known(*beside[:2]), _known(*beside[2:])) for hit, *beside in found}
-
-
-def _known(*ids: int | None) -> tuple[int, ...]:
-    return tuple(id_ for id_ in ids if id_ is not None)
-
-
-def _lines(connection: Connection, near: Neighbours) -> tuple[dict[int, Line], dict[str, str]]:
-    """Where these messages and those beside them stand, and the names of their people."""
-    wanted = {*near, *(id_ for sides in near.values() for side in sides for id_ in side)}
-    if not wanted:
         return {}, {}
-    standing = select(
-        message.c.id, message.c.conversation, message.c.author, message.c.person, message.c.time, person.c.name
-    ).join_from(message, person, person.c.id == message.c.person)
     lines: dict[int, Line] = {}
     names: dict[str, str] = {}
-    for id_, thread, author, who, time, name in connection.execute(standing.where(message.c.id.in_(wanted))):
-        lines[id_] = Line(thread, author == Author.PERSON, who, time, *near.get(id_, ()))
+    beside = {
+        hit: near for hit, *near in connection.execute(NEIGHBOURS, {"hits": wanted, "audiences": sought.audiences})
+    }
+    all_of_them = {*beside, *(id_ for near in beside.values() for id_ in near if id_ is not None)}
+    for id_, thread, author, who, time, name in connection.execute(LINES, {"wanted": list(all_of_them)}):
+        near = beside.get(id_, ())
+        lines[id_] = Line(thread, author == Author.PERSON, who, time, _known(near[:2]), _known(near[2:]))
         names[who] = name
     return lines, names
+
+
+def _known(ids: Sequence[int | None]) -> tuple[int, ...]:
+    return tuple(id_ for id_ in ids if id_ is not None)
 
 
 def _hints(query: RecallQuery, words: list[str], names: Mapping[str, str]) -> Hints:
@@ -173,15 +163,14 @@ def _recent(connection: Connection, query: RecallQuery, sought: Sought) -> list[
     return list(connection.execute(newest).scalars())
 
 
-def _hits(connection: Connection, best: list[tuple[int, float]], near: Neighbours, sought: Sought) -> list[Hit]:
-    near = {**near, **_near(connection, [id_ for id_, _ in best if id_ not in near], sought)}
-    beside = {id_: (near[id_][0][:1], near[id_][1][:1]) for id_, _ in best}
+def _hits(
+    connection: Connection, best: list[tuple[int, float]], lines: Mapping[int, Line], sought: Sought
+) -> list[Hit]:
+    alone = [id_ for id_, _ in best if id_ not in lines or not (lines[id_].before or lines[id_].after)]
+    lines = {**lines, **_lines(connection, alone, sought)[0]}
+    beside = {id_: (lines[id_].before[:1], lines[id_].after[:1]) for id_, _ in best}
     stored = _messages(connection, {id_ for hit, (before, after) in beside.items() for id_ in (hit, *before, *after)})
-    hits: list[Hit] = []
-    for id_, score in best:
-        before, after = beside[id_]
-        hits.append(Hit(stored[id_], score, _at(stored, before), _at(stored, after)))
-    return hits
+    return [Hit(stored[id_], score, *(_at(stored, side) for side in beside[id_])) for id_, score in best]
 
 
 def _messages(connection: Connection, wanted: set[int]) -> dict[int, StoredMessage]:
