@@ -46,7 +46,7 @@ class Patience:
     first_token_s: float = 180.0
     """A local server may have to load the model from disk and read a long prompt before its first word."""
     between_tokens_s: float = 60.0
-    """Slower than any model that a person would wait for; hidden reasoning happens before the first token."""
+    """Slower than any model that a person would wait for, where it does not reason in silence."""
     tail_s: float = 2.0
     """From the finished answer to its usage and the end of the stream."""
 
@@ -238,7 +238,10 @@ class Counted:
 async def in_time(
     events: AsyncGenerator[ProviderEvent, None], patience: Patience
 ) -> AsyncGenerator[ProviderEvent, None]:
-    """The same events; AttemptFailed when one of them does not come in time."""
+    """The same events; AttemptFailed when one of them does not come in time.
+
+    An empty piece of reasoning says that the model thinks again, silently: that may take as long as its first word.
+    """
     limit_s = patience.first_token_s
     async with aclosing(events):
         with closing(Watch()) as watch:
@@ -251,7 +254,8 @@ async def in_time(
                     return
                 yield event
                 if not isinstance(event, HandleKept):
-                    limit_s = patience.between_tokens_s
+                    silent = isinstance(event, ReasoningArrived) and not event.text
+                    limit_s = patience.first_token_s if silent else patience.between_tokens_s
 
 
 def _refusal(reply: Reply, body: bytes, now: datetime) -> Fault:

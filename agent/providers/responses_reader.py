@@ -8,6 +8,7 @@ Rules.
   off runs nothing, and several calls become one list. Until then an empty piece of text shows that the model is at it.
 - What was written is handed back as it came, except what the vendor would refuse: nulls, reasoning that it neither
   stored nor encrypted, and reasoning that nothing follows.
+- An empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
 - Servers that send no deltas, or one whole answer in place of a stream, read just the same.
 """
 
@@ -29,9 +30,10 @@ TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 CALL = frozenset({"response.custom_tool_call_input.delta", "response.function_call_arguments.delta"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+ADDED = "response.output_item.added"
 SILENT = frozenset(
     {
-        *("response.created", "response.in_progress", "response.queued", "response.output_item.added"),
+        *("response.created", "response.in_progress", "response.queued", ADDED),
         *("response.content_part.added", "response.content_part.done", "response.output_text.done"),
         *("response.refusal.done", "response.custom_tool_call_input.done", "response.function_call_arguments.done"),
         *("response.reasoning_text.done", "response.reasoning_summary_text.done"),
@@ -90,7 +92,8 @@ class ResponsesReader:
         if kind in ENDS:
             return self._end(as_object(event.get("response")), kind.removeprefix("response."))
         self.ignored += kind not in SILENT
-        return []
+        thinks = kind == ADDED and as_object(event.get("item")).get("type") == "reasoning"
+        return [ReasoningArrived("")] if thinks and self._said else []
 
     def close(self) -> ResponseEnded:
         usage = read_usage(self._usage) if self._usage else None

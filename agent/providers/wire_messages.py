@@ -8,6 +8,7 @@ Rules:
 - Thinking goes back unchanged and in its place, within the turn that it was thought in. It is bound to everything
   before it; where that changed (a turn that went on after a crash), the vendor refuses it and `replay` says it plainly.
 - A text that follows thinking begins a paragraph of its own, so that a block's tag stands at the start of a line.
+- An empty piece of reasoning, after some text, shows that the model thinks again: that may take its time.
 - Usage comes in two parts, the second cumulative. Input, cached and written tokens do not overlap.
 - `ping` and unknown events mean nothing. An `error` may come at any point of a stream that began with status 200.
 - No `temperature`: the current version of the protocol refuses it.
@@ -201,8 +202,9 @@ class MessagesReader:
     def _start(self, fields: dict[str, object]) -> list[ReaderEvent]:
         self.begun = True
         block = _Block(fields, self._gap())
+        thinks = block.kind == "thinking" and any(earlier.kind == "text" for earlier in self._blocks)
         self._blocks.append(block)
-        return block.grow(as_text(fields.get(block.kind)))
+        return [ReasoningArrived("")] * thinks + block.grow(as_text(fields.get(block.kind)))
 
     def _gap(self) -> str:
         """What parts a text that begins now from the one before it."""

@@ -2,17 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
 from agent.errors import StreamBroken
 from agent.messages import Message, Role
-from agent.ports import ProviderEvent, ResponseEnded, TokensArrived
+from agent.ports import ProviderEvent, ReasoningArrived, ResponseEnded, TokensArrived
 from agent.providers.catalog import ANTHROPIC, GEMINI, OPENAI, Endpoint
 from agent.providers.opening import Line, open_chat, open_gemini, open_messages, open_responses_http
-from agent.providers.replay import ReplayProvider
+from agent.providers.replay import AttemptFailed, Patience, ReplayProvider, in_time
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, ModelServer, framed, head
 
@@ -54,6 +55,23 @@ async def test_where_answers_say_that_they_end_one_that_only_stops_was_cut(
     with pytest.raises(StreamBroken, match="broke off"):
         await answer(name, open_, endpoint, seen)
     assert [event.text for event in seen if isinstance(event, TokensArrived)] == ["Half"]
+
+
+@pytest.mark.parametrize(("last", "in_vain"), [(ReasoningArrived(""), False), (ReasoningArrived("Hm."), True)])
+async def test_a_model_that_reasons_silently_is_given_as_long_as_for_its_first_word(
+    last: ReasoningArrived, *, in_vain: bool
+) -> None:
+    async def answers() -> AsyncGenerator[ProviderEvent, None]:
+        yield TokensArrived("On it.")
+        yield last
+        thought = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.2, thought.set)
+        await thought.wait()
+        yield TokensArrived(" Done.")
+
+    patience = Patience(first_token_s=10, between_tokens_s=0.05)
+    with pytest.raises(AttemptFailed) if in_vain else nullcontext():
+        assert [event async for event in in_time(answers(), patience)][-1] == TokensArrived(" Done.")
 
 
 async def test_a_compatible_server_may_just_stop() -> None:

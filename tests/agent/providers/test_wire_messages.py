@@ -275,6 +275,15 @@ def test_text_after_thinking_begins_a_paragraph(first: str, gap: str) -> None:
     assert "".join(event.text for event in events if isinstance(event, TokensArrived)) == f"{first}{gap}Two. Three."
 
 
+def test_thinking_after_some_text_is_shown_before_its_first_word() -> None:
+    begins = start("thinking", thinking="", signature="")
+    assert read(MessagesReader(DIALECT.name), start("text", text=""), said("On it."), begins) == [
+        TokensArrived("On it."),
+        ReasoningArrived(""),
+    ]
+    assert read(MessagesReader(DIALECT.name), begins) == []
+
+
 def test_adjacent_texts_are_one_text() -> None:
     events = read(MessagesReader(), start("text", text="One"), start("text", text=""), said(" and a half"))
     assert events == [TokensArrived("One"), TokensArrived(" and a half")]

@@ -302,6 +302,15 @@ def test_a_refusal_is_an_answer() -> None:
     assert read(event("refusal.delta", delta="I will not."))[0] == "I will not."
 
 
+def test_reasoning_after_some_text_is_shown_before_its_first_word() -> None:
+    begins = event("output_item.added", item={"type": "reasoning", "id": "rs_1", "summary": []})
+    reader = DIALECT.reader()
+    assert reader.receive(begins) == []
+    reader.receive(event("output_text.delta", delta="On it."))
+    assert reader.receive(begins) == [ReasoningArrived("")]
+    assert reader.ignored == 0
+
+
 @pytest.mark.parametrize("kind", ["reasoning_text.delta", "reasoning_summary_text.delta"])
 def test_reasoning_comes_apart(kind: str) -> None:
     assert ResponsesReader(NAME).receive(event(kind, delta="hm")) == [ReasoningArrived("hm")]
