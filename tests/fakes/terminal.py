@@ -58,6 +58,10 @@ class FakeTerminal:
         self._process.wait(PATIENCE_S)
         os.close(self._master)
 
+    def terminate(self) -> None:
+        """What a supervisor does, or somebody with `kill`."""
+        self._process.terminate()
+
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 

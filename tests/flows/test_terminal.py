@@ -282,11 +282,9 @@ def test_output_that_cannot_be_written_is_one_sentence_and_a_reader_who_leaves_i
 
 
 def test_a_sigterm_in_the_middle_of_an_answer_gives_the_terminal_back(tmp_path: Path) -> None:
-    program = (
-        f"import os, signal, threading; threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start(); {CHAT}"
-    )
-    with FakeTerminal(program, 80, 24, **environment(tmp_path)) as terminal:
+    with FakeTerminal(CHAT, 80, 24, **environment(tmp_path)) as terminal:
         terminal.until(">")
         terminal.type("tell me a long story with code\r")
         terminal.until("rehearsal")
+        terminal.terminate()
         assert terminal.ended() == Exit.TERMINATED
