@@ -1,7 +1,8 @@
 """What the agent needs from the world, as Protocols.
 
 Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.providers` (Provider), `agent.tools` (Tool),
-`store` (Ledger, Conversations, Memories, Forgetting, Spending), `bot.app` (Clock), and by small fakes in `tests/fakes`.
+`store` (Ledger, Jobs, Conversations, Memories, Profiles, Preferences, Spending, Forgetting), `bot.app` (Clock), and by
+small fakes in `tests/fakes`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -13,7 +14,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from agent.admission import Terms
 from agent.memory.audience import Place
 from agent.memory.forgetting import ForgettingPlan
-from agent.messages import Depth, JsonObject, Message, Native, Usage
+from agent.memory.profile import Partition, UserProfile, Utterance
+from agent.messages import Depth, JsonObject, Message, ModelCall, Native, Usage
 from agent.records import (
     Accepted,
     Claim,
@@ -418,6 +420,29 @@ class Memories(Protocol):
         ...
 
 
+class Profiles(Protocol):
+    """What is known of people, and which of their messages wait to be learned from (`Closing.learn_at`)."""
+
+    async def of(self, partition: Partition) -> UserProfile:
+        """The profile of one partition, for learning."""
+        ...
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> UserProfile:
+        """What may be used for these audiences, each entry with the link to its newest source."""
+        ...
+
+    async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
+        """The messages that wait, oldest first."""
+        ...
+
+    async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
+        """Keep the profile as it became, and that these messages were learned from, in one transaction.
+
+        False, and nothing is kept, if anything of it was forgotten, changed or learned by somebody else meanwhile.
+        """
+        ...
+
+
 class Preferences(Protocol):
     """What was chosen, by name. `owner` is a person's id, "channel:" and a channel's id, or "everyone"."""
 
@@ -433,6 +458,10 @@ class Preferences(Protocol):
 class Spending(Protocol):
     async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
         """What model calls took in these days, of everybody or of one person: a total for each key, in their order."""
+        ...
+
+    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+        """Keep what calls outside of turns took; `kind` says what they were for."""
         ...
 
 

@@ -219,7 +219,8 @@ class Closing:
     """Everything that a finished turn leaves behind, written in one transaction.
 
     `context_messages` and `context_notes` are the ids of what stood in the turn's context, so that forgetting one
-    of them finds what came of it. `reply` may be "" (stopped before a word was said): then no message is stored.
+    of them finds what came of it; of the profile they are the messages that its entries came from, because entries are
+    merged. `reply` may be "" (stopped before a word was said): then no message is stored.
     """
 
     outcome: Outcome
@@ -235,6 +236,8 @@ class Closing:
     """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()
     context_notes: tuple[int, ...] = ()
+    learn_at: datetime | None = None
+    """When to learn from what the person asked; None: nothing is learned from it."""
 
     @property
     def usage(self) -> Usage:

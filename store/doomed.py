@@ -1,6 +1,6 @@
 """What falls with a forgetting plan, found before anything is deleted.
 
-Above: `store.erase` deletes it. Below: `store.reach`, rows, text, tables; `agent.memory.forgetting`.
+Above: `store.erase` deletes it. Below: `store.unlearn`, reach, rows, text, tables; `agent.memory.forgetting`.
 
 A reply to somebody else falls if recall gave its turn an erased message, which is one of another conversation, and the
 reply quotes that message: it contains the text or a telling piece of it (`store.text.quotes`). Then what quotes that
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from agent.memory.forgetting import ForgettingPlan
 from agent.records import Author
-from store import rows
+from store import rows, unlearn
 from store.reach import notes_of, of_plan
 from store.tables import conversation, job, message, note, participant, turn
 from store.text import quotes
@@ -35,6 +35,7 @@ class Doomed:
     messages: frozenset[int]
     replies: dict[int, Said]
     notes: frozenset[int]
+    entries: frozenset[int]
     conversations: list[str]
 
 
@@ -49,6 +50,7 @@ def reached(connection: Connection, plan: ForgettingPlan) -> Doomed:
         messages=found(message.c.id, of_plan(plan, message)) | replies.keys(),
         replies=replies,
         notes=found(note.c.id, notes_of(plan)),
+        entries=unlearn.reached(connection, plan),
         conversations=list(connection.execute(joined).scalars()),
     )
 
@@ -80,7 +82,7 @@ def _quotes(reply: Said, source: Said) -> bool:
 
 
 def texts_of(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tuple[list[str], list[str]]:
-    """What was said or kept, and what the summaries of the touched conversations said."""
+    """What was said or kept, and what the summaries of the touched conversations and the profile said."""
     said = connection.execute(select(message.c.text).where(of_plan(plan, message))).scalars()
     kept = connection.execute(select(note.c.text).where(notes_of(plan))).scalars()
     queued = connection.execute(select(job.c.payload).where(of_plan(plan, job))).scalars()
@@ -88,5 +90,6 @@ def texts_of(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tu
     summed = select(conversation.c.summary).where(conversation.c.id.in_(doomed.conversations))
     values = (json.loads(stored).values() for stored in connection.execute(summed).scalars())
     replies = (reply.text for reply in doomed.replies.values())
-    summed_up = dict.fromkeys(text for some in values for text in some if text)
+    made = [*(text for some in values for text in some), *unlearn.texts(connection, doomed.entries)]
+    summed_up = dict.fromkeys(filter(None, made))
     return list(dict.fromkeys(filter(None, [*said, *replies, *kept, *planned]))), list(summed_up)

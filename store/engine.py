@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.errors import StoreError
-from agent.ports import Conversations, Forgetting, Jobs, Ledger, Memories, Preferences, Spending
+from agent.ports import Conversations, Forgetting, Jobs, Ledger, Memories, Preferences, Profiles, Spending
 from store.bell import LocalBell, SharedBell
 from store.conversations import SqlConversations
 from store.database import Database, migrating
@@ -24,6 +24,7 @@ from store.memories import SqlMemories
 from store.migrations import HEAD
 from store.postgresql import PostgresDatabase
 from store.preferences import SqlPreferences
+from store.profiles import SqlProfiles
 from store.spending import SqlSpending
 from store.sqlite import open_sqlite, open_sqlite_beside
 from store.upgrade import Prepared, prepare, require_head
@@ -43,6 +44,7 @@ class Store:
     ledger: Ledger
     conversations: Conversations
     memories: Memories
+    profiles: Profiles
     forgetting: Forgetting
     preferences: Preferences
     spending: Spending
@@ -109,6 +111,7 @@ def _store(database: Database, prepared: Prepared) -> Store:
         SqlLedger(database, erased_ids),
         SqlConversations(database),
         SqlMemories(database),
+        SqlProfiles(database),
         SqlForgetting(database, erased_ids),
         SqlPreferences(database),
         SqlSpending(database),

@@ -5,9 +5,10 @@ Above: `store.engine` bundles it. Below: `store.doomed`, proof, index, erased, d
 
 What falls: the person's messages and the replies to them, with their turns (a waiting or running one is thereby
 cancelled: its worker gets LeaseLost), action records and workspaces; replies to others that quote them (see
-`store.doomed`); the person's jobs there; their notes from those messages (everywhere: all their notes); action records
-and progress of other turns in whose context an erased message or note stood, and the summary of their conversations;
-the summary of each touched conversation; an empty conversation; for everything, the person and what they chose.
+`store.doomed`); the person's jobs there; their notes and profile entries from those messages (everywhere: all of them);
+action records and progress of other turns in whose context an erased message or note stood, and the summary of their
+conversations; the summary of each touched conversation; an empty conversation; for everything, the person and what they
+chose.
 Platform ids stay as keyed hashes, and what model calls took without turn and channel.
 
 An open turn whose progress names an erased message or contains an erased text starts anew, without its progress and
@@ -32,7 +33,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, i
 
 from agent.memory.forgetting import ForgettingPlan
 from agent.records import Receipt
-from store import index, people, proof, rows, spending
+from store import index, people, proof, rows, spending, unlearn
 from store.database import Database, Files
 from store.doomed import Doomed, reached, texts_of
 from store.erased import ErasedIds
@@ -129,6 +130,7 @@ def erase(
     counts["workspaces"] = _delete(connection, workspace, workspace.c.task_id.in_(own_turns))
     counts["actions"] += _delete(connection, action_record, action_record.c.turn.in_(own_turns))
     counts["notes"] = _delete(connection, note, notes_of(plan))
+    counts["profile"] = unlearn.erase(connection, plan, doomed.entries)
     counts["messages"] = _delete(connection, message, or_(of_plan(plan, message), message.c.id.in_(doomed.replies)))
     spending.detach(connection, own_turns)
     counts["turns"] = _delete(connection, turn, of_plan(plan, turn))

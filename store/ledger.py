@@ -22,7 +22,7 @@ from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
 from agent.records import Accepted, Author, Claim, Closing, Incoming, Waiting
-from store import amending, index, joining, people, queue, rows, spending
+from store import amending, index, joining, learning, people, queue, rows, spending
 from store.database import Database, in_order, new_id
 from store.erased import ErasedIds
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
@@ -214,6 +214,8 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
             message_id=closing.pages[0] if closing.pages else None,
         )
         joining.end(connection, claim.turn, closing, now)
+    if closing.learn_at is not None:
+        learning.gather(connection, claim, closing.learn_at, now)
     if not _context_stands(connection, closing):
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
     if closing.actions:

@@ -26,10 +26,10 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, func, or_, sele
 from sqlmodel import SQLModel
 
 from agent.memory.forgetting import ForgettingPlan
-from store import index
+from store import index, unlearn
 from store.columns import StorableText
 from store.reach import of_plan, orphaned_notes_of
-from store.tables import action_record, conversation, job, message, note, turn, workspace
+from store.tables import action_record, conversation, job, message, note, profile_entry, turn, workspace
 from store.text import TELLING_BYTES, holds, index_words, stretches
 
 PIECES: Final = 64
@@ -39,7 +39,15 @@ WORDS: Final = 4
 """So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer."""
 
 DERIVED: Final = frozenset(
-    {*action_record.c, *workspace.c, conversation.c.summary, turn.c.progress, turn.c.payload, job.c.payload}
+    {
+        *action_record.c,
+        *workspace.c,
+        *profile_entry.c,
+        conversation.c.summary,
+        turn.c.progress,
+        turn.c.payload,
+        job.c.payload,
+    }
 )
 """Columns that hold what was made of others' words."""
 
@@ -63,6 +71,7 @@ def found_again(
         (turn, of_plan(plan, turn)),
         (job, of_plan(plan, job)),
         (note, orphaned_notes_of(plan)),
+        (profile_entry, unlearn.orphaned(plan)),
         (conversation, conversation.c.id.in_(touched)),
     )
     left = [held for table, where in reach for held in _held(connection, table, where)]

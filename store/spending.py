@@ -1,4 +1,4 @@
-"""What model calls took: one row a call, written with the end of its turn, however it ends; sums of them.
+"""What model calls took: one row a call, written with the end of its turn, however it ends, or after it; sums of them.
 
 Above: `store.engine` bundles it, the ledger records, forgetting detaches. Below: `store.database`, rows,
 tables; `agent.prices`, `agent.spending`.
@@ -9,7 +9,7 @@ Rules
   neither hides where somebody talked half-way nor gives them a new budget.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
@@ -52,6 +52,9 @@ class SqlSpending:
     async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
         return await self._database.read(totals, period, by, person)
 
+    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+        await self._database.write(charge, person, kind, calls, now)
+
 
 def record(
     connection: Connection,
@@ -71,6 +74,11 @@ def record(
     ]
     if values:
         connection.execute(insert(model_call), values)
+
+
+def charge(connection: Connection, person_id: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+    """Store what calls outside of turns took."""
+    record(connection, calls, turn=None, person=person_id, channel="", now=now, kind=kind)
 
 
 def keep(connection: Connection, claim: Claim, calls: tuple[ModelCall, ...], now: datetime) -> None:

@@ -150,12 +150,22 @@ class Job(SQLModel, table=True):
 
 
 class Message(SQLModel, table=True):
-    """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking."""
+    """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking.
+
+    `to_learn`: it waits to be learned from.
+    """
 
     __table_args__: ClassVar[Any] = (
         CheckConstraint("author IN ('person', 'bot')", name="ck_message_author"),
         Index("ix_message_thread", "conversation", "turn", "id"),
         Index("ix_message_person", "person", "author"),
+        Index(
+            "ix_message_to_learn",
+            "person",
+            "audience",
+            sqlite_where=text("to_learn"),
+            postgresql_where=text("to_learn"),
+        ),
         NEVER_REUSED,
     )
 
@@ -171,6 +181,7 @@ class Message(SQLModel, table=True):
     channel: str = Field(sa_type=StorableText)
     message_id: str | None = Field(sa_type=StorableText, default=None)
     permalink: str | None = Field(sa_type=StorableText, default=None)
+    to_learn: bool = False
 
 
 class ActionRecord(SQLModel, table=True):
@@ -197,6 +208,44 @@ class Note(SQLModel, table=True):
     audience: str = Field(sa_type=StorableText)
     time: datetime = Field(sa_type=UtcDateTime)
     source_message: int | None = Field(default=None, index=True)
+
+
+class Profile(SQLModel, table=True):
+    """What was learned of a person in one audience. `revision` grows with every change, by whomever."""
+
+    person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id")
+    audience: str = Field(sa_type=StorableText, primary_key=True)
+    created: datetime = Field(sa_type=UtcDateTime)
+    updated: datetime = Field(sa_type=UtcDateTime)
+    interaction_count: int
+    synthesised_count: int
+    synthesis_version: int
+    revision: int
+
+
+class ProfileEntry(SQLModel, table=True):
+    """One thing that is known; it falls with any of its sources."""
+
+    __tablename__ = "profile_entry"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+    __table_args__: ClassVar[Any] = (Index("ix_profile_entry_person", "person", "audience"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    audience: str = Field(sa_type=StorableText)
+    field: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    text: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime)
+    confidence: float
+
+
+class ProfileSource(SQLModel, table=True):
+    """A message that an entry came from. It outlives its row as a number, as a note's source does."""
+
+    __tablename__ = "profile_source"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+
+    entry: int = Field(primary_key=True, foreign_key="profile_entry.id")
+    message: int = Field(primary_key=True, index=True)
 
 
 class TaskWorkspace(SQLModel, table=True):
@@ -268,6 +317,9 @@ job = _tables["job"]
 message = _tables["message"]
 action_record = _tables["action_record"]
 note = _tables["note"]
+profile = _tables["profile"]
+profile_entry = _tables["profile_entry"]
+profile_source = _tables["profile_source"]
 workspace = _tables["task_workspaces"]
 preference = _tables["preference"]
 model_call = _tables["model_call"]

@@ -1,6 +1,6 @@
 """What model calls took, in memory: the port Spending, and what ending and forgetting a turn do to it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
@@ -16,6 +16,7 @@ class KeptCall:
     channel: str
     day: date
     call: ModelCall
+    kind: str = "turn"
 
     def key(self, by: By) -> str:
         match by:
@@ -42,6 +43,9 @@ class FakeSpending:
 
     def detach(self, turns: Collection[int]) -> None:
         self.kept = [replace(kept, turn=None, channel="") if kept.turn in turns else kept for kept in self.kept]
+
+    async def charge(self, person: str, kind: str, calls: Sequence[ModelCall], now: datetime) -> None:
+        self.kept += [KeptCall(None, person, "", now.date(), call, kind) for call in calls]
 
     async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
         found: dict[str, Spent] = {}

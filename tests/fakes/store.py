@@ -14,6 +14,7 @@ from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.memory.audience import label, may_flow_from
 from agent.memory.forgetting import ForgettingPlan
+from agent.memory.profile import LEARNING, Partition
 from agent.ports import Conversations, Forgetting, Ledger, Memories, Preferences
 from agent.records import (
     Accepted,
@@ -32,10 +33,12 @@ from agent.records import (
 )
 from agent.state import SituationSummary
 from store import rows
+from store.learning import ENOUGH
 from store.text import holds, quotes
 from tests.fakes import queue
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
+from tests.fakes.profiles import FakeProfiles
 from tests.fakes.spending import FakeSpending
 
 
@@ -74,6 +77,7 @@ class FakeStore:
     choices: FakePreferences = field(default_factory=FakePreferences)
     spent: FakeSpending = field(default_factory=FakeSpending)
     jobs: FakeJobs = field(default_factory=FakeJobs)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
     erased_messages: set[int] = field(default_factory=set[int])
@@ -184,6 +188,15 @@ class FakeStore:
             answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
             self._store(turn, replace(answer, message_id=page, permalink=None))
             self._end_joined(turn, closing)
+        if closing.learn_at is not None:
+            await self._gather(turn, closing.learn_at, now)
+
+    async def _gather(self, turn: FakeTurn, at: datetime, now: datetime) -> None:
+        asked = [m for t, m in self.messages if t == turn.id and m.author is Author.PERSON]
+        self.profiles.gather(asked)
+        partition = Partition(turn.incoming.person.id, label(turn.incoming.place.audience))
+        run_at = now if self.profiles.how_many_wait(partition) >= ENOUGH else at
+        await self.jobs.schedule(LEARNING, partition.key, "", run_at, person=partition.person)
 
     async def release(self, claim: Claim) -> None:
         turn = self._held(claim)
@@ -334,11 +347,14 @@ class FakeStore:
         if plan.everything:
             self.served.pop(plan.person, None)
             self.spent.names.pop(plan.person, None)
+        again = self.profiles.sources(plan.person, gone)
+        entries = self.profiles.forget(plan.person, gone, everything=plan.everything)
         self.erased_messages |= sources
         self.turns = [t for t in self.turns if t not in turns]
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
+        self.profiles.gather(m for _, m in self.messages if m.id in again)
         self.kept_notes = [n for n in self.kept_notes if n not in notes]
-        erased = {"messages": len(gone), "notes": len(notes), "turns": len(turns)}
+        erased = {"messages": len(gone), "notes": len(notes), "turns": len(turns), "profile": entries}
         erased["jobs"] = self.jobs.forget(plan.person, plan.conversation)
         if plan.everything:
             erased["preferences"] = len(self.choices.kept.pop(plan.person, {}))

@@ -91,6 +91,7 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
         "jobs": 0,
         "workspaces": 0,
         "notes": 20,
+        "profile": 0,
         "messages": 41,
         "turns": 21,
         "summaries": 4,

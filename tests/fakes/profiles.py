@@ -1,0 +1,76 @@
+"""The port Profiles in memory, and what ending a turn and forgetting do to it."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance, for_place
+from agent.records import StoredMessage
+from store.text import quotes
+
+
+@dataclass
+class FakeProfiles:
+    """`waiting`: the messages that wait to be learned from, by their ids."""
+
+    kept: dict[Partition, UserProfile] = field(default_factory=dict[Partition, UserProfile])
+    waiting: dict[int, StoredMessage] = field(default_factory=dict[int, StoredMessage])
+    links: dict[int, str | None] = field(default_factory=dict[int, "str | None"])
+    ids: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def of(self, partition: Partition) -> UserProfile:
+        return self.kept.get(partition, UserProfile(partition.person))
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> UserProfile:
+        mine = [kept.entries for partition, kept in self.kept.items() if partition.person == person]
+        read = for_place(UserProfile(person, tuple(entry for some in mine for entry in some)), audiences)
+        linked = (replace(one, permalink=self.links.get(max(one.sources))) for one in read.entries)
+        return replace(read, entries=tuple(linked))
+
+    async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
+        mine = [said for _, said in sorted(self.waiting.items()) if Partition(said.person, said.audience) == partition]
+        return [Utterance(said.id, said.text, said.time) for said in mine[:limit]]
+
+    async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
+        if (await self.of(partition)).revision != profile.revision or not self.waiting.keys() >= set(learned):
+            return False
+        numbered = tuple(replace(one, id=one.id or next(self.ids)) for one in profile.entries)
+        entries = tuple(sorted(numbered, key=lambda one: (one.time, one.id)))
+        self.kept[partition] = replace(profile, entries=entries, revision=profile.revision + 1)
+        for id_ in learned:
+            del self.waiting[id_]
+        return True
+
+    def gather(self, said: Iterable[StoredMessage]) -> None:
+        """Let these messages be learned from."""
+        for message in said:
+            self.waiting[message.id] = message
+            self.links[message.id] = message.permalink
+
+    def how_many_wait(self, partition: Partition) -> int:
+        return sum(Partition(said.person, said.audience) == partition for said in self.waiting.values())
+
+    def forget(self, person: str, gone: Collection[StoredMessage], *, everything: bool) -> int:
+        """Erase what came of the messages that are `gone`; how many entries that were. Call it before they go."""
+        self.waiting = {id_: said for id_, said in self.waiting.items() if said not in gone}
+        if everything:
+            return sum(
+                len(self.kept.pop(partition).entries) for partition in [*self.kept] if partition.person == person
+            )
+        fallen = 0
+        for partition, kept in self.kept.items():
+            if partition.person == person:
+                staying = tuple(entry for entry in kept.entries if not _falls(entry, gone))
+                fallen += len(kept.entries) - len(staying)
+                self.kept[partition] = replace(kept, entries=staying, revision=kept.revision + 1)
+        return fallen
+
+    def sources(self, person: str, gone: Collection[StoredMessage]) -> set[int]:
+        """All messages that the entries which fall with `gone` came from."""
+        mine = [entry for at, kept in self.kept.items() if at.person == person for entry in kept.entries]
+        return {source for entry in mine if _falls(entry, gone) for source in entry.sources}
+
+
+def _falls(entry: ProfileEntry, gone: Collection[StoredMessage]) -> bool:
+    quoted = (said for said in gone if said.audience == entry.audience)
+    return any(said.id in entry.sources for said in gone) or any(quotes(entry.text, said.text) for said in quoted)
