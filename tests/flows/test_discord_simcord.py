@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import httpx
 import simcord
 
+from agent.providers.http import Http
 from agent.providers.scripted import ScriptedProvider
 from bot.missed import Listening
 from bot.platforms.discord.client import DiscordClient
@@ -60,7 +60,7 @@ async def town() -> AsyncGenerator[Town, None]:
     host = answering_host(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
     connection = Connection(clock, edit_interval_s=0.05)
     host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
-    async with httpx.AsyncClient() as files:
+    async with aclosing(Http(proxies=False)) as files:
         listening = Listening(host, SOURCE, clock)
         bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, files, listening)
         async with simcord.run(bot) as env:

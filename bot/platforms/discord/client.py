@@ -15,10 +15,10 @@ from dataclasses import replace
 from weakref import WeakValueDictionary
 
 import discord
-import httpx
 from discord import app_commands
 
 from agent.errors import CogencyError, Refused
+from agent.providers.http import Http
 from agent.records import Incoming
 from bot import wording
 from bot.host import Host
@@ -68,7 +68,7 @@ class DiscordClient(discord.Client):
         host: Host,
         settings: DiscordSettings,
         connection: Connection,
-        files: httpx.AsyncClient,
+        files: Http,
         listening: Listening,
         *,
         message_content: bool = True,

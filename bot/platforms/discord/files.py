@@ -1,13 +1,13 @@
 """Reads attached text files and pictures, never more than a bounded piece of them.
 
-Above: `surroundings`. Below: `bot.pictures`, httpx.
+Above: `surroundings`. Below: `bot.pictures`, `agent.providers.http`.
 """
 
+import asyncio
 from codecs import getincrementaldecoder
 
-import httpx
-
 from agent.messages import Image
+from agent.providers.http import Http, TransportError
 from bot import pictures
 
 MAX_BYTES = 64_000
@@ -29,7 +29,7 @@ def decoding(content_type: str | None) -> str | None:
     return "strict" if kind in _UNKNOWN else None
 
 
-async def read_text(http: httpx.AsyncClient, address: str, content_type: str | None) -> str | None:
+async def read_text(http: Http, address: str, content_type: str | None) -> str | None:
     """The file's text, cut after MAX_BYTES with an ellipsis; None if it cannot be had, or is no text."""
     errors = decoding(content_type)
     read = await _read(http, address, MAX_BYTES + 1) if errors is not None else None
@@ -38,7 +38,7 @@ async def read_text(http: httpx.AsyncClient, address: str, content_type: str | N
     return _decoded(read[:MAX_BYTES], errors, cut=len(read) > MAX_BYTES)
 
 
-async def read_picture(http: httpx.AsyncClient, address: str, size: int) -> Image | str:
+async def read_picture(http: Http, address: str, size: int) -> Image | str:
     """The picture, or the reason why it is not shown to the model. `size` is what Discord says of it, in bytes."""
     if size > pictures.MAX_IMAGE_BYTES:
         return pictures.TOO_LARGE
@@ -48,18 +48,18 @@ async def read_picture(http: httpx.AsyncClient, address: str, size: int) -> Imag
     return pictures.picture(data)
 
 
-async def _read(http: httpx.AsyncClient, address: str, most: int) -> bytes | None:
+async def _read(http: Http, address: str, most: int) -> bytes | None:
     """The first `most` bytes of a file; None if it cannot be had."""
     read = bytearray()
     try:
-        async with http.stream("GET", address, timeout=READ_TIMEOUT_S) as response:
-            if response.status_code != 200:
+        async with asyncio.timeout(READ_TIMEOUT_S), http.request("GET", address, {}) as reply:
+            if reply.status != 200:
                 return None
-            async for piece in response.aiter_bytes():
+            async for piece in reply.body():
                 read += piece
                 if len(read) >= most:
                     break
-    except (httpx.HTTPError, httpx.InvalidURL):
+    except (TransportError, TimeoutError):
         return None
     return bytes(read[:most])
 

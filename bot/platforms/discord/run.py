@@ -8,17 +8,18 @@ resuming where it was, for as long as Discord lets it.
 
 import asyncio
 import logging
+from contextlib import aclosing
 from typing import NoReturn
 
 import aiohttp
 import discord
-import httpx
 import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
+from agent.providers.http import Http
 from agent.records import Incoming
 from bot.host import Host
 from bot.missed import Listening
@@ -73,7 +74,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
     try:
         await listening.begin()
         connection.in_background(listening.keep())
-        async with httpx.AsyncClient() as files:
+        async with aclosing(Http(proxies=True)) as files:
             while True:
                 client = DiscordClient(host, settings, connection, files, listening, message_content=message_content)
                 try:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import aiohttp
 import discord
-import httpx
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.messages import Image
+from agent.providers.http import Http
 from agent.records import Quoted
 from bot import pictures
 from bot.platforms.discord.files import read_picture, read_text
@@ -54,7 +54,7 @@ class Brought:
 
 
 class Surroundings:
-    def __init__(self, client: discord.Client, files: httpx.AsyncClient) -> None:
+    def __init__(self, client: discord.Client, files: Http) -> None:
         self._client = client
         self._files = files
 
