@@ -4,7 +4,8 @@ Above: `agent.tools.recall`; `agent.records` (Period). Below: nothing.
 
 Rules
   Days begin and end at midnight where the person is; weeks begin on Monday.
-  A month without a year is the latest one that has begun. "may" is a month only where a month can stand.
+  A month without a year is the latest one that has begun. "may" and "march" are months only after "in" and the like,
+  or with a day or a year. A day that does not exist is read as its month.
   Whatever is not understood says nothing: a text without times gives no period.
 """
 
@@ -34,6 +35,7 @@ _MONTHS: Final = (
     "december",
 )  # fmt: skip
 _MONTH: Final = {name[:length]: n for n, name in enumerate(_MONTHS, 1) for length in (3, len(name))} | {"sept": 9}
+_ALSO_VERBS: Final = frozenset({"may", "march", "mar"})
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBERS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "a few": 3}
 
@@ -131,7 +133,7 @@ def _read(said: Mapping[str, str | None], today: date) -> tuple[date, date] | No
 
 def _calendar(said: Mapping[str, str | None], today: date) -> tuple[date, date] | None:
     year, day, name = said.get("year"), said.get("day"), said.get("month")
-    if name == "may" and not (year or day or said.get("led")):
+    if name in _ALSO_VERBS and not (year or day or said.get("led")):
         return None
     month = int(said.get("number") or 0) or _MONTH.get(name or "", 0)
     if not month:

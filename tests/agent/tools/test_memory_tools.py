@@ -2,10 +2,15 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
+from agent.errors import ToolError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.periods import Period
 from agent.ports import ToolContext, ToolOutput
 from agent.records import Author, Hit, Incoming, Person, StoredMessage
-from agent.tools.recall import MAX_HIT_CHARS, NOTHING, RecallTool, found_text
+from agent.tokens import estimate_tokens
+from agent.tools.recall import MAX_HIT_CHARS, MAX_TOKENS, NOTHING, RecallTool, fitting, found_text, query_of
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from tests.fakes.store import FakeStore
@@ -30,7 +35,7 @@ async def test_recall_finds_what_was_said_in_an_earlier_thread() -> None:
     store = FakeStore()
     await said(store, "My boat is blue.")
     found = await RecallTool(store).run({"query": "boat"}, context())
-    assert "[1] 2026-01-05 12:00 UTC, Anna wrote:\n> My boat is blue." in found.text
+    assert "[1] 2026-01-05 12:00 UTC, in direct messages, Anna wrote:\n> My boat is blue." in found.text
     assert found.sources == (store.messages[0][1].id,)
 
 
@@ -90,6 +95,70 @@ def test_who_wrote_a_found_message_is_said() -> None:
 def test_an_endless_message_is_quoted_by_its_beginning() -> None:
     message = StoredMessage(1, "c", Author.PERSON, ANNA.id, "Anna", "x" * 9_000, NOON, "person:s:anna")
     assert len(found_text([Hit(message, 1.0)], ANNA.id)) < MAX_HIT_CHARS + 500
+
+
+def test_as_many_whole_messages_are_shown_as_fit_and_the_best_in_any_case() -> None:
+    texts = ["x" * 9_000, "y" * 3_900, "z" * 3_900, "short"]
+    messages = [StoredMessage(n, "c", Author.PERSON, ANNA.id, "Anna", t, NOON, "team:t") for n, t in enumerate(texts)]
+    shown = fitting([Hit(message, 1.0) for message in messages])
+    assert sum(estimate_tokens(hit.message.text[:MAX_HIT_CHARS]) for hit in shown) <= MAX_TOKENS
+    assert [hit.message.id for hit in shown] == [0, 1, 3]
+    assert [hit.message.id for hit in fitting([Hit(messages[0], 1.0)])] == [0]
+
+
+def test_a_found_message_is_dated_on_the_persons_clock_with_its_kind_of_place() -> None:
+    message = StoredMessage(1, "c", Author.PERSON, ANNA.id, "Anna", "a", NOON, "group:g")
+    assert "] 2026-01-05 21:00 Asia/Tokyo, in private channels, Anna" in found_text(
+        [Hit(message, 1.0)], ANNA.id, "Asia/Tokyo"
+    )
+    assert "2026-01-05 12:00 UTC, " in found_text([Hit(message, 1.0)], ANNA.id, "Nowhere/Land")
+
+
+def test_a_time_narrows_the_search_to_the_persons_own_days() -> None:
+    there = ToolContext(Person("s:anna", "Anna", "Asia/Tokyo"), DM, "now", 1, NOON)
+    within = query_of({"query": "boat", "when": "yesterday"}, there).within
+    assert within == Period(datetime(2026, 1, 3, 15, tzinfo=UTC), datetime(2026, 1, 4, 15, tzinfo=UTC))
+    within = query_of({"query": "boat", "when": "from March to May 2025"}, context()).within
+    assert within is not None
+    assert (within.until.month, within.until.day) == (6, 1)
+
+
+def test_a_time_that_is_not_understood_is_said_to_the_model() -> None:
+    with pytest.raises(ToolError, match="not understood"):
+        query_of({"query": "boat", "when": "when pigs fly"}, context())
+
+
+def test_times_in_the_question_itself_only_say_what_comes_first() -> None:
+    query = query_of({"query": "boat in May 2025"}, context())
+    assert query.within is None
+    assert [period.since.month for period in query.periods] == [5]
+
+
+@pytest.mark.parametrize(
+    ("where", "labels"),
+    [
+        ("anywhere", {"person:s:anna", "team:t", "group:g"}),
+        ("direct messages", {"person:s:anna"}),
+        ("private channels", {"group:g"}),
+        ("public channels", {"team:t"}),
+    ],
+)
+def test_a_place_narrows_what_may_be_used_here(where: str, labels: set[str]) -> None:
+    assert query_of({"query": "x", "where": where}, context(readable=frozenset({"g"}))).audiences == labels
+
+
+def test_a_place_never_widens_what_may_be_used_here() -> None:
+    assert query_of({"query": "x", "where": "direct messages"}, context(CHANNEL)).audiences == frozenset()
+
+
+def test_me_you_and_a_name_say_whose_words_are_asked_for() -> None:
+    asked = [query_of({"query": "x", "by": by}, context()) for by in ("me", "You", "Ben", "")]
+    assert [(query.by, query.author) for query in asked] == [
+        (ANNA.id, None),
+        ("", Author.BOT),
+        ("Ben", None),
+        ("", None),
+    ]
 
 
 def test_both_tools_have_schemas_that_a_registry_accepts() -> None:
