@@ -16,6 +16,8 @@ from agent.ports import Clock, KeepingProvider, Provider, WarningProvider
 from agent.providers.fallback import FallbackProvider
 from bot.models import ClosableProvider, ModelChoice, ModelSettings, choose_model, named_choice, open_model
 
+COMMAND = "/model"
+"""What a wrong name is blamed on: whoever wrote it has set nothing."""
 CHOSEN = "you chose it"
 FOR_PERSON = "chosen for you by whoever runs this bot"
 FOR_CHANNEL = "chosen for this channel by whoever runs this bot"
@@ -83,7 +85,7 @@ class ModelSwitch:
 
     async def choose(self, name: str) -> None:
         """Make that model the usual one, from the next question on. Raises SettingsError."""
-        choice = await choose_model(replace(self._settings, model=name))
+        choice = named_choice(name, self._settings, COMMAND)
         self._row(choice)
         self._choice = replace(choice, why=CHOSEN)
 

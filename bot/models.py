@@ -218,14 +218,14 @@ def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = ""
         return ModelChoice(None, "", None, why)
     if provider not in ENDPOINTS:
         forms = ", ".join(f"{name}:<model>" for name in ENDPOINTS)
-        raise SettingsError(f"{setting} must be rehearsal or one of {forms}.")
+        raise SettingsError(f"{setting} takes rehearsal or one of {forms}.")
     if not model:
         example = DEFAULT_MODELS.get(provider, "llama3.2")
         raise SettingsError(f"{setting} names no model: write it as in {provider}:{example}.")
     endpoint, key = settings.endpoint(provider), settings.key(provider)
     if endpoint.key_required and key is None:
         raise SettingsError(
-            f"{endpoint.key_setting} is missing: {setting}={provider}{colon}… needs it. "
+            f"{endpoint.key_setting} is missing: {setting} names {provider}{colon}…, which needs it. "
             "Set it in the environment or in .env."
         )
     return ModelChoice(endpoint, model, key, why)

@@ -45,6 +45,18 @@ async def test_what_a_person_chose_goes_before_everything_as_long_as_it_is_allow
     assert names(switch, ANNA, "C1", "ollama:gone") == ("ollama:anna", FOR_PERSON)
 
 
+@pytest.mark.parametrize("name", ["nobody:x", "ollama:", "mistral:x", ""])
+async def test_a_wrong_name_is_blamed_on_the_command_and_not_on_a_setting(name: str) -> None:
+    switch = await opened()
+    with pytest.raises(SettingsError, match="/model ") as raised:
+        await switch.choose(name)
+    assert "COGENCY_MODEL" not in str(raised.value)
+    assert switch.provider.name == USUAL
+    await switch.choose("ollama:other")
+    assert names(switch, ANNA, "C1") == ("ollama:other", CHOSEN)
+    await switch.aclose()
+
+
 async def test_only_what_is_allowed_can_be_chosen() -> None:
     check_allowed(await opened(allowed_models=("ollama:small",)), "ollama:small")
     with pytest.raises(SettingsError, match="choose one of ollama:usual, ollama:small"):

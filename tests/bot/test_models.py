@@ -93,9 +93,7 @@ def test_rehearsal_can_be_asked_for_even_with_keys() -> None:
 
 @pytest.mark.parametrize("spec", ["gpt-6.1-terra", "opnai:gpt-6.1-terra", "rehearsal:x", ":x", "sk-secret-4711"])
 def test_an_unknown_provider_is_one_sentence_without_the_value(spec: str) -> None:
-    with pytest.raises(
-        SettingsError, match=r"COGENCY_MODEL must be rehearsal or one of openai:<model>, anth"
-    ) as raised:
+    with pytest.raises(SettingsError, match=r"COGENCY_MODEL takes rehearsal or one of openai:<model>, anth") as raised:
         first_choice(replace(EMPTY, model=spec))
     assert spec not in str(raised.value)
 
@@ -108,7 +106,10 @@ def test_a_missing_model_name_is_one_sentence_with_an_example(spec: str, example
 
 @pytest.mark.parametrize("name", [name for name, endpoint in ENDPOINTS.items() if endpoint.key_required])
 def test_a_missing_key_is_one_sentence_with_its_setting(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"{ENDPOINTS[name].key_setting} is missing: COGENCY_MODEL={name}:… needs it"):
+    with pytest.raises(
+        SettingsError,
+        match=f"{ENDPOINTS[name].key_setting} is missing: COGENCY_MODEL names {name}:…, which needs it",
+    ):
         first_choice(replace(EMPTY, model=f"{name}:m"))
 
 
