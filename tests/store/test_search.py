@@ -1,6 +1,9 @@
 """Recall: scripts and spellings, queries that look like operators, and whose messages are found at all."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,7 +11,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
-from agent.records import RecallQuery
+from agent.memory.periods import Period
+from agent.records import Author, RecallQuery
 from store import fts5, search
 from store.engine import Store, open_store
 from store.sought import PARAMETERS, Sought
@@ -16,6 +20,7 @@ from store.text import keywords
 from tests.contracts.steps import answered, found, texts_found
 from tests.fakes.incoming import said
 
+CLUB = Place(GroupAudience("club"))
 TEXTS = [
     "We moved the Café's opening to Friday",
     "昨日は東京タワーに行きました",
@@ -92,6 +97,69 @@ async def test_a_long_reply_does_not_push_away_the_persons_own_words(either: Sto
     await answered(either, said("my boat leaks", conversation="a"), "Boats leak. " * 40)
     await answered(either, said("tell me about harbours", conversation="b"), "A boat lies in a harbour. " * 40)
     assert (await texts_found(either, "boat"))[0] == "my boat leaks"
+
+
+async def searched(store: Store, text: str, **narrowed: Any) -> list[str]:
+    club = may_flow_from(CLUB)
+    return [hit.message.text for hit in await store.memories.search(RecallQuery("ann", text, club, "", **narrowed))]
+
+
+async def two_people(store: Store) -> Period:
+    """Ann and Ben speak of boats in one thread, and the bot answers; later they do so again. The first time."""
+    first = [said("Ann has a boat", conversation="one", place=CLUB)]
+    first.append(said("Ben sold his boat", person="ben", conversation="one", place=CLUB))
+    for message in first:
+        await answered(store, message, f"A boat, {message.person.name}.")
+    await answered(store, said("Ann sails the boat", conversation="two", place=CLUB), "Fine.")
+    return Period(first[0].time, first[1].time + timedelta(milliseconds=900))
+
+
+async def test_a_period_leaves_out_what_was_said_at_other_times(either: Store) -> None:
+    then = await two_people(either)
+    assert "Ann sails the boat" in await searched(either, "boat")
+    assert "Ann sails the boat" not in await searched(either, "boat", within=then)
+    assert len(await searched(either, "boat", within=then)) == 4
+
+
+async def test_a_period_alone_finds_what_was_said_then_the_newest_first(either: Store) -> None:
+    then = await two_people(either)
+    assert (await searched(either, "?!", within=then))[:2] == ["A boat, Ben.", "Ben sold his boat"]
+    assert len(await searched(either, "what did we discuss then", within=then)) == 4
+    assert await searched(either, "?!", within=then, by="Ann") == ["Ann has a boat"]
+    assert await searched(either, "?!", within=then, author=Author.BOT) == ["A boat, Ben.", "A boat, Ann."]
+    assert await searched(either, "?!") == []
+
+
+async def test_a_name_or_an_id_narrows_to_what_that_person_wrote(either: Store) -> None:
+    await two_people(either)
+    assert await searched(either, "boat", by="ben") == ["Ben sold his boat"]
+    assert set(await searched(either, "boat", by="ann")) == {"Ann has a boat", "Ann sails the boat"}
+    assert await searched(either, "boat", by="Nobody") == []
+    assert set(await searched(either, "boat", author=Author.BOT)) == {"A boat, Ben.", "A boat, Ann."}
+
+
+async def test_a_name_in_the_question_brings_what_that_person_wrote_to_the_front(either: Store) -> None:
+    await two_people(either)
+    assert (await searched(either, "What about Ben's boat?"))[0] == "Ben sold his boat"
+    assert set((await searched(either, "What about Ann's boat?"))[:2]) == {"Ann has a boat", "Ann sails the boat"}
+
+
+async def test_a_time_in_the_question_brings_what_was_said_then_to_the_front(either: Store) -> None:
+    then = await two_people(either)
+    at_first = replace(then, until=then.since + timedelta(milliseconds=100))
+    assert (await searched(either, "boat", periods=(at_first,)))[0] == "Ann has a boat"
+
+
+async def test_irregular_forms_of_a_word_find_one_another(either: Store) -> None:
+    await answered(either, said("I bought shoes for the children"), "Nice.")
+    assert await texts_found(either, "what did I buy?") == ["I bought shoes for the children"]
+    assert await texts_found(either, "child") == ["I bought shoes for the children"]
+
+
+async def test_what_people_say_beside_a_match_is_found_with_it(either: Store) -> None:
+    await either.ledger.accept(said("Which colour has the boat?", person="ben", conversation="one", place=CLUB))
+    await either.ledger.accept(said("It is blue.", conversation="one", place=CLUB))
+    assert await searched(either, "boat") == ["Which colour has the boat?", "It is blue."]
 
 
 async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
