@@ -79,8 +79,8 @@ class ImpressionSynthesizer:
     threshold: int = 3
     utterance_chars: int = 4_000
     """Of one message: a pasted log tells nothing about the person behind its first page."""
-    insights: int = 30
-    """Of one answer. A model that finds more in a few messages repeats itself."""
+    insights: int = 100
+    """Of one answer: more than a profile holds. A model that finds more repeats itself."""
 
     def is_due(self, profile: UserProfile) -> bool:
         """Has enough been learned since the last synthesis, and is there anything to bring together?"""

@@ -1,0 +1,47 @@
+"""One plain question to a model: its whole answer, and what it took."""
+
+import pytest
+
+from agent.asking import MAX_CHARS, ask
+from agent.errors import ProviderRefused, StreamBroken
+from agent.messages import Message, ModelCall, Role, Usage
+from agent.ports import ModelChanged, ReasoningArrived
+from agent.providers.scripted import ScriptedProvider
+
+QUESTION = [Message(Role.USER, "Who are you, then?")]
+
+
+class Calls(list[ModelCall]):
+    """What was counted."""
+
+    async def add(self, call: ModelCall) -> None:
+        self.append(call)
+
+
+async def test_the_answer_is_all_of_its_text_and_is_counted_for_the_model_that_gave_it() -> None:
+    calls, usage = Calls(), Usage(10, output=3)
+    model = ScriptedProvider([["I am ", ReasoningArrived("hm"), ModelChanged("other", "down"), "me."]], usage=usage)
+    assert await ask(model, QUESTION, calls.add) == "I am me."
+    assert calls == [ModelCall("other", usage)]
+
+
+async def test_an_answer_that_breaks_off_is_counted_by_estimate() -> None:
+    calls = Calls()
+    with pytest.raises(StreamBroken):
+        await ask(ScriptedProvider([["half an answer", StreamBroken("gone")]]), QUESTION, calls.add)
+    [call] = calls
+    assert call.usage.estimated
+    assert call.usage.output == 4
+
+
+async def test_a_model_that_never_began_took_nothing() -> None:
+    calls = Calls()
+    with pytest.raises(ProviderRefused):
+        await ask(ScriptedProvider([[ProviderRefused("no")]]), QUESTION, calls.add)
+    assert calls == []
+
+
+async def test_an_endless_answer_is_cut_off() -> None:
+    model = ScriptedProvider([["x" * 1_000] * 1_000])
+    assert len(await ask(model, QUESTION, Calls().add)) <= MAX_CHARS + 1_000
+    assert model.open_streams == 0
