@@ -40,4 +40,5 @@ async def _thread(conversations: Conversations, conversation: str) -> list[Store
 
 
 def _said(message: StoredMessage, person: str) -> Said:
-    return Said(message.text, message.time, message.author is Author.PERSON and message.person == person)
+    mine = message.author is Author.PERSON and message.person == person
+    return Said(message.text, message.time, mine, message.id)

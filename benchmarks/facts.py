@@ -8,7 +8,7 @@ ledger of an in-memory store. Each query is asked in a new thread; the context i
 layers. No model is called. What the format says in its own way:
   "[RESTRICTED: …]" before a fact is its audience: a place that the person who asks cannot read.
   "[SCOPE: name]" before an item is its scope: a session of that name, not the one of the query.
-  A write of the same minute as a turn came of that turn.
+  A write came of the person's nearest turn, if that is at most two minutes away.
   What the initial state gives is loaded as it is; everything later goes through `write`, authority checked.
 Phrases count outside of a visible "superseded" mark; those inside one are counted apart. Baselines in the same run:
 the transcript replayed (turns only), and all facts with the latest value of each key.
@@ -18,7 +18,7 @@ import asyncio
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -42,6 +42,7 @@ AUTHORITIES = {"peer": Authority.EMPLOYEE, "manager": Authority.MANAGER}
 ELSEWHERE = "group:elsewhere"
 LABEL = re.compile(r"^\[(RESTRICTED|SCOPE): ([^\]]*)\]\s*")
 QUICK_TIMELINES = 60
+SAME_MOMENT = timedelta(minutes=2)
 LEASE = timedelta(minutes=1)
 
 
@@ -141,8 +142,15 @@ class World:
             timeline.user, self.person, department=timeline.department, organization=timeline.organization
         )
         environment = Environment(query.time, signals=tuple(self.signals))
-        layers = Layers(identity, environment, self.facts, tuple(self.working_set), earlier)
+        facts = [replace(fact, source_message=_source(fact, earlier)) for fact in self.facts]
+        layers = Layers(identity, environment, facts, tuple(self.working_set), earlier)
         return memory_context(layers, Reader(frozenset({label(self.place.audience)}), query.question)).text
+
+
+def _source(fact: Fact, earlier: Sequence[Said]) -> int | None:
+    turns = [(abs(said.time - fact.timestamp), said.id) for said in earlier if said.mine]
+    near, source = min(turns, key=lambda turn: turn[0], default=(SAME_MOMENT, None))
+    return source if near <= SAME_MOMENT else None
 
 
 def _as_given(new: NewFact) -> Fact:

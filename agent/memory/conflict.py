@@ -9,15 +9,15 @@ they do not: a superseded truth is worse than two truths side by side.
 
 from typing import Final
 
-from agent.memory.statements import Statement, read
+from agent.memory.statements import Statement, read, sentences
 
 SAME_SUBJECT: Final = 0.5
-"""Share of the shorter subject's words that both must have."""
+"""Share of one subject's words that the other statement must have."""
 
 
 def contradicts(older: str, newer: str) -> bool:
-    """Can the two not both hold now? Each is one sentence, or the value of a fact."""
-    return replaces(read(older), read(newer))
+    """Can the two not both hold now? What is more than one sentence says too much to be taken back by another."""
+    return max(len(sentences(older)), len(sentences(newer))) == 1 and replaces(read(older), read(newer))
 
 
 def replaces(older: Statement, newer: Statement) -> bool:
@@ -28,18 +28,29 @@ def replaces(older: Statement, newer: Statement) -> bool:
     return newer.changes and same_subject(older, newer) and not newer.content <= older.content
 
 
+def taken_back(value: str, successor: str) -> list[str]:
+    """What of a value no longer holds, now that another has superseded it: all of a single sentence; of several sentences,
+    which say more than one thing, those that the successor speaks about.
+    """
+    parts = sentences(value)
+    if len(parts) <= 1:
+        return [value]
+    newer = [read(sentence) for sentence in sentences(successor)]
+    return [part for part in parts if any(same_subject(read(part), one) for one in newer)]
+
+
 def clash(older: Statement, newer: Statement) -> bool:
-    """Do they give values of one kind, and no common one?"""
-    both = older.kinds() & newer.kinds()
-    return bool(both) and all(not older.of_kind(kind) & newer.of_kind(kind) for kind in both)
+    """Do they give values of one kind, and no common one? An older one with more values says more than this one."""
+    pairs = [(older.of_kind(kind), newer.of_kind(kind)) for kind in older.kinds() & newer.kinds()]
+    return bool(pairs) and all(not old & new and len(old) <= len(new) for old, new in pairs)
 
 
 def same_subject(older: Statement, newer: Statement) -> bool:
     if _different_names(older, newer):
         return False
-    shared = older.content & newer.subject | older.subject & newer.content
-    shorter = min(len(older.subject), len(newer.subject))
-    return shorter > 0 and len(shared) >= SAME_SUBJECT * shorter
+    ours, theirs = newer.subject & older.content, older.subject & newer.content
+    share = max(len(ours) / max(len(newer.subject), 1), len(theirs) / max(len(older.subject), 1))
+    return bool(ours and theirs) and share >= SAME_SUBJECT
 
 
 def _different_names(older: Statement, newer: Statement) -> bool:

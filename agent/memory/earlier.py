@@ -20,25 +20,27 @@ from agent.memory.conflict import clash, replaces
 from agent.memory.facts import Fact, Scope
 from agent.memory.marking import Superseded, mark, mostly_superseded
 from agent.memory.scopes import is_hypothetical, scopes_of
-from agent.memory.statements import Statement, read, sentences
+from agent.memory.statements import Statement, read, restores, sentences
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a past thread. `mine`: the person who asks wrote it."""
+    """One message of a past thread. `mine`: the person who asks wrote it. `id` is the stored message's."""
 
     text: str
     time: datetime
     mine: bool = True
+    id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """What a thread says about the facts: ids of those that no longer hold, sentences that were taken back, and the
-    sentences that did it.
+    """What a thread says about the facts: ids of those that no longer hold, superseded values that hold again (in small
+    letters), sentences that were taken back, and the sentences that did it.
     """
 
     facts: frozenset[str] = frozenset()
+    restored: frozenset[str] = frozenset()
     sentences: tuple[str, ...] = ()
     current: tuple[str, ...] = ()
 
@@ -51,6 +53,7 @@ def outdated(thread: Sequence[Said], facts: Sequence[Fact], history: Sequence[Fa
     gone: set[str] = set()
     taken_back: list[str] = []
     current: list[str] = []
+    restored: set[str] = set()
     before: list[Statement] = []
     scopes = scopes_of([said.text for said in thread])
     for said, scope in zip(thread, scopes, strict=True):
@@ -58,15 +61,20 @@ def outdated(thread: Sequence[Said], facts: Sequence[Fact], history: Sequence[Fa
             continue
         learned = any(_came_of(fact, said) for fact in (*facts, *history))
         for statement in _statements(said.text):
-            older = [fact for fact in facts if not learned and fact.id not in gone and _may_outdate(fact, said, authority)]
+            older = [
+                fact for fact in facts if not learned and fact.id not in gone and _may_outdate(fact, said, authority)
+            ]
             replaced = _replaced_facts(statement, older, history)
-            sentences_ = [one.text for one in before if replaces(one, statement) and one.text not in taken_back]
+            back = [one.text for one in before if replaces(one, statement) and one.text not in taken_back]
+            replaced += [fact for fact in older if _stated(fact, back) and not _stated(fact, [statement.text])]
             gone |= {fact.id for fact in replaced}
-            taken_back += sentences_
-            if replaced or sentences_:
+            restored |= _restored(statement, history)
+            taken_back += back
+            if replaced or back:
                 current.append(statement.text)
             before.append(statement)
-    return Outdated(frozenset(gone), tuple(taken_back), tuple(one for one in current if one not in taken_back))
+    standing = tuple(one for one in current if one not in taken_back)
+    return Outdated(frozenset(gone), frozenset(restored), tuple(taken_back), standing)
 
 
 def quoted(
@@ -97,7 +105,7 @@ def quoted(
 
 
 def _statements(text: str) -> list[Statement]:
-    """The sentences of one message. A change that one announces holds for those after it, and "it" is the last subject."""
+    """The sentences of one message. A change that one announces holds for those after it; "it" is the last subject."""
     found: list[Statement] = []
     changes = False
     subject: frozenset[str] = frozenset()
@@ -114,8 +122,9 @@ def _statements(text: str) -> list[Statement]:
 
 
 def _came_of(fact: Fact, said: Said) -> bool:
-    """Was the fact learned from this message? A fact has the time of its message."""
-    return fact.timestamp == said.time or fact.value.lower() in said.text.lower()
+    """Was the fact learned from this message, or does the message say the same?"""
+    source = said.id is not None and fact.source_message == said.id
+    return source or (fact.is_valid and fact.value.lower() in said.text.lower())
 
 
 def _may_outdate(fact: Fact, said: Said, authority: Authority) -> bool:
@@ -123,12 +132,22 @@ def _may_outdate(fact: Fact, said: Said, authority: Authority) -> bool:
 
 
 def _replaced_facts(statement: Statement, facts: Sequence[Fact], history: Sequence[Fact]) -> list[Fact]:
-    text = statement.text.lower()
-    restored = {fact.superseded_by for fact in history if statement.changes and fact.value.lower() in text}
+    again = _restored(statement, history)
+    restored = {fact.superseded_by for fact in history if fact.value.lower() in again}
     found = [fact for fact in facts if fact.id in restored or replaces(_fact_statement(fact), statement)]
     if not found and statement.changes and statement.anaphoric:
         found = [fact for fact in reversed(facts) if _one_kind(_fact_statement(fact), statement)][:1]
     return found
+
+
+def _restored(statement: Statement, history: Sequence[Fact]) -> set[str]:
+    """The superseded values that somebody goes back to."""
+    text = statement.text.lower()
+    return {fact.value.lower() for fact in history if fact.value.lower() in text} if restores(text) else set()
+
+
+def _stated(fact: Fact, texts: Sequence[str]) -> bool:
+    return any(fact.value.lower() in text.lower() for text in texts)
 
 
 def _fact_statement(fact: Fact) -> Statement:

@@ -17,14 +17,14 @@ Rules
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.authority import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
-from agent.memory.conflict import replaces
+from agent.memory.conflict import replaces, taken_back
 from agent.memory.earlier import Outdated, Said, outdated, quoted
 from agent.memory.facts import Fact, Scope, age, same_key
 from agent.memory.marking import Superseded, mark, superseded
@@ -190,11 +190,11 @@ def _breadth(audience: str) -> int:
 
 
 def _current_signals(environment: Environment) -> tuple[list[Signal], list[Signal]]:
-    """What other systems say now, and what a newer signal has taken the place of."""
+    """What other systems say now, and what a newer signal has taken the place of: a signal tells how things are."""
     current: list[Signal] = []
     past: list[Signal] = []
     for signal in sorted(environment.signals, key=lambda signal: signal.time):
-        statement = read(signal.value)
+        statement = replace(read(signal.value), changes=True)
         over = [old for old in current if old.key == signal.key or replaces(read(old.value), statement)]
         past += over
         current = [*(old for old in current if old not in over), signal]
@@ -209,8 +209,15 @@ def _stale(
     late: Outdated,
 ) -> tuple[Superseded, ...]:
     kept: AbstractSet[str] = {fact.id for fact in holding}
-    gone = [fact.value for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
-    values = [*gone, *(signal.value for signal in past), *late.sentences]
+    gone = [fact for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
+    successors = {fact.id: fact.value for fact in mine}
+    parts = [
+        part
+        for fact in gone
+        if fact.value.lower() not in late.restored
+        for part in taken_back(fact.value, successors.get(fact.superseded_by or "", fact.value))
+    ]
+    values = [*parts, *(signal.value for signal in past), *late.sentences]
     current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
     return superseded(values, current)
 

@@ -48,7 +48,8 @@ class _Token:
 def superseded(values: Iterable[str], current: Iterable[str] = ()) -> tuple[Superseded, ...]:
     """What to look for, given the values that no longer hold and everything that does."""
     standing = [tuple(token.word for token in _tokens(text)) for text in current]
-    read = (tuple(token.word for token in _tokens(value)) for value in values)
+    parts = (part for value in values for part in (value, *sentences(value)))
+    read = (tuple(token.word for token in _tokens(part)) for part in parts)
     return tuple(_superseded(words, standing) for words in dict.fromkeys(read) if words and words not in standing)
 
 

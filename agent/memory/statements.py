@@ -37,6 +37,11 @@ _CUE: Final = re.compile(
 )
 """Words that announce a change: those of seed 003, and their kin."""
 
+_RESTORES: Final = re.compile(
+    r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b", re.IGNORECASE
+)
+_LABEL: Final = re.compile(r"^\[[^\]\n]{1,80}\]:?\s*")
+"""Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said."""
 _ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b", re.IGNORECASE)
 _COPULA: Final = re.compile(r"\b(?:is|are|was|were|will be|'s)\b|:(?=\s)")
 
@@ -92,8 +97,18 @@ def sentences(text: str) -> list[str]:
     return [found for match in _SENTENCE.finditer(text) if (found := match.group().strip())]
 
 
+def is_function_word(word: str) -> bool:
+    """Also with its contraction: "we're" says as little as "we"."""
+    return re.split("['’]", word.lower())[0] in FUNCTION_WORDS
+
+
 def announces_change(text: str) -> bool:
     return _CUE.search(text) is not None
+
+
+def restores(text: str) -> bool:
+    """Does it go back to what held before?"""
+    return _RESTORES.search(text) is not None
 
 
 def stem(word: str) -> str:
@@ -107,7 +122,7 @@ def stem(word: str) -> str:
 
 def read(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
-    values, rest = _values(text)
+    values, rest = _values(_LABEL.sub("", text))
     cut = _COPULA.search(rest)
     content = _content(rest)
     before = _content(rest[: cut.start()]) if cut else frozenset[str]()
@@ -116,7 +131,7 @@ def read(text: str, *, about: str = "") -> Statement:
         text=text,
         subject=(before or content) | topic,
         content=content | topic,
-        values=frozenset(values) | frozenset(_slots(text)),
+        values=frozenset(values) | frozenset(_slots(_LABEL.sub("", text))),
         names=frozenset(stem(word) for run, _, _ in _names(rest) for word in run.split()),
         changes=announces_change(text),
         anaphoric=_ANAPHOR.search(text) is not None,
@@ -137,11 +152,13 @@ def _canonical(kind: str, value: str) -> str:
     plain = re.sub(r"[\s,]+", "", value.lower())
     if kind == "money":
         plain = re.sub(r"k$", "000", plain.strip("$€£¥").rstrip("."))
+    if kind == "time":
+        plain = re.sub(rf"^({_MONTH})\.?(\d+)(?:st|nd|rd|th)?", lambda date: date[1][:3] + date[2], plain)
     return plain
 
 
 def _content(text: str) -> frozenset[str]:
-    words = (word for word in WORD.findall(_CUE.sub(" ", text)) if word.lower() not in FUNCTION_WORDS)
+    words = (word for word in WORD.findall(_CUE.sub(" ", text)) if not is_function_word(word))
     return frozenset(stem(word) for word in words if len(word) > 1)
 
 
@@ -149,7 +166,7 @@ def _names(text: str) -> Iterator[tuple[str, str, str]]:
     """Each run of capitalised words, with the words before and after it."""
     words = [match.group() for match in WORD.finditer(text)]
     start = 0
-    for capital, group in groupby(words, key=lambda word: word[:1].isupper() and word.lower() not in FUNCTION_WORDS):
+    for capital, group in groupby(words, key=lambda word: word[:1].isupper() and not is_function_word(word)):
         run = list(group)
         end = start + len(run)
         if capital:
@@ -161,5 +178,5 @@ def _names(text: str) -> Iterator[tuple[str, str, str]]:
 
 def _slots(text: str) -> Iterator[tuple[str, str]]:
     for name, before, after in _names(text):
-        if before in FUNCTION_WORDS and before:
+        if before and is_function_word(before):
             yield f"{before} _ {after}", name

@@ -14,6 +14,7 @@ Rules
   that it names.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -116,6 +117,7 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
 
 def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
     """The valid facts of its partition that a write takes the place of."""
+    said = _own_words(mine, new)
     named = resolve(mine, new.supersedes) if new.supersedes is not None else None
     if named is not None and not named.is_valid:
         named = current(mine, named.id)
@@ -123,16 +125,24 @@ def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
         fact
         for fact in mine
         if fact.is_valid
-        and ((fact is named and _may_settle(new, fact)) or (_same_scope(fact, new) and _implied(fact, new)))
+        and ((fact is named and _may_settle(new, fact)) or (_same_scope(fact, new) and _implied(fact, new, said)))
     ]
 
 
-def _implied(fact: Fact, new: NewFact) -> bool:
+def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
+    """A value without the older values that it quotes ("was: …"): what they said contradicts nothing."""
+    said = new.value
+    for fact in sorted(mine, key=lambda fact: len(fact.value), reverse=True):
+        said = re.sub(re.escape(fact.value), " ", said, flags=re.IGNORECASE) if fact.value else said
+    return said if said.strip() else new.value
+
+
+def _implied(fact: Fact, new: NewFact, said: str) -> bool:
     if same_key(fact.key, new.key):
         return True
     if fact.is_constraint != new.is_constraint:
         return False  # a wish that contradicts a policy is refused by whoever decides; it is no new policy
-    return contradicts(fact.value, new.value)
+    return contradicts(fact.value, said)
 
 
 def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fact | None, after: Fact | None) -> Fact:
