@@ -27,7 +27,7 @@ from agent.memory.periods import Period
 
 MOST: Final = 2_000
 """Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
-CANDIDATES: Final = 100
+CANDIDATES: Final = 64
 """The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
 K1: Final = 1.2
 B: Final = 0.4

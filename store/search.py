@@ -11,6 +11,7 @@ Rules
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from sqlalchemy import Connection, Integer, ScalarSelect, bindparam, func, select, tuple_
@@ -63,11 +64,15 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     sought = _sought(query, words, number, wrote)
     found = ranking.candidates(index.matches(connection, sought), total=total)
     lines, names = _lines(connection, found.strengths, sought)
-    best = ranking.ranked(found, lines, _hints(query, words, names))
-    fitting = [(id_, score) for id_, score in best if _fits(lines[id_], sought)]
-    if not best and query.within is not None:
+    fitting = [
+        (id_, score)
+        for id_, score in ranking.ranked(found, lines, _hints(query, words, names))
+        if _fits(lines[id_], sought)
+    ]
+    if not fitting and query.within is not None:
         fitting = [(id_, 0.0) for id_ in _recent(connection, query, sought)]
-    return _hits(connection, fitting[: max(query.limit, 0)], lines, sought)
+    best = fitting[: max(query.limit, 0)]
+    return _hits(connection, best, _beside_each(connection, best, {id_: lines[id_] for id_ in found.strengths}, sought))
 
 
 def _reader(connection: Connection, person_id: str) -> tuple[int | None, int]:
@@ -163,12 +168,38 @@ def _recent(connection: Connection, query: RecallQuery, sought: Sought) -> list[
     return list(connection.execute(newest).scalars())
 
 
+def _beside_each(
+    connection: Connection, best: Sequence[tuple[int, float]], looked_at: Mapping[int, Line], sought: Sought
+) -> dict[int, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """For each hit the message before it and the one after it, if any; asked for where `looked_at` does not say."""
+    before, after = _chained(looked_at)
+    unknown = [id_ for id_, _ in best if id_ not in before or id_ not in after]
+    asked = {id_: line for id_, line in _lines(connection, unknown, sought)[0].items() if id_ in unknown}
+    more_before, more_after = _chained(asked)
+    before, after = more_before | before, more_after | after
+    return {id_: (before[id_], after[id_]) for id_, _ in best}
+
+
+def _chained(lines: Mapping[int, Line]) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]]]:
+    """What stands before and what after each message, as far as the two on either side of these lines tell."""
+    before: dict[int, tuple[int, ...]] = {}
+    after: dict[int, tuple[int, ...]] = {}
+    for id_, line in lines.items():
+        chain = (*line.before[::-1], id_, *line.after)
+        for left, right in pairwise(chain):
+            after[left], before[right] = (right,), (left,)
+        if len(line.before) < len(SIDES) // 2:
+            before[chain[0]] = ()
+        if len(line.after) < len(SIDES) // 2:
+            after[chain[-1]] = ()
+    return before, after
+
+
 def _hits(
-    connection: Connection, best: list[tuple[int, float]], lines: Mapping[int, Line], sought: Sought
+    connection: Connection,
+    best: Sequence[tuple[int, float]],
+    beside: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]],
 ) -> list[Hit]:
-    alone = [id_ for id_, _ in best if id_ not in lines or not (lines[id_].before or lines[id_].after)]
-    lines = {**lines, **_lines(connection, alone, sought)[0]}
-    beside = {id_: (lines[id_].before[:1], lines[id_].after[:1]) for id_, _ in best}
     stored = _messages(connection, {id_ for hit, (before, after) in beside.items() for id_ in (hit, *before, *after)})
     return [Hit(stored[id_], score, *(_at(stored, side) for side in beside[id_])) for id_, score in best]
 
