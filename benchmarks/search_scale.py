@@ -1,0 +1,248 @@
+"""How fast recall searches a large store: 1,000,000 messages of 1,000 people.
+
+python -m benchmarks.search_scale [--quick] [--json]
+
+p50_ms, p95_ms    one search of a random person through the port Memories, warm
+heaviest_p50_ms, heaviest_p95_ms   the same for the person with the most messages
+index_mb          what the full-text index takes in the file, in megabytes of a million bytes; rest_mb: all else in it
+messages, median_messages, heaviest_messages   how many there are, and how many a person can find
+
+People write in threads of up to five of them, so that a message stands in several people's indexes; how much they write
+is as skewed as a power law. A message has 5 to 40 words of a vocabulary with Zipf's frequencies; every other one is a
+reply of the bot, which is longer. A question has three words of one of the person's own messages and one common one.
+
+Rows are written in bulk, past the ledger (no turn is claimed), and are the same: each message with its turn, and an
+index entry for each of its thread's people, in the store's own tables and index. `--quick` writes 50,000 messages.
+
+Baseline, in the same run, under the same names: SQL LIKE, the newest of the person's messages with any of the words.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from sqlalchemy import Connection, insert, text
+
+from agent.records import Author, RecallQuery
+from benchmarks.report import Options, print_report, read_options
+from store import fts5, index
+from store.engine import Store, open_store
+from store.tables import conversation, message, participant, person, turn
+from store.text import index_words
+
+MESSAGES, QUICK_MESSAGES = 1_000_000, 50_000
+PEOPLE, QUICK_PEOPLE = 1_000, 100
+VOCABULARY: Final = 30_000
+BUSIEST: Final = 16
+"""People write as 1 / (rank + this): the heaviest can find about thirty times what the median can."""
+GROUPS: Final = (1, 1, 1, 1, 1, 1, 2, 2, 3, 5)
+"""How many people share a thread; somebody drawn twice counts once."""
+THREAD: Final = 20
+"""Messages of a thread."""
+BATCH: Final = 20_000
+"""Messages of one transaction."""
+SEARCHES, QUICK_SEARCHES = 400, 100
+HEAVIEST_SEARCHES: Final = 100
+LIMIT: Final = 20
+PLACE: Final = "team:scale"
+START: Final = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    thread: int
+    people: tuple[int, ...]
+    writer: int
+    author: Author
+    text: str
+
+
+def talk(messages: int, people: int, dice: random.Random) -> Iterator[Said]:
+    """What everybody says, thread after thread."""
+    vocabulary = [f"w{rank}" for rank in range(VOCABULARY)]
+    common = list(accumulate(1 / (rank + 3) for rank in range(VOCABULARY)))
+    busy = list(accumulate(1 / (rank + BUSIEST) for rank in range(people)))
+    for thread in range(messages // THREAD):
+        group = tuple(dict.fromkeys(dice.choices(range(people), cum_weights=busy, k=dice.choice(GROUPS))))
+        for at in range(THREAD):
+            bot = at % 2 == 1
+            size = dice.randint(20, 60) if bot else dice.randint(5, 40)
+            words = " ".join(dice.choices(vocabulary, cum_weights=common, k=size))
+            yield Said(thread, group, group[at // 2 % len(group)], Author.BOT if bot else Author.PERSON, words)
+
+
+def batches(said: Iterator[Said], size: int) -> Iterator[list[Said]]:
+    batch: list[Said] = []
+    for one in said:
+        batch.append(one)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    yield batch
+
+
+def write_people(connection: Connection, people: int) -> None:
+    rows = [{"number": n + 1, "id": f"p{n}", "name": f"Person{n}", "time_zone": "UTC"} for n in range(people)]
+    connection.execute(insert(person), rows)
+
+
+def write_batch(connection: Connection, batch: Sequence[Said], first: int) -> None:
+    """Messages from the id `first` on: an even one and the bot's answer share a turn."""
+    threads = {one.thread: one.people for one in batch}
+    connection.execute(insert(conversation), [{"id": f"t{t}", "audience": PLACE, "summary": "{}"} for t in threads])
+    joined = [{"conversation": f"t{t}", "person": f"p{p}"} for t, people in threads.items() for p in people]
+    connection.execute(insert(participant), joined)
+    numbered = list(enumerate(batch, first))
+    connection.execute(insert(turn), [_turn(id_, one) for id_, one in numbered if one.author is Author.PERSON])
+    words = [index_words(one.text) for one in batch]
+    connection.execute(insert(message), [_row(id_, one, len(w)) for (id_, one), w in zip(numbered, words, strict=True)])
+    entries = [
+        {"entry": (reader + 1) << fts5.SHIFT | id_, "body": " ".join(w)}
+        for (id_, one), w in zip(numbered, words, strict=True)
+        for reader in one.people
+    ]
+    connection.execute(text("INSERT INTO message_index (rowid, body) VALUES (:entry, :body)"), entries)
+
+
+def _turn(id_: int, one: Said) -> dict[str, object]:
+    return {
+        "id": (id_ + 1) // 2,
+        "state": "done",
+        "source": "scale",
+        "event_id": str(id_),
+        "channel": f"t{one.thread}",
+        "message_id": str(id_),
+        "conversation": f"t{one.thread}",
+        "person": f"p{one.writer}",
+    }
+
+
+def _row(id_: int, one: Said, length: int) -> dict[str, object]:
+    return {
+        "id": id_,
+        "conversation": f"t{one.thread}",
+        "turn": (id_ + 1) // 2,
+        "author": one.author,
+        "person": f"p{one.writer}",
+        "text": one.text,
+        "length": length,
+        "time": START + timedelta(seconds=30 * id_),
+        "audience": PLACE,
+        "channel": f"t{one.thread}",
+        "message_id": str(id_),
+    }
+
+
+async def fill(store: Store, messages: int, people: int, dice: random.Random) -> dict[int, int]:
+    """How many messages each person can find."""
+    findable = dict.fromkeys(range(people), 0)
+    await store.database.write(write_people, people)
+    first = 1
+    for batch in batches(talk(messages, people, dice), BATCH):
+        await store.database.write(write_batch, batch, first)
+        first += len(batch)
+        for one in batch:
+            for reader in one.people:
+                findable[reader] += 1
+    await store.database.write(index.optimize)
+    return findable
+
+
+def questions_of(connection: Connection, who: int, count: int, dice: random.Random) -> list[str]:
+    own = text("SELECT text FROM message WHERE person = :person AND author = 'person' LIMIT 5000")
+    said = list(connection.execute(own, {"person": f"p{who}"}).scalars())
+    if not said:
+        return []
+    chosen = [dice.choice(said).split() for _ in range(count)]
+    return [" ".join([*dice.sample(words, 3), f"w{dice.randint(0, 20)}"]) for words in chosen]
+
+
+LIKE: Final = """
+SELECT id FROM message WHERE person = :person AND ({any}) ORDER BY id DESC LIMIT :limit
+"""
+
+
+def like(connection: Connection, who: int, question: str) -> list[int]:
+    words = question.split()
+    wanted = " OR ".join(f"text LIKE :word{at}" for at in range(len(words)))
+    bound = {f"word{at}": f"%{word}%" for at, word in enumerate(words)}
+    sql = text(LIKE.replace("{any}", wanted))
+    return list(connection.execute(sql, {**bound, "person": f"p{who}", "limit": LIMIT}).scalars())
+
+
+async def time_both(store: Store, asked: Sequence[tuple[int, str]]) -> tuple[list[float], list[float]]:
+    """Milliseconds of each search, ours and LIKE's; the first round warms."""
+    ours: list[float] = []
+    likes: list[float] = []
+    for round_ in range(2):
+        for who, question in asked:
+            begin = time.perf_counter()
+            await store.memories.search(RecallQuery(f"p{who}", question, frozenset({PLACE}), "", LIMIT))
+            between = time.perf_counter()
+            await store.database.read(like, who, question)
+            end = time.perf_counter()
+            if round_:
+                ours.append(1000 * (between - begin))
+                likes.append(1000 * (end - between))
+    return ours, likes
+
+
+def spread(times: Sequence[float], prefix: str = "") -> dict[str, float]:
+    cuts = quantiles(times, n=20)
+    return {f"{prefix}p50_ms": cuts[9], f"{prefix}p95_ms": cuts[18]}
+
+
+def indexed_bytes(connection: Connection) -> int:
+    """Of the index: its lists of words, and the words that it keeps to remove entries exactly."""
+    lists = connection.execute(text("SELECT sum(length(block)) FROM message_index_data")).scalar_one()
+    kept = connection.execute(text("SELECT sum(length(c0)) FROM message_index_content")).scalar_one()
+    return lists + kept
+
+
+async def measure(*, quick: bool) -> tuple[dict[str, float], dict[str, float]]:
+    dice = random.Random(7)
+    messages, people = (QUICK_MESSAGES, QUICK_PEOPLE) if quick else (MESSAGES, PEOPLE)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "scale.db"
+        store = await open_store(f"sqlite:///{file}")
+        try:
+            findable = await fill(store, messages, people, dice)
+            heaviest = max(findable, key=lambda who: findable[who])
+            random_people = [dice.randrange(people) for _ in range(QUICK_SEARCHES if quick else SEARCHES)]
+            asked = [
+                (who, question)
+                for who in random_people
+                for question in await store.database.read(questions_of, who, 1, dice)
+            ]
+            hard = await store.database.read(questions_of, heaviest, HEAVIEST_SEARCHES, dice)
+            ours, likes = await time_both(store, asked)
+            our_heaviest, like_heaviest = await time_both(store, [(heaviest, question) for question in hard])
+            indexed = await store.database.read(indexed_bytes)
+        finally:
+            await store.close()
+        whole = file.stat().st_size
+    counts = {
+        "messages": messages,
+        "median_messages": median(findable.values()),
+        "heaviest_messages": findable[heaviest],
+    }
+    held = {"index_mb": indexed / 1e6, "rest_mb": (whole - indexed) / 1e6}
+    mine = {**spread(ours), **spread(our_heaviest, "heaviest_"), **held, **counts}
+    return mine, {**spread(likes), **spread(like_heaviest, "heaviest_")}
+
+
+def run(options: Options) -> None:
+    metrics, baseline = asyncio.run(measure(quick=options.quick))
+    print_report("search_scale", metrics, baseline, options, "SQLite, one process, searches one after the other")
+
+
+if __name__ == "__main__":
+    run(read_options("How fast recall searches a large store."))
