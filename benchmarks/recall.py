@@ -13,7 +13,8 @@ Shares are in percent. `benchmarks.talks` says what stands for what. Everything 
 are taken in, and replies given, by the ledger's own functions, all talks into one store on a new SQLite file (a talk in
 one transaction). In a talk of two people both write in threads of a place that both can read; in a talk with a bot they
 are the person's DMs. The question is asked in a new thread of the same place, a day after the last message, in UTC. A
-message of the bot that follows no question answers an empty one. `--quick` takes the first two talks.
+message of the bot that follows no question answers an empty one; a person who says nothing in a session joins it with
+an empty message. `--quick` takes the first two talks.
 
 Baselines, in the same run: plain FTS5 (Porter stems, stop words out, any word, bm25()) under the same names, and SQL
 LIKE of the whole question, newest first, under like_*.
@@ -25,7 +26,7 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import fmean, quantiles
@@ -123,6 +124,9 @@ def _take_in(connection: Connection, talk: Talk, number: int, place: Place) -> t
                 _ask(connection, _incoming(line, "", number, place, talk.asker))
             ids[line.key] = _answer(connection, line)
         threads[ids[line.key]] = line.session
+    heard = {line.session for line in talk.lines if line.speaker == talk.asker}
+    for line in {line.session: line for line in talk.lines if line.session not in heard}.values():
+        _overhear(connection, _incoming(replace(line, key=f"{line.key}, joined"), "", number, place, talk.asker))
     return ids, threads
 
 

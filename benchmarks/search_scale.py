@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -38,8 +38,9 @@ from store.engine import Store, open_store
 from store.tables import conversation, message, participant, person, turn
 from store.text import index_words
 
-MESSAGES, QUICK_MESSAGES = 1_000_000, 50_000
-PEOPLE, QUICK_PEOPLE = 1_000, 100
+WHOLE: Final = (1_000_000, 1_000, 400)
+"""Messages, people, searches."""
+QUICK: Final = (50_000, 100, 100)
 VOCABULARY: Final = 30_000
 BUSIEST: Final = 16
 """People write as 1 / (rank + this): the heaviest can find about thirty times what the median can."""
@@ -49,7 +50,6 @@ THREAD: Final = 20
 """Messages of a thread."""
 BATCH: Final = 20_000
 """Messages of one transaction."""
-SEARCHES, QUICK_SEARCHES = 400, 100
 HEAVIEST_SEARCHES: Final = 100
 LIMIT: Final = 20
 PLACE: Final = "team:scale"
@@ -79,14 +79,9 @@ def talk(messages: int, people: int, dice: random.Random) -> Iterator[Said]:
             yield Said(thread, group, group[at // 2 % len(group)], Author.BOT if bot else Author.PERSON, words)
 
 
-def batches(said: Iterator[Said], size: int) -> Iterator[list[Said]]:
-    batch: list[Said] = []
-    for one in said:
-        batch.append(one)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    yield batch
+def batches(said: Iterator[Said]) -> Iterator[list[Said]]:
+    while batch := list(islice(said, BATCH)):
+        yield batch
 
 
 def write_people(connection: Connection, people: int) -> None:
@@ -146,7 +141,7 @@ async def fill(store: Store, messages: int, people: int, dice: random.Random) ->
     findable = dict.fromkeys(range(people), 0)
     await store.database.write(write_people, people)
     first = 1
-    for batch in batches(talk(messages, people, dice), BATCH):
+    for batch in batches(talk(messages, people, dice)):
         await store.database.write(write_batch, batch, first)
         first += len(batch)
         for one in batch:
@@ -207,16 +202,16 @@ def indexed_bytes(connection: Connection) -> int:
     return lists + kept
 
 
-async def measure(*, quick: bool) -> tuple[dict[str, float], dict[str, float]]:
+async def measure_scale(*, messages: int, people: int, searches: int) -> tuple[dict[str, float], dict[str, float]]:
+    """The metrics, and those of the baseline."""
     dice = random.Random(7)
-    messages, people = (QUICK_MESSAGES, QUICK_PEOPLE) if quick else (MESSAGES, PEOPLE)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "scale.db"
         store = await open_store(f"sqlite:///{file}")
         try:
             findable = await fill(store, messages, people, dice)
             heaviest = max(findable, key=lambda who: findable[who])
-            random_people = [dice.randrange(people) for _ in range(QUICK_SEARCHES if quick else SEARCHES)]
+            random_people = [dice.randrange(people) for _ in range(searches)]
             asked = [
                 (who, question)
                 for who in random_people
@@ -240,7 +235,8 @@ async def measure(*, quick: bool) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def run(options: Options) -> None:
-    metrics, baseline = asyncio.run(measure(quick=options.quick))
+    messages, people, searches = QUICK if options.quick else WHOLE
+    metrics, baseline = asyncio.run(measure_scale(messages=messages, people=people, searches=searches))
     print_report("search_scale", metrics, baseline, options, "SQLite, one process, searches one after the other")
 
 
