@@ -40,5 +40,5 @@ async def _thread(conversations: Conversations, conversation: str) -> list[Store
 
 
 def _said(message: StoredMessage, person: str) -> Said:
-    mine = message.author is Author.PERSON and message.person == person
-    return Said(message.text, message.time, mine, message.id)
+    by_bot = message.author is Author.BOT
+    return Said(message.text, message.time, not by_bot and message.person == person, message.id, by_bot)

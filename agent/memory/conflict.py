@@ -29,8 +29,8 @@ def replaces(older: Statement, newer: Statement) -> bool:
 
 
 def taken_back(value: str, successor: str) -> list[str]:
-    """What of a value no longer holds, now that another has superseded it: all of a single sentence; of several sentences,
-    which say more than one thing, those that the successor speaks about.
+    """What of a value no longer holds, now that another has superseded it: all of a single sentence; of several, which
+    say more than one thing, those that the successor speaks about.
     """
     parts = sentences(value)
     if len(parts) <= 1:

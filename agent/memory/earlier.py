@@ -6,31 +6,38 @@ Rules
   What somebody said later in the thread takes the place of what they said before, and of a fact that is older than the
   message (seed 003, rules 1, 2 and 4), except a fact that binds or that a greater authority wrote (rule 3). A message
   from which facts were written has had its say in writing.
-  Quoted is what holds and is not said by the facts already. Superseded sentences are withheld, superseded values in
-  others are marked. A hypothetical, a draft and another task are left out, unless the question is about them; a
+  Quoted is what holds and is not said by the facts already. Superseded sentences are left out, superseded values
+  in others are withheld. A hypothetical, a draft and another task are left out, unless the question is about them; a
   question states nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from agent.authority import Authority
 from agent.memory.conflict import clash, replaces
 from agent.memory.facts import Fact, Scope
-from agent.memory.marking import Superseded, mark, mostly_superseded
+from agent.memory.marking import Superseded, mostly_superseded, withhold
 from agent.memory.scopes import is_hypothetical, scopes_of
 from agent.memory.statements import Statement, read, restores, sentences
+
+NOT_NEWS: Final = 0.3
+"""A sentence with no larger share of new words repeats what is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a past thread. `mine`: the person who asks wrote it. `id` is the stored message's."""
+    """One message of a past thread, and who wrote it: the person who asks (`mine`), the bot, or somebody else. `id` is
+    the stored message's.
+    """
 
     text: str
     time: datetime
     mine: bool = True
     id: int | None = None
+    by_bot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +88,47 @@ def quoted(
     thread: Sequence[Said], known: Sequence[str], stale: Sequence[Superseded], gone: Sequence[str], question: str
 ) -> list[str]:
     """What of a thread stands in the context, oldest first. `known` is said by the facts; `gone` was taken back."""
-    shown = {stem for text in known for stem in read(text).content}
-    values = {value for text in known for value in read(text).values}
+    shown = _Shown()
+    for text in known:
+        shown.add(text)
     scopes = scopes_of([said.text for said in thread])
     wanted = _scopes_wanted(thread, scopes, question)
     lines: list[str] = []
     for said, scope in zip(thread, scopes, strict=True):
-        if scope not in wanted:
-            continue
         kept = [
-            mark(sentence, stale)
+            withhold(sentence, stale)
             for sentence in sentences(said.text)
-            if sentence not in gone
-            and not _states_nothing(sentence, shown, values)
+            if scope in wanted
+            and sentence not in gone
             and not mostly_superseded(sentence, stale)
+            and shown.is_news(sentence, by_bot=said.by_bot)
         ]
         if kept:
             lines.append(" ".join(kept))
-            for sentence in kept:
-                shown |= read(sentence).content
-                values |= read(sentence).values
+            shown.add(*kept)
     return lines
+
+
+class _Shown:
+    """What the context says already."""
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+        self._values: set[tuple[str, str]] = set()
+
+    def add(self, *texts: str) -> None:
+        for statement in map(read, texts):
+            self._words |= statement.content
+            self._values |= statement.values
+
+    def is_news(self, sentence: str, *, by_bot: bool) -> bool:
+        """A question states nothing, and a reply of the bot's without a new value acknowledges what was said."""
+        statement = read(sentence)
+        new_words = statement.content - self._words
+        new_values = {(kind, value) for kind, value in statement.values - self._values if "_" not in kind}
+        if sentence.endswith("?"):
+            return False
+        return bool(new_values) or (not by_bot and len(new_words) > NOT_NEWS * len(statement.content))
 
 
 def _statements(text: str) -> list[Statement]:
@@ -175,9 +202,3 @@ def _shared(asked: frozenset[str], thread: Sequence[Said], scopes: Sequence[Scop
     """How many words of the question were said in this scope."""
     texts = (said.text for said, own in zip(thread, scopes, strict=True) if own is scope)
     return len({word for text in texts for word in read(text).content} & asked)
-
-
-def _states_nothing(sentence: str, shown: set[str], values: set[tuple[str, str]]) -> bool:
-    """A question, or a sentence of which every word and every value stands there already."""
-    statement = read(sentence)
-    return sentence.endswith("?") or (statement.content <= shown and statement.values <= values)

@@ -27,7 +27,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, a
 from agent.memory.conflict import replaces, taken_back
 from agent.memory.earlier import Outdated, Said, outdated, quoted
 from agent.memory.facts import Fact, Scope, age, same_key
-from agent.memory.marking import Superseded, mark, superseded
+from agent.memory.marking import Superseded, superseded, withhold
 from agent.memory.statements import read
 from agent.tokens import estimate_tokens
 
@@ -256,7 +256,7 @@ def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
 
 def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
     review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
-    return f"{fact.key}: {mark(fact.value, stale)}{review}"
+    return f"{fact.key}: {withhold(fact.value, stale)}{review}"
 
 
 def _working_set(layers: Layers, budget: int) -> str:

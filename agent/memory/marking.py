@@ -13,19 +13,20 @@ Rules
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.memory.statements import DAYS, FUNCTION_WORDS, sentences
+from agent.memory.statements import DAYS, FUNCTION_WORDS, sentences, without_label
 
 MARK: Final = "[superseded: {}]"
-MARKED: Final = re.compile(r"\[superseded: [^\]]*\]")
-"""A mark, as `mark` leaves it."""
+WITHHELD: Final = "[superseded]"
+MARKED: Final = re.compile(r"\[superseded(?:: [^\]]*)?\]")
+"""What `mark` and `withhold` leave."""
 ENOUGH: Final = 0.5
 """So much of a value's words is the value, unless a number among them says so already."""
-MOSTLY: Final = 0.6
-"""A sentence of which so much is superseded is withheld as a whole."""
+MOSTLY: Final = 0.5
+"""A sentence of which so much is superseded says nothing else."""
 
 _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
@@ -54,25 +55,30 @@ def superseded(values: Iterable[str], current: Iterable[str] = ()) -> tuple[Supe
 
 
 def mark(text: str, values: Sequence[Superseded]) -> str:
-    """The text with every superseded value in a visible mark."""
-    parts: list[str] = []
-    done = 0
-    for start, end in _found(text, values):
-        parts += [text[done:start], MARK.format(text[start:end].replace("]", ")"))]
-        done = end
-    return "".join([*parts, text[done:]])
+    """The text with every superseded value in a visible mark: for what the reader sees anyway, such as history."""
+    return _replaced(text, values, lambda wording: MARK.format(wording.replace("]", ")")))
 
 
 def withhold(text: str, values: Sequence[Superseded]) -> str:
-    """The text without its superseded sentences; what is superseded in the others is marked. "" if nothing is left."""
-    return " ".join(mark(sentence, values) for sentence in sentences(text) if not mostly_superseded(sentence, values))
+    """The text with a short mark in the place of every superseded value: for what is quoted anew."""
+    return _replaced(text, values, lambda _: WITHHELD)
 
 
 def mostly_superseded(sentence: str, values: Sequence[Superseded]) -> bool:
+    sentence = without_label(sentence)
     telling = [token for token in _tokens(sentence) if token.word not in FUNCTION_WORDS]
     found = _found(sentence, values)
     inside = [token for token in telling if any(start <= token.start < end for start, end in found)]
     return bool(inside) and len(inside) >= MOSTLY * len(telling)
+
+
+def _replaced(text: str, values: Sequence[Superseded], by: Callable[[str], str]) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end in _found(text, values):
+        parts += [text[done:start], by(text[start:end])]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def _superseded(words: tuple[str, ...], standing: Sequence[tuple[str, ...]]) -> Superseded:

@@ -32,7 +32,7 @@ _CUE: Final = re.compile(
     r"\b(?:new|now|actually|instead|rather|correct(?:ed|ion)|chang(?:e|es|ed|ing)|mov(?:e|ed|ing)|updat(?:e|es|ed|ing)"
     r"|switch(?:ed|ing)?|revis(?:e|ed|ion)|replac(?:e|ed|es|ing)|overrid(?:e|es|ing|den)|reschedul(?:e|ed|ing)"
     r"|cancel(?:s|led|ed|ling)?|no longer|not any ?more|as of|make (?:that|it)|scratch that|no,? wait"
-    r"|(?:go(?:ing)? )?back to)\b",
+    r"|go(?:ing)? back to)\b",
     re.IGNORECASE,
 )
 """Words that announce a change: those of seed 003, and their kin."""
@@ -97,6 +97,11 @@ def sentences(text: str) -> list[str]:
     return [found for match in _SENTENCE.finditer(text) if (found := match.group().strip())]
 
 
+def without_label(text: str) -> str:
+    """A sentence without the "[Ann (Legal)]: " before it."""
+    return _LABEL.sub("", text)
+
+
 def is_function_word(word: str) -> bool:
     """Also with its contraction: "we're" says as little as "we"."""
     return re.split("['’]", word.lower())[0] in FUNCTION_WORDS
@@ -122,7 +127,8 @@ def stem(word: str) -> str:
 
 def read(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
-    values, rest = _values(_LABEL.sub("", text))
+    said = without_label(text)
+    values, rest = _values(said)
     cut = _COPULA.search(rest)
     content = _content(rest)
     before = _content(rest[: cut.start()]) if cut else frozenset[str]()
@@ -131,7 +137,7 @@ def read(text: str, *, about: str = "") -> Statement:
         text=text,
         subject=(before or content) | topic,
         content=content | topic,
-        values=frozenset(values) | frozenset(_slots(_LABEL.sub("", text))),
+        values=frozenset(values) | frozenset(_slots(said)),
         names=frozenset(stem(word) for run, _, _ in _names(rest) for word in run.split()),
         changes=announces_change(text),
         anaphoric=_ANAPHOR.search(text) is not None,
