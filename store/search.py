@@ -51,7 +51,7 @@ NEIGHBOURS: Final = select(_hit.c.id, *(_beside(after=after, step=step) for afte
 LINES: Final = (
     select(message.c.id, message.c.conversation, message.c.author, message.c.person, message.c.time, person.c.name)
     .join_from(message, person, person.c.id == message.c.person)
-    .where(message.c.id.in_(bindparam("wanted", expanding=True)))
+    .where(message.c.id.in_(bindparam("wanted", expanding=True)), message.c.length > 0)  # words, not only a picture
 )
 
 
@@ -157,7 +157,7 @@ def _recent(connection: Connection, query: RecallQuery, sought: Sought) -> list[
         select(message.c.id)
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
         .where(participant.c.person == query.person, message.c.conversation != sought.exclude)
-        .where(message.c.audience.in_(sought.audiences))
+        .where(message.c.audience.in_(sought.audiences), message.c.length > 0)
         .where(message.c.time >= sought.since, message.c.time < sought.until)
     )
     if sought.author:

@@ -162,6 +162,12 @@ async def test_what_people_say_beside_a_match_is_found_with_it(either: Store) ->
     assert await searched(either, "boat") == ["Which colour has the boat?", "It is blue."]
 
 
+async def test_a_message_without_words_is_not_found_beside_a_match(either: Store) -> None:
+    await either.ledger.accept(said("Look, a boat", person="ben", conversation="one", place=CLUB))
+    await either.ledger.accept(said("", conversation="one", place=CLUB))
+    assert await searched(either, "boat") == ["Look, a boat"]
+
+
 async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
     await answered(store, said("my boat"), "your boat")
     first, last = fts5.entries_of(1)
