@@ -75,7 +75,9 @@ _KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence, read. `values`: (kind, value) pairs; `names` are the words written as names."""
+    """One sentence, read. `values`: (kind, value) pairs; `names`: the subject's words that are written as names;
+    `changes`: it announces a change; `anaphoric`: it speaks of "it" or "that".
+    """
 
     text: str
     subject: frozenset[str]
@@ -132,13 +134,14 @@ def read(text: str, *, about: str = "") -> Statement:
     cut = _COPULA.search(rest)
     content = _content(rest)
     before = _content(rest[: cut.start()]) if cut else frozenset[str]()
+    about_whom = rest[: cut.start()] if cut and before else rest
     topic = _content(re.sub(r"[_\W]+", " ", about))
     return Statement(
         text=text,
         subject=(before or content) | topic,
         content=content | topic,
         values=frozenset(values) | frozenset(_slots(said)),
-        names=frozenset(stem(word) for run, _, _ in _names(rest) for word in run.split()),
+        names=frozenset(stem(word) for run, _, _ in _names(about_whom) for word in run.split()),
         changes=announces_change(text),
         anaphoric=_ANAPHOR.search(text) is not None,
     )

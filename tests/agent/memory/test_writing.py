@@ -1,6 +1,7 @@
 """Seed 003: facts are created, superseded and marked for review, never edited."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,9 @@ MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HERE = "team:T1"
 
 
-def new(id_: str, key: str, value: str, *, minutes: int = 0, **rest: object) -> NewFact:
-    fields: dict[str, object] = {"source": "user", "audience": HERE, "person": "ann", **rest}
-    return NewFact(id=id_, key=key, value=value, timestamp=MONDAY + timedelta(minutes=minutes), **fields)  # pyright: ignore[reportArgumentType]  # the table of a test
+def new(id_: str, key: str, value: str, *, minutes: int = 0, **rest: Any) -> NewFact:
+    fields: dict[str, Any] = {"source": "user", "audience": HERE, "person": "ann", **rest}
+    return NewFact(id=id_, key=key, value=value, timestamp=MONDAY + timedelta(minutes=minutes), **fields)
 
 
 def written(*writes: NewFact) -> tuple[Fact, ...]:
@@ -56,7 +57,8 @@ def test_seed_003_vector_3_an_interns_wish_does_not_supersede_a_policy() -> None
 
 
 def test_seed_003_what_binds_others_is_written_by_managers_and_above() -> None:
-    for fields in ({"source": "policy"}, {"is_constraint": True}):
+    ways: list[dict[str, Any]] = [{"source": "policy"}, {"is_constraint": True}]
+    for fields in ways:
         limit = new("1", "limit", "max 15%", authority=Authority.EMPLOYEE, **fields)
         assert write((), limit) == ((), (WriteRefused(Refusal.NOT_A_MANAGER),))
         allowed = new("1", "limit", "max 15%", authority=Authority.MANAGER, **fields)
@@ -156,7 +158,7 @@ def test_a_global_decision_settles_the_draft_that_it_names() -> None:
 
 
 @pytest.mark.parametrize("other", [{"audience": "person:ann"}, {"person": "bob"}])
-def test_facts_of_another_audience_or_person_are_never_marked(other: dict[str, object]) -> None:
+def test_facts_of_another_audience_or_person_are_never_marked(other: dict[str, Any]) -> None:
     facts = written(new("1", "city", "Rome", **other), new("2", "city", "Oslo", minutes=1, supersedes="1"))
     assert valid(facts) == ["Rome", "Oslo"]
     assert facts[1].supersedes is None

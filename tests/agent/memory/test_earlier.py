@@ -1,0 +1,90 @@
+"""What a past thread adds to the facts, and which of them it outdates."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from agent.authority import Authority
+from agent.memory.earlier import Said, outdated, quoted
+from agent.memory.facts import Fact
+from agent.memory.marking import superseded
+
+MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+def fact(key: str, value: str, **rest: Any) -> Fact:
+    fields: dict[str, Any] = {"source": "user", "timestamp": MONDAY, "audience": "person:ann", **rest}
+    return Fact(id=key, key=key, value=value, **fields)
+
+
+def said(*texts: str) -> list[Said]:
+    return [Said(text, MONDAY + timedelta(minutes=10 + number), id=number) for number, text in enumerate(texts)]
+
+
+def gone(facts: list[Fact], *texts: str, authority: Authority = Authority.EMPLOYEE) -> frozenset[str]:
+    return outdated(said(*texts), facts, [], authority).facts
+
+
+def test_a_later_message_outdates_a_fact_that_it_contradicts() -> None:
+    assert gone([fact("budget", "$50,000")], "The budget is $80,000.") == {"budget"}
+
+
+def test_it_and_that_mean_the_last_value_of_the_same_kind() -> None:
+    facts = [fact("city", "Rome"), fact("budget", "$50,000")]
+    assert gone(facts, "Make that $150,000.") == {"budget"}
+    assert gone(facts, "Actually, send it to Oslo instead.") == {"city"}
+
+
+def test_a_message_older_than_the_fact_outdates_nothing() -> None:
+    assert gone([fact("budget", "$50,000", timestamp=MONDAY + timedelta(days=1))], "The budget is $80,000.") == set()
+
+
+def test_the_message_that_a_fact_came_of_outdates_nothing() -> None:
+    facts = [fact("budget", "$80,000", source_message=0), fact("old_budget", "$50,000")]
+    assert gone(facts, "The budget is now $80,000.") == set()
+
+
+def test_seed_003_rule_3_what_binds_or_has_greater_authority_is_not_outdated_by_talk() -> None:
+    bound = fact("discount", "Maximum discount is 15%", is_constraint=True)
+    higher = fact("discount", "Maximum discount is 15%", authority=Authority.ADMIN)
+    for policy in (bound, higher):
+        assert gone([policy], "The maximum discount is now 25%.") == set()
+
+
+def test_what_somebody_else_says_outdates_nothing_of_mine() -> None:
+    thread = [Said("My city is Oslo now.", MONDAY + timedelta(minutes=9), mine=False)]
+    assert outdated(thread, [fact("city", "My city is Rome")], [], Authority.ADMIN).facts == set()
+
+
+def test_going_back_to_a_former_value_makes_it_hold_again() -> None:
+    first = fact("colour", "blue", is_valid=False, superseded_by="colour_v2")
+    found = outdated(said("Let's go back to blue."), [fact("colour_v2", "green")], [first], Authority.EMPLOYEE)
+    assert (found.facts, found.restored) == ({"colour_v2"}, {"blue"})
+
+
+def test_a_question_outdates_nothing() -> None:
+    assert gone([fact("budget", "$50,000")], "Is the budget $80,000 now?") == set()
+
+
+def test_quoted_is_only_what_the_facts_do_not_say_already() -> None:
+    thread = said("The rent is €900.", "The flat has a bath.", "Is it far?")
+    assert quoted(thread, ["rent: The rent is €900"], (), (), "What about the flat?") == ["The flat has a bath."]
+
+
+def test_a_superseded_sentence_is_left_out_and_a_superseded_value_withheld() -> None:
+    stale = superseded(["25% discount"], ["10% discount"])
+    thread = said("25% discount!", "Paul said that 25% discount was fine by him and by his whole team in Rome.")
+    assert quoted(thread, (), stale, (), "") == [
+        "Paul said that [superseded] was fine by him and by his whole team in Rome."
+    ]
+
+
+def test_what_was_assumed_is_quoted_only_to_who_asks_for_it() -> None:
+    thread = said("We have two cooks.", "What if we had ten cooks and a garden?", "Hypothetically we open in May.")
+    assert quoted(thread, (), (), (), "When do we open?") == ["We have two cooks."]
+    assert "Hypothetically we open in May." in quoted(thread, (), (), (), "What did we say hypothetically?")
+
+
+def test_another_task_is_quoted_only_to_who_asks_for_it() -> None:
+    thread = said("The flat has a bath.", "Hold on, my boss calls.", "She wants nine slides.", "Back to the flat.")
+    assert "She wants nine slides." not in quoted(thread, (), (), (), "What has the flat?")
+    assert "She wants nine slides." in quoted(thread, (), (), (), "How many slides does my boss want?")

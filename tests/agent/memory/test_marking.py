@@ -1,0 +1,54 @@
+"""Superseded values are marked where they still stand, and withheld from what is quoted anew."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.memory.marking import MARKED, mark, mostly_superseded, superseded, withhold
+
+
+def test_a_superseded_value_is_marked_whatever_its_case_and_punctuation() -> None:
+    stale = superseded(["25% discount for Acme"], ["10% discount for Acme"])
+    assert mark("They asked for a 25% Discount, again.", stale) == (
+        "They asked for a [superseded: 25% Discount], again."
+    )
+
+
+def test_withholding_leaves_a_mark_without_the_value() -> None:
+    stale = superseded(["$200,000 in Q4"], ["$120,000"])
+    assert withhold("It was $200,000 in Q4, now $120,000.", stale) == "It was [superseded], now $120,000."
+
+
+def test_words_that_something_current_says_are_not_marked() -> None:
+    stale = superseded(["meeting on Tuesday"], ["meeting on Thursday"])
+    assert mark("The meeting room is free on Thursday.", stale) == "The meeting room is free on Thursday."
+
+
+def test_a_value_that_holds_again_is_not_superseded() -> None:
+    assert superseded(["blue"], ["blue"]) == ()
+
+
+def test_a_current_text_that_quotes_a_superseded_value_does_not_make_it_current() -> None:
+    quoting = "Invalid, because it rested on: 8 engineers on Alpha"
+    stale = superseded(["8 engineers on Alpha"], [quoting])
+    assert withhold(quoting, stale) == "Invalid, because it rested on: [superseded]"
+
+
+def test_a_sentence_that_says_nothing_else_is_mostly_superseded() -> None:
+    stale = superseded(["The order is approved"])
+    assert mostly_superseded("[Ann]: The order is approved!", stale)
+    assert not mostly_superseded("Who knows why the order is approved in Rome but not in Oslo, Bergen or Riga?", stale)
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=20), max_size=3), st.lists(st.text(max_size=20), max_size=3))
+def test_nothing_but_marks_changes_in_a_text(text: str, gone: list[str], current: list[str]) -> None:
+    stale = superseded(gone, current)
+    unmarked = MARKED.sub("", withhold(text, stale))
+    rest = iter(text)
+    assert all(char in rest for char in unmarked)
+
+
+@given(st.lists(st.sampled_from(["red", "blue 7", "Friday", "12 May", "gone"]), min_size=1, max_size=4))
+def test_a_whole_superseded_value_never_stays_unmarked(values: list[str]) -> None:
+    stale = superseded(values)
+    plain = MARKED.sub("", mark("; ".join(values), stale))
+    assert not any(value in plain for value in values)
