@@ -1,0 +1,63 @@
+"""How timelines are read, and how phrases are found in a context."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.facts import measure
+from benchmarks.statebench import matches, read_timelines
+
+NOON = "2026-03-02T12:00:00"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "found"),
+    [
+        ("no", "we know", False),
+        ("no", "No, thanks", True),
+        ("$50", "it is $50.", True),
+        ("$50", "it is $500", False),
+        ("tea|coffee", "Coffee, please", True),
+        ("regex:tea\\s+time", "tea  time", True),
+    ],
+)
+def test_phrases_match_at_word_boundaries_in_any_case(phrase: str, text: str, found: bool) -> None:
+    assert matches(phrase, text) is found
+
+
+def timeline() -> dict[str, Any]:
+    role = {"user_name": "Ann", "department": "Legal", "organization": "Acme"}
+    given = {"id": "F1", "key": "city", "value": "Rome", "ts": NOON, "source": {"type": "user", "authority": "peer"}}
+    moved = {"id": "W", "layer": "persistent_facts", "key": "city_v2", "value": "Oslo", "supersedes": "city"}
+    truth = {"must_mention": ["Oslo", "flat"], "must_not_mention": ["Rome"]}
+    return {
+        "id": "1",
+        "track": "moves",
+        "initial_state": {
+            "identity_role": role,
+            "persistent_facts": [given],
+            "working_set": [],
+            "environment": {"now": NOON},
+        },
+        "events": [
+            {
+                "ts": "2026-03-02T12:05:00",
+                "type": "conversation_turn",
+                "speaker": "user",
+                "text": "Rome has a nice flat",
+            },
+            {"ts": "2026-03-02T12:30:00", "type": "supersession", "writes": [moved]},
+            {"ts": "2026-03-02T12:40:00", "type": "query", "prompt": "Where do I live?", "ground_truth": truth},
+        ],
+    }
+
+
+async def test_a_timeline_is_lived_through_by_the_product(tmp_path: Path) -> None:
+    path = tmp_path / "timelines.jsonl"
+    path.write_text(json.dumps(timeline()) + "\n", encoding="utf-8")
+    results = (await measure(read_timelines(path)))["moves"]
+    assert results.ours.metrics()["required_in_context"] == 100
+    assert results.ours.metrics()["queries_with_forbidden"] == 0
+    assert results.transcript.metrics()["queries_with_forbidden"] == 100
