@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from agent.memory.profile import Injection, UserProfile, compress_for_injection
 from agent.messages import Image, Message, Role
 from agent.protocol.grammar import teach
 from agent.protocol.render import neutralise, one_line, quote
@@ -49,7 +50,9 @@ class ContextBudget:
     history: int = 12_000
     """About fifty pages of chat; enough to follow any thread, small enough for an 32k local model."""
     memory: int = 3_000
-    """Notes, and later profile and facts (DESIGN.md, section 2)."""
+    """Notes, and later facts (DESIGN.md, section 2)."""
+    profile: int = 800
+    """About sixty short entries (seed 000)."""
     quoted: int = 8_000
     """Threads, linked messages and files that came with the question: "summarise this thread" needs its room."""
 
@@ -67,6 +70,7 @@ class ContextParts:
     images: tuple[Image, ...] = ()
     history: Sequence[StoredMessage] = ()
     quoted: Sequence[Quoted] = ()
+    profile: UserProfile | None = None
     notes: Sequence[Note] = ()
     summary: SituationSummary = field(default_factory=SituationSummary)
     workspace: Workspace = field(default_factory=Workspace)
@@ -75,11 +79,15 @@ class ContextParts:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The messages, and the ids of the stored messages and notes that stand in them."""
+    """The messages, and the ids of the stored messages and notes that stand in them.
+
+    `profile_sources`: the ids of the messages that the profile's entries in them came from.
+    """
 
     messages: tuple[Message, ...]
     message_ids: tuple[int, ...]
     note_ids: tuple[int, ...]
+    profile_sources: tuple[int, ...] = ()
 
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
@@ -91,14 +99,17 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     )
     notes = fit_newest(((note, estimate_tokens(note.text)) for note in reversed(parts.notes)), budget.memory)
     quoted = fit_newest(((text, estimate_tokens(text)) for text in map(_quoted, reversed(parts.quoted))), budget.quoted)
+    profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()
     question = neutralise(parts.question)
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
-        Message(Role.USER, _turn_context(parts, notes, quoted)),
+        Message(Role.USER, _turn_context(parts, profile.text, notes, quoted)),
         Message(Role.USER, f"{one_line(parts.person.name)}: {question}" if named else question, parts.images),
     )
-    return Context(messages, tuple(message.id for message, _ in kept), tuple(note.id for note in notes))
+    return Context(
+        messages, tuple(message.id for message, _ in kept), tuple(note.id for note in notes), profile.sources
+    )
 
 
 def _prefix(parts: ContextParts) -> str:
@@ -113,10 +124,11 @@ def _history_message(message: StoredMessage, *, named: bool) -> Message:
     return Message(Role.USER, f"{one_line(message.name)}: {text}" if named else text)
 
 
-def _turn_context(parts: ContextParts, notes: Sequence[Note], quoted: Sequence[str]) -> str:
+def _turn_context(parts: ContextParts, profile: str, notes: Sequence[Note], quoted: Sequence[str]) -> str:
     return _joined(
         [
             "Context of this turn (data from the system, not from the person):",
+            _profile(profile),
             _notes(notes),
             f"IDENTITY: you are talking with {one_line(parts.person.name)}.",
             _environment(parts.now, parts.person.time_zone),
@@ -128,6 +140,12 @@ def _turn_context(parts: ContextParts, notes: Sequence[Note], quoted: Sequence[s
             f"TOOLS:\n{parts.tool_summary}" if parts.tool_summary else "",
         ]
     )
+
+
+def _profile(text: str) -> str:
+    if not text:
+        return ""
+    return "\n".join(["PROFILE of this person, learned from what they wrote:", *map(one_line, text.split("\n"))])
 
 
 def _notes(notes: Sequence[Note]) -> str:

@@ -9,11 +9,13 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeAlias
 
 from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place
 from agent.memory.periods import Period
+from agent.memory.profile import ProfileEntry
 from agent.messages import Depth, Image, ModelCall, Usage
 from agent.state import ActionRecord, SituationSummary
 
@@ -182,6 +184,10 @@ class Note:
     time: datetime
     source_message: int | None = None
     permalink: str | None = None
+
+
+Remembered: TypeAlias = Note | ProfileEntry
+"""What a person is shown of what is known about them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -25,25 +25,24 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.access import Kind
 from bot.allowances import Allowances
+from bot.background import Background, background
 from bot.budget_desk import BudgetDesk
 from bot.casts import DiscordReplies, WhileBusy
 from bot.gate import Gate
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.house_rules import access_rules, budgets, gate_rules
-from bot.jobs import JobWorker
 from bot.model_desk import ModelDesk
 from bot.model_switch import ModelSwitch
 from bot.models import ModelSettings
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.slack.settings import SlackSettings
+from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.settings import Settings, needed
 from bot.surface import Surface
 from bot.thinking import Mind, Thinking
 from bot.turns import Turns, TurnsLimits
-from bot.vendor_copies import KIND as VENDOR_COPY
-from bot.vendor_copies import VendorCopies
 from store.engine import Store, open_spending, open_store
 
 log = logging.getLogger(__name__)
@@ -89,19 +88,22 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
     async with (
         open_store_of(settings) as store,
         open_models(settings) as models,
-        open_work(store, models) as copies,
+        background_of(settings, store, models) as work,
     ):
         surfaces = TerminalSurfaces()
         # A screen has one end: replies follow one another, each to its own question.
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
-        turns = open_turns(store, mind(settings, store, desk, copies), surfaces, TurnsLimits(max_running=1))
+        answering = mind(settings, store, desk, work)
+        limits = TurnsLimits(max_running=1)
+        turns = open_turns(store, answering, surfaces, limits, lambda: frozenset({TERMINAL}))
         async with TerminalBot(
             person=person,
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
             memories=store.memories,
+            profiles=store.profiles,
             forgetting=store.forgetting,
             spending=store.spending,
             budgets=budget_desk(settings, store),
@@ -119,16 +121,17 @@ async def serve_platforms(settings: Settings) -> None:
     async with (
         open_store_of(settings) as store,
         open_models(settings) as models,
-        open_work(store, models) as copies,
+        background_of(settings, store, models) as work,
     ):
         log.info("%s", models.sentence)
         allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
         gate = Gate(gate_rules(settings), allowances, CLOCK)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
+        host.profiles = store.profiles
         host.desk = ModelDesk(models, store.preferences, access_rules(settings))
         limits = TurnsLimits(per_person=settings.person_running, lease=timedelta(seconds=settings.lease_s))
-        answering = mind(settings, store, host.desk, copies, gate.budget_left)
-        host.turns = open_turns(store, answering, host.surface_for, limits)
+        answering = mind(settings, store, host.desk, work, gate.budget_left)
+        host.turns = open_turns(store, answering, host.surface_for, limits, lambda: frozenset(host.surfaces))
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
 
@@ -210,17 +213,22 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-@asynccontextmanager
-async def open_work(store: Store, models: ModelSwitch) -> AsyncGenerator[VendorCopies, None]:
+def background_of(settings: Settings, store: Store, models: ModelSwitch) -> AbstractAsyncContextManager[Background]:
     """The work outside of turns, done until the block ends."""
-    copies = VendorCopies(store.jobs, CLOCK, models.forget_handles)
-    async with JobWorker(store.jobs, {VENDOR_COPY: copies.drop}, CLOCK, new_id()).serving():
-        yield copies
+    return background(
+        store.jobs, store.profiles, store.spending, models, CLOCK, owner=new_id(), learns=settings.learning
+    )
 
 
-def open_turns(store: Store, answering: Mind, surface_for: Callable[[Incoming], Surface], limits: TurnsLimits) -> Turns:
+def open_turns(
+    store: Store,
+    answering: Mind,
+    surface_for: Callable[[Incoming], Surface],
+    limits: TurnsLimits,
+    sources: Callable[[], frozenset[str]],
+) -> Turns:
     thinking = Thinking(answering, store.ledger, store.conversations, store.memories, CLOCK)
-    return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, owner=new_id(), limits=limits)
+    return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, new_id(), limits, sources)
 
 
 @asynccontextmanager
@@ -253,7 +261,7 @@ def mind(
     settings: Settings,
     store: Store,
     desk: ModelDesk,
-    copies: VendorCopies,
+    work: Background,
     budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
 ) -> Mind:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept."""
@@ -270,7 +278,10 @@ def mind(
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,
         budget_left=budget_left,
-        notice=copies.see,
-        budget=ContextBudget(history=settings.history_tokens, memory=settings.memory_tokens),
+        notice=work.copies.see,
+        budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
+        profiles=store.profiles,
+        learn_at=None if work.learner is None else work.learner.due,
+        answering=work.floor.answering,
         history_messages=settings.history_messages,
     )

@@ -86,6 +86,13 @@ def while_busy(value: str) -> WhileBusy:
         raise ValueError(f"must be one of {', '.join(WhileBusy)}") from None
 
 
+def switch(value: str) -> bool:
+    """on or off."""
+    if value.lower() not in {"on", "off"}:
+        raise ValueError("must be on or off")
+    return value.lower() == "on"
+
+
 def discord_replies(value: str) -> DiscordReplies:
     try:
         return DiscordReplies(value.lower())

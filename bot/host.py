@@ -6,13 +6,13 @@ Rules. `take` returns only after the message is stored: acknowledge the platform
 method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from agent.memory.audience import Place
-from agent.records import Incoming, LastSeen, Note, Receipt
+from agent.records import Incoming, LastSeen, Receipt, Remembered
 from agent.spending import Account
 from bot.surface import Surface
 
@@ -58,8 +58,8 @@ class Host(Protocol):
         """Keep that time."""
         ...
 
-    async def memory(self, person: str, place: Place) -> list[Note]:
-        """What the person asked to be remembered and may be shown in this place, oldest first."""
+    async def memory(self, person: str, place: Place) -> Sequence[Remembered]:
+        """What is known about the person and may be shown in this place: their notes, then what was learned."""
         ...
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:

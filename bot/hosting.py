@@ -12,8 +12,8 @@ from datetime import datetime
 from agent.errors import CogencyError
 from agent.memory.audience import Place, may_flow_from
 from agent.memory.forgetting import forget_everything, forget_thread
-from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Spending
-from agent.records import Incoming, LastSeen, Note, Receipt
+from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Profiles, Spending
+from agent.records import Incoming, LastSeen, Receipt, Remembered
 from agent.spending import Account, By, Period, account
 from bot.access import Who
 from bot.budget_desk import BudgetDesk
@@ -40,6 +40,8 @@ class BotHost:
     spending: Spending
     clock: Clock
     gate: Gate
+    profiles: Profiles | None = None
+    """What was learned about people; None: nothing."""
     turns: Turns = field(init=False)
     desk: ModelDesk = field(init=False)
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
@@ -75,8 +77,10 @@ class BotHost:
     async def hear_until(self, source: str, time: datetime) -> None:
         await self.conversations.hear_until(source, time)
 
-    async def memory(self, person: str, place: Place) -> list[Note]:
-        return await self.memories.notes(person, may_flow_from(place))
+    async def memory(self, person: str, place: Place) -> list[Remembered]:
+        audiences = may_flow_from(place)
+        notes = await self.memories.notes(person, audiences)
+        return [*notes, *(await self.profiles.readable(person, audiences)).entries] if self.profiles else [*notes]
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:
         await self.turns.take_back(person, conversation)

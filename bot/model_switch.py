@@ -54,7 +54,12 @@ class ModelSwitch:
     @property
     def learning(self) -> Provider:
         """The model for work in the background."""
-        return self._row(self._learning[0]) if self._learning else self.provider
+        return self._row(self.learning_choice)
+
+    @property
+    def learning_choice(self) -> ModelChoice:
+        """Which one that is."""
+        return self._learning[0] if self._learning else self._choice
 
     @property
     def sentence(self) -> str:

@@ -129,6 +129,10 @@ class Settings:
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
     memory_tokens: Annotated[int, From("COGENCY_MEMORY_TOKENS", casts.whole(100, 100_000))] = 3_000
     """What is remembered about a person, apart from history: more would crowd out the question."""
+    profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", casts.whole(0, 100_000))] = 800
+    """Of what was learned about a person: about sixty short entries."""
+    learning: Annotated[bool, From("COGENCY_LEARNING", casts.switch)] = True
+    """Whether the bot learns about people from what they ask it."""
     first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", casts.seconds(3600))] = 180.0
     """A local model may load for minutes before its first word."""
     next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", casts.seconds(600))] = 60.0

@@ -9,8 +9,9 @@ and one log line with the turn's id.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
@@ -19,7 +20,7 @@ from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, T
 from agent.loop import Loop
 from agent.memory.audience import may_flow_from
 from agent.messages import ModelCall
-from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Provider, ToolContext
+from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Profiles, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
@@ -58,6 +59,12 @@ class Mind:
     """Why a question that has waited may no longer be answered: what others spent meanwhile; None if it may."""
     notice: Callable[[AgentEvent], Awaitable[None]] | None = None
     """Told of everything that happens, before it is shown."""
+    learn_at: Callable[[datetime], datetime | None] | None = None
+    """When to learn from a question that is answered now; None: nothing is learned."""
+    answering: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while a model is asked: what works in the background gives way."""
+    profiles: Profiles | None = None
+    """What is known of people; None: nothing."""
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
@@ -90,12 +97,14 @@ class Thinking:
             if (spent := await self._overspent(claim, turn)) is not None:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
             context, summary = await self._context(claim)
-            closing = replace(closing, context_messages=context.message_ids, context_notes=context.note_ids)
+            seen = (*context.message_ids, *context.profile_sources)
+            closing = replace(closing, context_messages=seen, context_notes=context.note_ids)
             provider = await self._mind.provider(claim.incoming)
             heard.asked = provider.name
             loop = self._loop(claim, turn, context, provider, heard)
             await _show_again(turn.progress, live)
-            ended = await loop.run()
+            with self._mind.answering():
+                ended = await loop.run()
             closing = replace(closing, outcome=ended.outcome, reply=ended.text)
             if turn.progress.summary:
                 closing = replace(closing, summary=summary.merged(turn.progress.summary))
@@ -115,8 +124,12 @@ class Thinking:
             footer=footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer),
             actions=action_records(turn.progress),
             joined=turn.progress.joined if closing.outcome in ANSWERED else (),
+            learn_at=self._learn_at() if closing.outcome in ANSWERED else None,
             context_messages=(*closing.context_messages, *sources(turn.progress)),
         )
+
+    def _learn_at(self) -> datetime | None:
+        return None if self._mind.learn_at is None else self._mind.learn_at(self._clock.now())
 
     async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
         """Why a question that waited is not answered. One that begins at once was checked when it came in."""
@@ -138,6 +151,8 @@ class Thinking:
         # A place that has become more public keeps for itself what was said before.
         history = [message for message in said if message.audience in audiences]
         summary = await self._conversations.summary(incoming.conversation)
+        profiles = self._mind.profiles
+        profile = None if profiles is None else await profiles.readable(incoming.person.id, audiences)
         notes = await self._memories.notes(incoming.person.id, audiences)
         parts = ContextParts(
             persona=self._mind.persona(incoming),
@@ -149,6 +164,7 @@ class Thinking:
             images=incoming.images,
             history=history,
             quoted=incoming.quoted,
+            profile=profile,
             notes=notes,
             summary=summary,
             execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),

@@ -1,6 +1,6 @@
 """What the bot itself says, in polite exact Markdown, for every platform. Pure.
 
-Above: the platforms' commands. Below: `agent.records`, `bot.amounts`.
+Above: the platforms' commands. Below: `agent.records`, `agent.memory.profile`, `bot.amounts`.
 
 Rules: short British English; dates as 2026-11-21; what people wrote is shown literally, so that a "*" in a note stays
 a "*"; nothing is claimed that a receipt does not prove.
@@ -12,7 +12,8 @@ from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import assert_never
 
-from agent.records import Note, Receipt, Thread
+from agent.memory.profile import ProfileField
+from agent.records import Note, Receipt, Remembered, Thread
 from bot.amounts import counted
 
 TITLE_CHARS = 60
@@ -32,10 +33,24 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<![^\W_])_|_(?![^\W_])|^[#+-]|^(?:\d+
 _KINDS = {
     "messages": ("message", "messages"),
     "notes": ("note", "notes"),
+    "profile": ("profile entry", "profile entries"),
     "conversations": ("thread", "threads"),
     "summaries": ("summary", "summaries"),
 }
 """What a person knows by name, in the order of a receipt, in singular and plural."""
+
+_FIELDS: Mapping[ProfileField, str] = {
+    ProfileField.COMMUNICATION_STYLE: "How you like answers",
+    ProfileField.GOALS: "Goal",
+    ProfileField.PREFERENCES: "Preference",
+    ProfileField.PROJECTS: "Project",
+    ProfileField.EXPERTISE_AREAS: "You know well",
+    ProfileField.CONSTRAINTS: "Limit",
+    ProfileField.INTERESTS: "Interest",
+    ProfileField.SUCCESS_PATTERNS: "What helped you",
+    ProfileField.FAILURE_PATTERNS: "What did not help you",
+}
+"""What the entries of a profile are called."""
 
 
 class Scope(StrEnum):
@@ -57,11 +72,11 @@ def shortened(text: str, chars: int) -> str:
     return line if len(line) <= chars else f"{line[: chars - 1].rstrip()}…"
 
 
-def memory_text(notes: Sequence[Note], zone: tzinfo = UTC) -> str:
-    """What is remembered, one line a note, each with its date and, where there is one, the link to its source."""
-    if not notes:
+def memory_text(known: Sequence[Remembered], zone: tzinfo = UTC) -> str:
+    """What is known, numbered, each with its date and, where there is one, the link to its source."""
+    if not known:
         return "I remember nothing about you yet. Write “remember that …” and I will."
-    lines = [f"- {literal(note.text)} ({_source(note, zone)})" for note in notes]
+    lines = [f"{number}. {_known(one)} ({_source(one, zone)})" for number, one in enumerate(known, 1)]
     return "\n".join(["This is what I remember:", "", *lines])
 
 
@@ -143,9 +158,14 @@ def help_text(commands: Mapping[str, str]) -> str:
     return "\n".join(f"- `{command}`: {what}" for command, what in commands.items())
 
 
-def _source(note: Note, zone: tzinfo) -> str:
-    day = note.time.astimezone(zone).date().isoformat()
-    return f"[{day}]({note.permalink})" if note.permalink else day
+def _known(one: Remembered) -> str:
+    """A note in its own words; what was learned with what it is: "Goal: learn Rust"."""
+    return literal(one.text) if isinstance(one, Note) else f"{_FIELDS[one.field]}: {literal(one.said)}"
+
+
+def _source(one: Remembered, zone: tzinfo) -> str:
+    day = one.time.astimezone(zone).date().isoformat()
+    return f"[{day}]({one.permalink})" if one.permalink else day
 
 
 def _last(thread: Thread, now: datetime) -> str:

@@ -210,8 +210,13 @@ class UserProfile:
 class Injection:
     """A profile as it stands in a context: one line a field, and the entries that stand there."""
 
-    text: str
-    entries: tuple[ProfileEntry, ...]
+    text: str = ""
+    entries: tuple[ProfileEntry, ...] = ()
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The messages that its entries came from, each once."""
+        return tuple(dict.fromkeys(source for entry in self.entries for source in entry.sources))
 
 
 def learned(profile: UserProfile, audience: str, insights: Sequence[Insight], count: int, now: datetime) -> UserProfile:

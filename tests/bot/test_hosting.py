@@ -9,6 +9,7 @@ import pytest
 from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import GroupAudience, Place
+from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Authority, Incoming
@@ -164,6 +165,12 @@ async def test_the_host_knows_participants_notes_and_forgetting() -> None:
     await service.store.remember("ann", "Private.", "person:ann", service.clock.now())
     assert await host.participants("thread") == {"ann"}
     assert [note.text for note in await host.memory("ann", dm("ann"))] == ["Private."]
+    assert await host.memory("ann", Place(GroupAudience("club"))) == []
+    service.host.profiles = service.store.profiles
+    partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (2,), service.clock.now())
+    profile = learned(await service.store.profiles.of(partition), "person:ann", [goal], 1, service.clock.now())
+    await service.store.profiles.save(partition, profile)
+    assert [one.text for one in await host.memory("ann", dm("ann"))] == ["Private.", "Sail."]
     assert await host.memory("ann", Place(GroupAudience("club"))) == []
     receipt = await host.forget("ann", None)
     assert (receipt.erased["messages"], receipt.erased["notes"]) == (1, 1)

@@ -50,6 +50,7 @@ def test_values_are_read_as_what_they_are() -> None:
         {
             "COGENCY_MODEL": " openai:gpt-5-mini ",
             "COGENCY_MAX_ITERATIONS": "3",
+            "COGENCY_LEARNING": "Off",
             "COGENCY_TOOL_TIMEOUT_S": "1.5",
             "COGENCY_LOG_LEVEL": "info",
             "COGENCY_LANGUAGE": "Japanese",
@@ -61,6 +62,7 @@ def test_values_are_read_as_what_they_are() -> None:
     )
     assert settings.model == "openai:gpt-5-mini"
     assert settings.max_iterations == 3
+    assert settings.learning is False
     assert settings.tool_timeout_s == 1.5
     assert settings.log_level is LogLevel.INFO
     assert settings.language_rule == "Answer in Japanese."
@@ -130,6 +132,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         ("COGENCY_MODL", "x", "COGENCY_MODL is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
         ("cogency_model", "x", "cogency_model is not a setting: did you mean COGENCY_MODEL or COGENCY_MODE?"),
         ("COGENCY_ZZZZZZ", "x", "COGENCY_ZZZZZZ is not a setting: .env.example lists all settings."),
+        ("COGENCY_LEARNING", "maybe", "COGENCY_LEARNING must be on or off."),
         ("COGENCY_MAX_ITERATIONS", "-1", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
         ("COGENCY_MAX_ITERATIONS", "0", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),
         ("COGENCY_MAX_ITERATIONS", "ten", "COGENCY_MAX_ITERATIONS must be a whole number from 1 to 100."),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Note, Receipt, Thread
 from bot.wording import (
     Scope,
@@ -52,8 +53,20 @@ def test_each_note_stands_on_its_own_line_with_its_date_and_its_source() -> None
     assert memory_text(notes).splitlines() == [
         "This is what I remember:",
         "",
-        "- my boat is blue (2026-11-21)",
-        "- I like tea ([2026-11-21](https://chat.example/m/1))",
+        "1. my boat is blue (2026-11-21)",
+        "2. I like tea ([2026-11-21](https://chat.example/m/1))",
+    ]
+
+
+def test_what_was_learned_says_what_it_is_and_links_to_its_newest_source() -> None:
+    vim = ProfileEntry(
+        1, ProfileField.PREFERENCES, "*Vim*", "person:p", (7,), NOON, "editor", 0.9, "https://chat.example/m/7"
+    )
+    rust = ProfileEntry(2, ProfileField.GOALS, "learn Rust", "person:p", (8,), NOON)
+    assert memory_text([note("tea"), vim, rust]).splitlines()[2:] == [
+        "1. tea (2026-11-21)",
+        "2. Preference: editor: \\*Vim\\* ([2026-11-21](https://chat.example/m/7))",
+        "3. Goal: learn Rust (2026-11-21)",
     ]
 
 

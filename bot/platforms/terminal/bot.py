@@ -15,8 +15,8 @@ from typing import Protocol, Self
 from agent.memory.audience import PersonAudience, Place, may_flow_from
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.messages import Depth
-from agent.ports import Clock, Conversations, Forgetting, Memories, Spending
-from agent.records import Incoming, Note, Person, Receipt, Thread
+from agent.ports import Clock, Conversations, Forgetting, Memories, Profiles, Spending
+from agent.records import Incoming, Person, Receipt, Remembered, Thread
 from agent.spending import Account, By, Period, account
 from bot.budget_desk import BudgetDesk
 from bot.surface import Surface
@@ -62,6 +62,7 @@ class TerminalBot:
     surfaces: TerminalSurfaces
     conversations: Conversations
     memories: Memories
+    profiles: Profiles
     forgetting: Forgetting
     spending: Spending
     budgets: BudgetDesk
@@ -122,8 +123,10 @@ class TerminalBot:
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
 
-    async def memory(self) -> list[Note]:
-        return await self.memories.notes(self.person.id, may_flow_from(self.place))
+    async def memory(self) -> list[Remembered]:
+        audiences = may_flow_from(self.place)
+        notes = await self.memories.notes(self.person.id, audiences)
+        return [*notes, *(await self.profiles.readable(self.person.id, audiences)).entries]
 
     async def forget(self, conversation: str | None) -> Receipt:
         person = self.person.id

@@ -136,7 +136,7 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         await slack.settled()
     (whisper,) = slack.state.whispers
     assert whisper.user == ANN
-    assert whisper.text == "This is what I remember:\n\n- The boat is blue. (2026-01-02)"
+    assert whisper.text == "This is what I remember:\n\n1. The boat is blue. (2026-01-02)"
     assert host.asked_for_memory == [(f"{TEAM}:{ANN}", f"person:{TEAM}:{ANN}")]
     assert not host.taken
 

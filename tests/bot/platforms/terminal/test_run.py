@@ -129,7 +129,7 @@ async def test_memory_shows_the_notes_with_dates_of_the_persons_time_zone() -> N
     out = io.StringIO()
     tokyo = TIME.astimezone(timezone(timedelta(hours=9)))
     await chat(bot, PipeWindow(typed(["/memory"]), out, io.StringIO()), lambda: tokyo)
-    assert out.getvalue() == "This is what I remember:\n\n- tea \\*is\\* hot (2026-11-22)\n\n"
+    assert out.getvalue() == "This is what I remember:\n\n1. tea \\*is\\* hot (2026-11-22)\n\n"
 
 
 async def test_the_model_is_shown_and_changed() -> None:

@@ -1,0 +1,45 @@
+"""The work outside of turns: deletions at vendors, learning.
+
+Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.vendor_copies`, `bot.learning`.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from agent.memory.profile import LEARNING
+from agent.ports import Clock, Jobs, Profiles, Spending
+from bot.floor import Floor
+from bot.jobs import JobWorker
+from bot.learning import Learner, LearningModel
+from bot.model_switch import ModelSwitch
+from bot.vendor_copies import KIND as VENDOR_COPY
+from bot.vendor_copies import VendorCopies
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What turns tell the work outside of them. `learner`: None if nothing is learned."""
+
+    copies: VendorCopies
+    floor: Floor
+    learner: Learner | None
+
+
+@asynccontextmanager
+async def background(
+    jobs: Jobs, profiles: Profiles, spending: Spending, models: ModelSwitch, clock: Clock, *, owner: str, learns: bool
+) -> AsyncGenerator[Background, None]:
+    """Do what is due until the block ends. Learning takes minutes: it has a worker of its own, and delays no other."""
+
+    def model() -> LearningModel:
+        endpoint = models.learning_choice.endpoint
+        return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
+
+    copies, floor = VendorCopies(jobs, clock, models.forget_handles), Floor()
+    learner = Learner(profiles, jobs, spending, model, clock, floor)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(JobWorker(jobs, {VENDOR_COPY: copies.drop}, clock, owner).serving())
+        if learns:
+            await stack.enter_async_context(JobWorker(jobs, {LEARNING: learner.learn}, clock, owner).serving())
+        yield Background(copies, floor, learner if learns else None)
