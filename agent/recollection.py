@@ -14,8 +14,8 @@ from agent.records import Author, RecallQuery, StoredMessage
 
 THREADS: Final = 2
 """Of the best hits: more are another subject more often than not."""
-MESSAGES: Final = 100
-"""Of one thread, the newest: what is older is covered by the thread's summary."""
+MESSAGES: Final = 40
+"""Of one thread, the newest: about as many as fit the budget, and read in milliseconds."""
 _EVERY_TURN: Final = 2**62
 
 

@@ -57,31 +57,68 @@ def outdated(thread: Sequence[Said], facts: Sequence[Fact], history: Sequence[Fa
 
     `authority` is that of the person who wrote.
     """
-    gone: set[str] = set()
-    taken_back: list[str] = []
-    current: list[str] = []
-    restored: set[str] = set()
-    before: list[Statement] = []
-    scopes = scopes_of([said.text for said in thread])
-    for said, scope in zip(thread, scopes, strict=True):
-        if not said.mine or scope is not Scope.GLOBAL:
-            continue
-        learned = any(_came_of(fact, said) for fact in (*facts, *history))
+    listener = _Listener(facts, history, authority)
+    for said, scope in zip(thread, scopes_of([said.text for said in thread]), strict=True):
+        if said.mine and scope is Scope.GLOBAL:
+            listener.hear(said)
+    return listener.outcome()
+
+
+class _Listener:
+    """Hears one message after the other, and keeps what still stands."""
+
+    def __init__(self, facts: Sequence[Fact], history: Sequence[Fact], authority: Authority) -> None:
+        self._facts = facts
+        self._history = history
+        self._open = {
+            fact.id: (fact, read(fact.value, about=fact.key))
+            for fact in facts
+            if not fact.is_constraint and fact.authority <= authority
+        }
+        self._heard: list[Statement] = []
+        self._current: list[str] = []
+        self._taken_back: list[str] = []
+        self._gone: set[str] = set()
+        self._restored: set[str] = set()
+
+    def hear(self, said: Said) -> None:
+        learned = any(_came_of(fact, said) for fact in (*self._facts, *self._history))
         for statement in _statements(said.text):
-            older = [
-                fact for fact in facts if not learned and fact.id not in gone and _may_outdate(fact, said, authority)
-            ]
-            replaced = _replaced_facts(statement, older, history)
-            back = [one.text for one in before if replaces(one, statement) and one.text not in taken_back]
-            replaced += [fact for fact in older if _stated(fact, back) and not _stated(fact, [statement.text])]
-            gone |= {fact.id for fact in replaced}
-            restored |= _restored(statement, history)
-            taken_back += back
-            if replaced or back:
-                current.append(statement.text)
-            before.append(statement)
-    standing = tuple(one for one in current if one not in taken_back)
-    return Outdated(frozenset(gone), frozenset(restored), tuple(taken_back), standing)
+            back = [one for one in self._heard if replaces(one, statement)]
+            again = _going_back(statement, self._history)
+            gone = set[str]() if learned else self._contradicted(statement, back, again, said.time)
+            self._heard = [one for one in self._heard if one not in back]
+            self._heard.append(statement)
+            self._taken_back += [one.text for one in back]
+            self._restored |= again
+            self._gone |= gone
+            for id_ in gone:
+                del self._open[id_]
+            if gone or back:
+                self._current.append(statement.text)
+
+    def outcome(self) -> Outdated:
+        current = tuple(text for text in self._current if text not in self._taken_back)
+        return Outdated(frozenset(self._gone), frozenset(self._restored), tuple(self._taken_back), current)
+
+    def _contradicted(
+        self, statement: Statement, back: Sequence[Statement], again: set[str], time: datetime
+    ) -> set[str]:
+        """The facts, older than this, whose place a statement takes: directly, by taking back the sentence that said
+        them, by going back to what they superseded, or by "make that …", which means the last of its kind.
+        """
+        older = [(fact, value) for fact, value in self._open.values() if fact.timestamp < time]
+        former = {fact.superseded_by for fact in self._history if fact.value.lower() in again}
+        direct = {fact.id for fact, value in older if fact.id in former or replaces(value, statement)}
+        if not direct and statement.changes and statement.anaphoric:
+            direct = {fact.id for fact, _ in [pair for pair in older if _one_kind(pair[1], statement)][-1:]}
+        said_by = [one.text.lower() for one in back]
+        own = statement.text.lower()
+        return direct | {
+            fact.id
+            for fact, _ in older
+            if fact.value.lower() not in own and any(fact.value.lower() in text for text in said_by)
+        }
 
 
 def quoted(
@@ -154,31 +191,10 @@ def _came_of(fact: Fact, said: Said) -> bool:
     return source or (fact.is_valid and fact.value.lower() in said.text.lower())
 
 
-def _may_outdate(fact: Fact, said: Said, authority: Authority) -> bool:
-    return fact.timestamp < said.time and not fact.is_constraint and fact.authority <= authority
-
-
-def _replaced_facts(statement: Statement, facts: Sequence[Fact], history: Sequence[Fact]) -> list[Fact]:
-    again = _restored(statement, history)
-    restored = {fact.superseded_by for fact in history if fact.value.lower() in again}
-    found = [fact for fact in facts if fact.id in restored or replaces(_fact_statement(fact), statement)]
-    if not found and statement.changes and statement.anaphoric:
-        found = [fact for fact in reversed(facts) if _one_kind(_fact_statement(fact), statement)][:1]
-    return found
-
-
-def _restored(statement: Statement, history: Sequence[Fact]) -> set[str]:
-    """The superseded values that somebody goes back to."""
+def _going_back(statement: Statement, history: Sequence[Fact]) -> set[str]:
+    """The superseded values, in small letters, that somebody goes back to."""
     text = statement.text.lower()
     return {fact.value.lower() for fact in history if fact.value.lower() in text} if restores(text) else set()
-
-
-def _stated(fact: Fact, texts: Sequence[str]) -> bool:
-    return any(fact.value.lower() in text.lower() for text in texts)
-
-
-def _fact_statement(fact: Fact) -> Statement:
-    return read(fact.value, about=fact.key)
 
 
 def _one_kind(fact: Statement, statement: Statement) -> bool:

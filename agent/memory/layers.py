@@ -124,13 +124,13 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     holding = [fact for fact in valid if fact.id not in late.facts]
     stale = _stale(holding, mine, signals, past_signals, late)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
-    left = budget - sum(map(estimate_tokens, frame))
+    left = budget - sum(map(_cost, frame))
     lines = [(fact, _fact_line(fact, stale)) for fact in ranked(holding, reader.question)]
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
     known = [*frame, *(line for _, line in shown)]
     earlier = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
-    left -= estimate_tokens(earlier)
+    left -= _cost(earlier)
     facts = "\n".join(["FACTS:", *(line for _, line in shown)]) if shown else ""
     sections = (*frame, facts, earlier, _working_set(layers, left))
     return MemoryContext(tuple(filter(None, sections)), tuple(fact.id for fact, _ in shown), stale)
@@ -222,22 +222,27 @@ def _stale(
     return superseded(values, current)
 
 
+def _cost(section: str) -> int:
+    """With the blank line after it."""
+    return estimate_tokens(f"{section}\n\n") if section else 0
+
+
 def _fitting(lines: Sequence[tuple[Fact, str]], budget: int) -> tuple[list[tuple[Fact, str]], int]:
     shown: list[tuple[Fact, str]] = []
-    cost = 0
+    cost = _cost("FACTS:\n")
     for fact, line in lines:
         tokens = estimate_tokens(line + "\n")
         if cost + tokens <= budget:
             shown.append((fact, line))
             cost += tokens
-    return shown, cost
+    return shown, cost if shown else 0
 
 
 def _within(lines: Sequence[str], budget: int) -> str:
     kept: list[str] = []
     for line in lines:
         text = "\n".join(["EARLIER:", *kept, line])
-        if estimate_tokens(text) <= budget:
+        if _cost(text) <= budget:
             kept.append(line)
     return "\n".join(["EARLIER:", *kept]) if kept else ""
 
@@ -262,4 +267,4 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
 def _working_set(layers: Layers, budget: int) -> str:
     items = live_items(layers.working_set, layers.environment.now)
     text = "\n".join(["WORKING SET:", *(f"{item.key}: {item.value}" for item in items)]) if items else ""
-    return text if estimate_tokens(text) <= budget else ""
+    return text if _cost(text) <= budget else ""

@@ -89,7 +89,9 @@ def _superseded(words: tuple[str, ...], standing: Sequence[tuple[str, ...]]) -> 
 def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     """The spans of superseded wording, in order, none touching another."""
     tokens = list(_tokens(text))
-    spans = sorted(span for value in values for span in _runs(tokens, value))
+    said = {token.word for token in tokens}
+    near = (value for value in values if value.stale & said or said.issuperset(value.words))
+    spans = sorted(span for value in near for span in _runs(tokens, value))
     merged: list[tuple[int, int]] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:

@@ -245,6 +245,13 @@ def test_every_chain_ends_and_only_valid_readable_facts_are_shown(writes: list[N
         assert known[id_].scope is Scope.GLOBAL
 
 
+@given(st.lists(st.text(max_size=60), max_size=6), st.lists(st.text(max_size=60), max_size=4), st.integers(40, 120))
+def test_no_context_is_larger_than_its_budget(values: list[str], said: list[str], budget: int) -> None:
+    facts = written(*(new(str(number), f"key_{number}", value) for number, value in enumerate(values)))
+    thread = tuple(Said(text, MONDAY + timedelta(minutes=number)) for number, text in enumerate(said))
+    assert estimate_tokens(shown(facts, "", earlier=thread, budget=budget).text) <= budget
+
+
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), max_size=9))
 def test_links_that_form_a_cycle_end_in_no_loop(links: list[tuple[str, str]]) -> None:
     ends = dict(links)
