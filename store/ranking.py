@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 from agent.memory.periods import Period
 
-MOST: Final = 2_000
+MOST: Final = 500
 """Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
 CANDIDATES: Final = 64
 """The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
@@ -51,6 +51,14 @@ class Match(NamedTuple):
     message: int
     by_person: bool
     length: int
+
+
+class Range(NamedTuple):
+    """About how many messages could match, and the ids of the first and the last. It need not be exact."""
+
+    total: int
+    first: int = 0
+    last: int = 0
 
 
 class Line(NamedTuple):
@@ -83,10 +91,9 @@ class Hints:
     periods: tuple[Period, ...] = ()
 
 
-def candidates(matches: Sequence[Match], *, total: int) -> Candidates:
-    """`total`: about how many messages could have matched."""
-    frequency = Counter(match.keyword for match in matches)
-    weights = {word: math.log(1 + (max(total, n) - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
+def candidates(matches: Sequence[Match], among: Range) -> Candidates:
+    """The best of `matches`, which hold the newest of each keyword, MOST at most."""
+    weights = _weights(matches, among)
     mean = sum(match.length for match in matches) / max(len(matches), 1)
     strengths: defaultdict[int, dict[int, float]] = defaultdict(dict)
     sums: defaultdict[int, float] = defaultdict(float)
@@ -96,6 +103,17 @@ def candidates(matches: Sequence[Match], *, total: int) -> Candidates:
         sums[message] += strength if by_person else strength * BOT_PRIOR
     best = sorted(sums, key=lambda message: (sums[message], message), reverse=True)[:CANDIDATES]
     return Candidates({message: strengths[message] for message in best}, weights)
+
+
+def _weights(matches: Iterable[Match], among: Range) -> dict[int, float]:
+    frequency = Counter(match.keyword for match in matches)
+    oldest: dict[int, int] = {}
+    for word, message, _, _ in matches:
+        oldest[word] = min(message, oldest.get(word, message))
+    for word, n in frequency.items():
+        if n >= MOST:  # the older ones were not looked at: as many again in each stretch of that length
+            frequency[word] = round(n * max(1.0, (among.last - among.first) / max(among.last - oldest[word], 1)))
+    return {word: math.log(1 + (max(among.total, n) - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
 
 
 def ranked(found: Candidates, lines: Mapping[int, Line], hints: Hints = Hints()) -> list[tuple[int, float]]:

@@ -20,7 +20,7 @@ from agent.records import Author, Hit, RecallQuery, StoredMessage
 from store import index, ranking, rows
 from store.conversations import stored_messages
 from store.forms import forms
-from store.ranking import Hints, Line
+from store.ranking import Hints, Line, Range
 from store.sought import EVER, Sought
 from store.tables import message, participant, person
 from store.text import index_words, keywords
@@ -57,12 +57,12 @@ LINES: Final = (
 
 def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     words = keywords(query.text)
-    number, total = _reader(connection, query.person)
+    number, among = _reader(connection, query.person)
     if number is None or not query.audiences or not (words or query.within):
         return []
     wrote = _people_named(connection, query) if query.by else None
     sought = _sought(query, words, number, wrote)
-    found = ranking.candidates(index.matches(connection, sought), total=total)
+    found = ranking.candidates(index.matches(connection, sought), among)
     lines, names = _lines(connection, found.strengths, sought)
     fitting = [
         (id_, score)
@@ -75,11 +75,16 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     return _hits(connection, best, _beside_each(connection, best, {id_: lines[id_] for id_ in found.strengths}, sought))
 
 
-def _reader(connection: Connection, person_id: str) -> tuple[int | None, int]:
-    """The person's number, and about how many messages could match: a size for the scale of rarity, not exact."""
-    own = select(func.count(type_=Integer)).select_from(message).where(message.c.person == person.c.id)
-    found = connection.execute(select(person.c.number, own.scalar_subquery()).where(person.c.id == person_id)).first()
-    return (None, 0) if found is None else (found[0], found[1])
+def _reader(connection: Connection, person_id: str) -> tuple[int | None, Range]:
+    """The person's number, and the size of what they said and were answered: others' threads hardly change it."""
+    said = select(
+        select(person.c.number).where(person.c.id == person_id).scalar_subquery(),
+        func.count(type_=Integer),
+        func.coalesce(func.min(message.c.id), 0),
+        func.coalesce(func.max(message.c.id), 0),
+    ).where(message.c.person == person_id)
+    number, *size = connection.execute(said).one()
+    return number, Range(*size)
 
 
 def _sought(query: RecallQuery, words: list[str], number: int, wrote: tuple[str, ...] | None) -> Sought:

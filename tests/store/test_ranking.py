@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.periods import Period
-from store.ranking import CANDIDATES, Hints, Line, Match, candidates, ranked
+from store.ranking import CANDIDATES, MOST, Hints, Line, Match, Range, candidates, ranked
 
 RARE, COMMON = 0, 1
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -40,7 +40,7 @@ def apart(*ids: int) -> dict[int, Line]:
 
 
 def order(matches: list[Match], lines: dict[int, Line], hints: Hints = PLAIN) -> list[int]:
-    return [message for message, _ in ranked(candidates(matches, total=100), lines, hints)]
+    return [message for message, _ in ranked(candidates(matches, Range(100)), lines, hints)]
 
 
 def test_nothing_found_gives_nothing() -> None:
@@ -91,8 +91,8 @@ def test_words_that_stand_side_by_side_in_a_thread_count_together() -> None:
 
 
 def test_a_keyword_counts_once_however_often_it_stands_around() -> None:
-    alone = dict(ranked(candidates(holds(2), total=100), said(1, 2)))
-    among = dict(ranked(candidates([*holds(1), *holds(2)], total=100), said(1, 2)))
+    alone = dict(ranked(candidates(holds(2), Range(100)), said(1, 2)))
+    among = dict(ranked(candidates([*holds(1), *holds(2)], Range(100)), said(1, 2)))
     assert among[2] < 1.5 * alone[2]
 
 
@@ -132,7 +132,15 @@ def test_what_was_said_then_or_soon_after_comes_first(days_ago: int, first: int)
 
 def test_only_the_best_matches_are_looked_at_closely() -> None:
     many = [match for n in range(1, 2 * CANDIDATES) for match in holds(n)]
-    assert set(candidates(many, total=100).strengths) == set(range(CANDIDATES, 2 * CANDIDATES))
+    assert set(candidates(many, Range(100)).strengths) == set(range(CANDIDATES, 2 * CANDIDATES))
+
+
+def test_a_word_of_which_only_the_newest_were_looked_at_counts_as_common_as_it_is() -> None:
+    newest = [match for n in range(9_000, 9_000 + MOST) for match in holds(n, COMMON)]
+    among = Range(10_000, 1, 10_000)
+    found = candidates([*newest, *holds(1, RARE)], among)
+    whole = candidates([match for n in range(1, 10_000, 2) for match in holds(n, COMMON)], Range(10_000))
+    assert found.weights[COMMON] == pytest.approx(whole.weights[COMMON], rel=0.1)
 
 
 matched = st.builds(Match, st.integers(0, 3), st.integers(1, 20), st.booleans(), st.integers(0, 10_000))
@@ -144,7 +152,7 @@ def test_every_matched_message_is_ranked_once_with_a_positive_score(
 ) -> None:
     signed = [id_ if id_ % 3 else -id_ for id_ in ids]
     lines = said(*signed[:cut], thread="a") | said(*signed[cut:], thread="b")
-    found = ranked(candidates(matches, total=total), lines)
+    found = ranked(candidates(matches, Range(total)), lines)
     assert {match.message for match in matches} <= {message for message, _ in found}
     assert len({message for message, _ in found}) == len(found)
     assert all(score > 0 for _, score in found)
