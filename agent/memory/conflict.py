@@ -1,6 +1,6 @@
 """Does a newer statement take the place of an older one? (Seed 003, supersession rules 1 and 2.) Pure.
 
-Above: `agent.memory.writing` (facts), `agent.memory.outdated` (a past thread). Below: `agent.memory.statements`.
+Above: `agent.memory.writing` (facts), `agent.memory.earlier` (a past thread), layers. Below: `agent.memory.statements`.
 
 Two statements contradict each other if they have one subject and either conflicting values of one kind ("the meeting is
 Tuesday", "let's do the meeting Thursday") or the newer one announces a change ("the project is now delayed"). In doubt
@@ -40,8 +40,13 @@ def taken_back(value: str, successor: str) -> list[str]:
 
 
 def clash(older: Statement, newer: Statement) -> bool:
-    """Do they give values of one kind, and no common one? An older one with more values says more than this one."""
-    pairs = [(older.of_kind(kind), newer.of_kind(kind)) for kind in older.kinds() & newer.kinds()]
+    """Do they give values of one kind, and no common one? An older one with more values says more than this one, and a
+    number beside another value tells two things apart ("release 12 ships Monday").
+    """
+    shared = older.kinds() & newer.kinds()
+    if "number" in shared and len(shared) > 1:
+        return False
+    pairs = [(older.of_kind(kind), newer.of_kind(kind)) for kind in shared]
     return bool(pairs) and all(not old & new and len(old) <= len(new) for old, new in pairs)
 
 

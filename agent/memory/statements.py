@@ -37,6 +37,8 @@ _CUE: Final = re.compile(
 )
 """Words that announce a change: those of seed 003, and their kin."""
 
+_ADDS: Final = re.compile(r"\b(?:also|too|as well|another|in addition|besides|additionally)\b", re.IGNORECASE)
+"""What is said beside something else does not change it."""
 _RESTORES: Final = re.compile(
     r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b", re.IGNORECASE
 )
@@ -110,7 +112,7 @@ def is_function_word(word: str) -> bool:
 
 
 def announces_change(text: str) -> bool:
-    return _CUE.search(text) is not None
+    return _CUE.search(text) is not None and _ADDS.search(text) is None
 
 
 def restores(text: str) -> bool:

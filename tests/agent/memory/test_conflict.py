@@ -30,6 +30,8 @@ def test_one_subject_with_another_value_is_a_contradiction(older: str, newer: st
         ("Quotes: A $180, B $150, C $220", "We take B at $145"),
         ("My cat is called Tom", "I moved to Oslo"),
         ("Launch on March 1st", "Code freeze Feb 15, launch March 1"),
+        ("Release 12 ships on May 3", "Release 13 ships on June 7"),
+        ("I play the violin", "I now also play chess"),
         ("", "anything"),
     ],
 )
