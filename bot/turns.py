@@ -63,13 +63,18 @@ class Turns:
         clock: Clock,
         owner: str,
         limits: TurnsLimits = TurnsLimits(),
+        sources: Callable[[], frozenset[str] | None] = lambda: None,
     ) -> None:
+        """`sources`: from where the messages came to which this process can show replies now; None: from anywhere.
+        Other processes on the same ledger answer the rest.
+        """
         self._ledger = ledger
         self._thinking = thinking
         self._surface_for = surface_for
         self._clock = clock
         self._owner = owner
         self._limits = limits
+        self._sources = sources
         self._bell = bell
         self._idle = asyncio.Event()
         self._running: dict[int, _Running] = {}
@@ -194,7 +199,9 @@ class Turns:
     async def _claim(self) -> None:
         while len(self._running) < self._limits.max_running:
             limits, now = self._limits, self._clock.now()
-            claim = await self._ledger.claim(self._owner, now, limits.lease, per_person=limits.per_person)
+            claim = await self._ledger.claim(
+                self._owner, now, limits.lease, per_person=limits.per_person, sources=self._sources()
+            )
             if claim is None:
                 return
             if claim.stopping:

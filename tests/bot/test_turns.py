@@ -331,3 +331,23 @@ async def test_a_question_that_waited_until_a_budget_was_used_up_is_not_answered
         assert await turns.ask(late) is Outcome.REFUSED
     assert world.shown() == ["Hi.", "The budget of today is used up."]
     assert len(world.model.requests) == 1
+
+
+async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replies() -> None:
+    world = World(["Hello."])
+    turns = Turns(
+        world.store,
+        Thinking(world.mind(), world.store, world.store, world.store, world.clock),
+        world.surface,
+        LocalBell(),
+        world.clock,
+        "a terminal",
+        world.limits,
+        lambda: frozenset({"terminal"}),
+    )
+    async with asyncio.timeout(10), turns.serving():
+        await turns.submit(replace(said("A direct message"), source="slack:T1"))
+        await turns.ask(replace(said("Typed here", conversation="here"), source="terminal"))
+        await turns.idle()
+    assert list(world.surfaces) == ["here"]
+    assert [turn.state for turn in world.store.turns] == ["waiting", "done"]
