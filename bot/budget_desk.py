@@ -95,7 +95,7 @@ def _not_more(whose: Whose, usual: Budget, count: int | None, sum_: Money | None
         return f"There is no such limit; {setting} sets one."
     if wanted is None or wanted <= limit:
         usually = counted(limit, "token", "tokens") if count is not None else money(Money(limit))
-        return f"The usual budget is {usually} already; {setting} changes it for everybody."
+        return f"The usual budget is {usually}: here it can only be raised; {setting} changes it."
     return None
 
 

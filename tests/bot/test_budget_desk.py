@@ -84,9 +84,9 @@ async def test_raising_after_lifting_gives_the_raised_budget() -> None:
 async def test_what_cannot_be_done_is_told_with_the_setting_that_can() -> None:
     office = Office()
     assert await office.ask(f"person:{ANN} 10 tokens") == (
-        "The usual budget is 1,000 tokens already; COGENCY_PERSON_TOKENS_PER_DAY changes it for everybody."
+        "The usual budget is 1,000 tokens: here it can only be raised; COGENCY_PERSON_TOKENS_PER_DAY changes it."
     )
-    assert "$5.00 already; COGENCY_PERSON_DOLLARS_PER_DAY" in await office.ask(f"person:{ANN} $1")
+    assert "$5.00: here it can only be raised; COGENCY_PERSON_DOLLARS_PER_DAY" in await office.ask(f"person:{ANN} $1")
     assert await office.ask("everyone $20") == "There is no such limit; COGENCY_EVERYONE_DOLLARS_PER_DAY sets one."
     assert await office.ask("Please.") == USAGE
     assert await office.ask("") == OPERATOR

@@ -26,7 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "/memory": "show what is remembered about you",
     "/forget": "forget this thread, or everything; asks first",
     "/usage": "show what your questions took: tokens and money",
-    "/budget": "show budgets, or change one, as in /budget everyone $20",
+    "/budget": "show budgets, or raise one, as in /budget everyone $200",
     "/model": "show which model answers",
     "/model NAME": "answer with another model",
     "/stop": "stop the answer; while it grows, press Ctrl-C",
