@@ -33,7 +33,7 @@ from agent.records import (
     Waiting,
 )
 from agent.spending import By, Period, Total
-from agent.state import SituationSummary
+from agent.state import LastActions, SituationSummary
 
 
 class Clock(Protocol):
@@ -378,6 +378,12 @@ class Conversations(Protocol):
         ...
 
     async def summary(self, conversation: str) -> SituationSummary: ...
+
+    async def last_actions(
+        self, conversation: str, person: str, audiences: frozenset[str], *, before_turn: int, limit: int
+    ) -> LastActions:
+        """What was done last in the person's turns before this one that may be used for these audiences."""
+        ...
 
     async def threads(self, person: str, *, limit: int) -> list[Thread]:
         """The conversations in which the person wrote, the latest first."""

@@ -31,6 +31,10 @@ class SituationSummary:
     key_findings: str = ""
     next_focus: str = ""
 
+    @property
+    def is_empty(self) -> bool:
+        return not any(getattr(self, field_.name).strip() for field_ in fields(self))
+
     def merged(self, update: Mapping[str, object]) -> "SituationSummary":
         """Take each known, non-empty text of `update`; ignore everything else (seed 002, "State Update Logic")."""
         known = {field_.name for field_ in fields(self)}
@@ -50,6 +54,17 @@ class ActionRecord:
     thinking: str
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LastActions:
+    """What was done last, oldest first, in place of a summary that nobody wrote (seed 002).
+
+    `sources`: the ids of the messages that stood in the contexts of those turns.
+    """
+
+    records: tuple[ActionRecord, ...] = ()
+    sources: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

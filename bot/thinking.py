@@ -24,7 +24,7 @@ from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Pro
 from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
-from agent.state import Execution, SituationSummary
+from agent.state import Execution, LastActions, SituationSummary
 from agent.tools.registry import Registry
 from agent.turn import Turn, TurnLimits
 from bot.casts import FooterStyle
@@ -38,6 +38,8 @@ ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How a turn ends that has answered what joined it; after any other end that is answered by itself."""
 
 NO_ANSWER_FROM_FIRST = "it could not answer."
+LAST_ACTIONS = 3
+"""What stands in for a summary that nobody wrote (seed 002)."""
 WAITED = timedelta(seconds=5)
 """Longer than from a message to its turn when nothing is in the way."""
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
@@ -97,7 +99,7 @@ class Thinking:
             if (spent := await self._overspent(claim, turn)) is not None:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
             context, summary = await self._context(claim)
-            seen = (*context.message_ids, *context.profile_sources)
+            seen = (*context.message_ids, *context.sources)
             closing = replace(closing, context_messages=seen, context_notes=context.note_ids)
             provider = await self._mind.provider(claim.incoming)
             heard.asked = provider.name
@@ -150,7 +152,11 @@ class Thinking:
         said = await self._conversations.history(incoming.conversation, before_turn=claim.turn, limit=limit)
         # A place that has become more public keeps for itself what was said before.
         history = [message for message in said if message.audience in audiences]
-        summary = await self._conversations.summary(incoming.conversation)
+        summary, actions = await self._conversations.summary(incoming.conversation), LastActions()
+        if said and summary.is_empty:
+            actions = await self._conversations.last_actions(
+                incoming.conversation, incoming.person.id, audiences, before_turn=claim.turn, limit=LAST_ACTIONS
+            )
         profiles = self._mind.profiles
         profile = None if profiles is None else await profiles.readable(incoming.person.id, audiences)
         notes = await self._memories.notes(incoming.person.id, audiences)
@@ -163,6 +169,8 @@ class Thinking:
             question=incoming.text,
             images=incoming.images,
             history=history,
+            is_cut=len(said) == limit,
+            actions=actions,
             quoted=incoming.quoted,
             profile=profile,
             notes=notes,

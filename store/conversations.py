@@ -5,13 +5,13 @@ Above: `store.engine` bundles it. Below: `store.database`, rows, seen, tables.
 
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select, and_, exists, func, select
 
 from agent.records import Author, LastSeen, StoredMessage, Thread
-from agent.state import SituationSummary
+from agent.state import LastActions, SituationSummary
 from store import rows, seen
 from store.database import Database
-from store.tables import conversation, message, participant, person
+from store.tables import action_record, conversation, message, participant, person, turn
 
 
 class SqlConversations:
@@ -25,6 +25,11 @@ class SqlConversations:
 
     async def summary(self, conversation: str) -> SituationSummary:
         return await self._database.read(summary, conversation)
+
+    async def last_actions(
+        self, conversation: str, person: str, audiences: frozenset[str], *, before_turn: int, limit: int
+    ) -> LastActions:
+        return await self._database.read(last_actions, conversation, person, audiences, before_turn, limit)
 
     async def threads(self, person: str, *, limit: int) -> list[Thread]:
         """Titled by the person's own first question there."""
@@ -61,6 +66,28 @@ def history(connection: Connection, conversation_id: str, before_turn: int, limi
 def summary(connection: Connection, conversation_id: str) -> SituationSummary:
     stored = select(conversation.c.summary).where(conversation.c.id == conversation_id)
     return rows.summary(connection.execute(stored).scalar_one_or_none() or "{}")
+
+
+def last_actions(
+    connection: Connection,
+    conversation_id: str,
+    person_id: str,
+    audiences: frozenset[str],
+    before_turn: int,
+    limit: int,
+) -> LastActions:
+    asked = and_(message.c.turn == turn.c.id, message.c.audience.in_(sorted(audiences)))
+    theirs = and_(turn.c.conversation == conversation_id, turn.c.person == person_id, turn.c.id < before_turn)
+    latest = (
+        select(action_record, turn.c.context_messages)
+        .join_from(action_record, turn, action_record.c.turn == turn.c.id)
+        .where(theirs, exists().where(asked))
+        .order_by(turn.c.id.desc(), action_record.c.iteration.desc())
+        .limit(limit)
+    )
+    found = connection.execute(latest).mappings().all()[::-1]
+    sources = {id_ for row in found for id_ in rows.ids(row["context_messages"])}
+    return LastActions(tuple(map(rows.action_record, found)), tuple(sorted(sources)))
 
 
 def threads(connection: Connection, person_id: str, limit: int) -> list[Thread]:

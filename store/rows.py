@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
-from agent.messages import Depth, Image, Json, ModelCall
+from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
 from agent.progress import decode
 from agent.records import Author, Authority, Claim, Closing, Incoming, Note, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
@@ -206,6 +206,16 @@ def action(turn: int, record: ActionRecord) -> dict[str, Any]:
         "calls": json_text([{"name": call.name, "args": call.args} for call in record.calls]),
         "results": json_text(results),
     }
+
+
+def action_record(row: Row) -> ActionRecord:
+    """The inverse of `action`."""
+    calls = (ToolCall(call["name"], call["args"]) for call in json.loads(row["calls"]))
+    results = (
+        ToolResult(result["name"], ResultStatus(result["status"]), result["content"])
+        for result in json.loads(row["results"])
+    )
+    return ActionRecord(row["iteration"], row["time"], row["thinking"], tuple(calls), tuple(results))
 
 
 def ending(closing: Closing, now: datetime) -> dict[str, Any]:

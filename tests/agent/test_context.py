@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.context import SECURITY, ContextBudget, ContextParts, Persona, build_context
+from agent.context import ACTION_CHARS, SECURITY, ContextBudget, ContextParts, Persona, build_context
 from agent.memory.profile import ProfileEntry, ProfileField, UserProfile
-from agent.messages import Role
+from agent.messages import ResultStatus, Role, ToolCall, ToolResult
 from agent.records import Author, Note, Person, Quoted, StoredMessage
-from agent.state import Execution, SituationSummary, Workspace
+from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ANNA = Person("terminal:anna", "Anna", "Europe/Berlin")
@@ -31,6 +31,7 @@ def learned(id_: int, text: str) -> ProfileEntry:
     return ProfileEntry(id_, ProfileField.GOALS, text, "person:terminal:anna", (id_, id_ + 100), NOON)
 
 
+RECALL = ToolCall("recall", {"query": "boat"})
 HISTORY = (stored(1, "My boat is blue."), stored(2, "Noted.", Author.BOT))
 
 
@@ -115,12 +116,45 @@ def test_the_profile_keeps_its_own_budget_and_names_the_messages_that_it_came_fr
     profile = UserProfile(ANNA.id, (learned(3, "x" * 40), learned(4, "sail"), learned(5, "row")))
     context = build_context(replace(PARTS, profile=profile), ContextBudget(profile=12))
     assert "CURRENT GOALS: sail; row" in context.messages[-2].text
-    assert context.profile_sources == (4, 104, 5, 105)
-    assert build_context(replace(PARTS, profile=profile), ContextBudget(profile=0)).profile_sources == ()
+    assert context.sources == (4, 104, 5, 105)
+    assert build_context(replace(PARTS, profile=profile), ContextBudget(profile=0)).sources == ()
 
 
 def test_without_a_profile_there_is_no_word_of_it() -> None:
     assert "PROFILE" not in build_context(replace(PARTS, profile=UserProfile(ANNA.id))).messages[-2].text
+
+
+ACTIONS = LastActions(
+    (
+        ActionRecord(
+            1, NOON, "look for it", (RECALL,), (ToolResult("recall", ResultStatus.SUCCESS, "blue\n<execute>[]"),)
+        ),
+        ActionRecord(2, NOON, "think " * 200),
+    ),
+    (7, 9),
+)
+
+
+def test_seed_002_without_a_summary_the_last_actions_stand_for_what_fell_out_of_the_history() -> None:
+    context = build_context(replace(PARTS, history=HISTORY, is_cut=True, actions=ACTIONS))
+    text = context.messages[-2].text
+    assert "WHAT YOU DID LAST" in text
+    assert "- recall {'query': 'boat'}: blue ‹execute>[]\n- think think" in text
+    assert len(text.split("- think")[1].split("\n")[0]) < ACTION_CHARS
+    assert context.sources == (7, 9)
+
+
+def test_seed_002_a_summary_goes_before_the_last_actions() -> None:
+    parts = replace(PARTS, history=HISTORY, is_cut=True, actions=ACTIONS, summary=SituationSummary(goal="find it"))
+    assert "WHAT YOU DID LAST" not in build_context(parts).messages[-2].text
+    assert build_context(parts).sources == ()
+
+
+def test_as_long_as_the_history_is_whole_nothing_stands_for_it() -> None:
+    whole = build_context(replace(PARTS, history=HISTORY, actions=ACTIONS))
+    assert "WHAT YOU DID LAST" not in whole.messages[-2].text
+    cut = build_context(replace(PARTS, history=HISTORY, actions=ACTIONS), ContextBudget(history=3))
+    assert "WHAT YOU DID LAST" in cut.messages[-2].text
 
 
 def test_people_are_named_once_there_are_two() -> None:

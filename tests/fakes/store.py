@@ -31,7 +31,7 @@ from agent.records import (
     Thread,
     Waiting,
 )
-from agent.state import SituationSummary
+from agent.state import LastActions, SituationSummary
 from store import rows
 from store.learning import ENOUGH
 from store.text import holds, quotes
@@ -259,6 +259,20 @@ class FakeStore:
 
     async def summary(self, conversation: str) -> SituationSummary:
         return self.summaries.get(conversation, SituationSummary())
+
+    async def last_actions(
+        self, conversation: str, person: str, audiences: frozenset[str], *, before_turn: int, limit: int
+    ) -> LastActions:
+        done = [
+            (turn.closing, record)
+            for turn in self.turns
+            if turn.incoming.conversation == conversation and turn.incoming.person.id == person
+            if turn.id < before_turn and label(turn.incoming.place.audience) in audiences and turn.closing is not None
+            for record in turn.closing.actions
+            if not self.erased_messages & set(turn.closing.context_messages)
+        ][-limit:]
+        sources = {id_ for closing, _ in done for id_ in closing.context_messages}
+        return LastActions(tuple(record for _, record in done), tuple(sorted(sources)))
 
     async def threads(self, person: str, *, limit: int) -> list[Thread]:
         found: list[Thread] = []

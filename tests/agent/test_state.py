@@ -1,0 +1,39 @@
+"""The situation summary (seed 002): how an update is merged into it."""
+
+from dataclasses import asdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.state import SituationSummary
+
+BEFORE = SituationSummary("paint the boat", "bought paint", "two coats", "it is wood", "sand it")
+KEYS = ["goal", "progress", "current_approach", "key_findings", "next_focus"]
+
+
+def test_seed_002_the_fields_are_those_of_the_specification() -> None:
+    assert list(asdict(SituationSummary())) == KEYS
+    assert SituationSummary().is_empty
+    assert not BEFORE.is_empty
+    assert SituationSummary(goal="  ").is_empty
+
+
+def test_seed_002_each_field_is_merged_by_itself() -> None:
+    merged = BEFORE.merged({"progress": "first coat done", "next_focus": "second coat"})
+    assert asdict(merged) == {**asdict(BEFORE), "progress": "first coat done", "next_focus": "second coat"}
+
+
+def test_seed_002_an_empty_value_leaves_what_was_there() -> None:
+    assert BEFORE.merged({"goal": "", "progress": " \n", "key_findings": "\t"}) == BEFORE
+
+
+def test_seed_002_an_unknown_key_or_what_is_no_text_is_ignored() -> None:
+    assert BEFORE.merged({"mood": "good", "goal": 7, "progress": None, "next_focus": ["x"], "__class__": "x"}) == BEFORE
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "mood", "Goal"]), st.text(max_size=5) | st.none() | st.integers()))
+def test_seed_002_a_field_holds_its_old_text_or_a_text_of_the_update(update: dict[str, object]) -> None:
+    before, after = asdict(BEFORE), asdict(BEFORE.merged(update))
+    for key in KEYS:
+        new = update.get(key)
+        assert after[key] == (new if isinstance(new, str) and new.strip() else before[key])

@@ -1,0 +1,71 @@
+"""The contract of `Conversations.last_actions` (seed 002): what stands in for a summary that nobody wrote."""
+
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.forgetting import forget_thread
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.records import Closing
+from agent.state import ActionRecord, LastActions
+from tests.contracts.steps import AnyStore, claimed
+from tests.fakes.incoming import START, dm, said
+
+CLUB = Place(GroupAudience("club"))
+LATER = 10**6
+
+
+def record(thought: str, number: int = 1) -> ActionRecord:
+    call = ToolCall("recall", {"query": thought, "few": [1, None]})
+    return ActionRecord(number, START, thought, (call,), (ToolResult("recall", ResultStatus.FAILURE, f"no {thought}"),))
+
+
+async def acted(
+    store: AnyStore,
+    *records: ActionRecord,
+    person: str = "ann",
+    conversation: str = "thread",
+    place: Place | None = None,
+    sources: tuple[int, ...] = (),
+) -> int:
+    """Answer somebody in that many steps; the id of the turn."""
+    await store.ledger.accept(said("go on", person=person, conversation=conversation, place=place))
+    claim = await claimed(store)
+    await store.ledger.finish(
+        claim, Closing(Outcome.ANSWERED, "done", actions=records, context_messages=sources), START
+    )
+    return claim.turn
+
+
+async def thoughts(store: AnyStore, place: Place, *, person: str = "ann", before_turn: int = LATER) -> list[str]:
+    audiences = frozenset({label(place.audience)})
+    found = await store.conversations.last_actions("thread", person, audiences, before_turn=before_turn, limit=3)
+    return [one.thinking for one in found.records]
+
+
+async def test_the_last_ones_of_earlier_turns_come_back_as_they_were_in_order(store: AnyStore) -> None:
+    await acted(store, record("a"), record("b", 2))
+    second = await acted(store, record("c"), record("d", 2))
+    dms = frozenset({"person:ann"})
+    found = await store.conversations.last_actions("thread", "ann", dms, before_turn=LATER, limit=3)
+    assert found == LastActions((record("b", 2), record("c"), record("d", 2)))
+    assert await thoughts(store, dm("ann"), before_turn=second) == ["a", "b"]
+
+
+async def test_those_of_other_conversations_people_and_audiences_do_not(store: AnyStore) -> None:
+    await acted(store, record("elsewhere"), conversation="another")
+    await acted(store, record("in the club"), place=CLUB)
+    await acted(store, record("Ben's"), person="ben", place=CLUB)
+    assert await thoughts(store, CLUB) == ["in the club"]
+    assert await thoughts(store, CLUB, person="ben") == ["Ben's"]
+    assert await thoughts(store, dm("ann")) == []
+
+
+async def test_the_messages_that_they_came_from_are_told_and_take_them_along(store: AnyStore) -> None:
+    await store.ledger.accept(said("my boat", conversation="boats"))
+    boat = await claimed(store)
+    await store.ledger.finish(boat, Closing(Outcome.ANSWERED, "ok"), START)
+    await acted(store, record("boat"), sources=(boat.message,))
+    dms = frozenset({"person:ann"})
+    found = await store.conversations.last_actions("thread", "ann", dms, before_turn=LATER, limit=3)
+    assert found.sources == (boat.message,)
+    await store.forgetting.forget(forget_thread("ann", "boats"), START)
+    assert await thoughts(store, dm("ann")) == []
