@@ -79,6 +79,7 @@ class Result:
     redelivered: int
     twice: int
     requests: int
+    asked_again: int
     logs: list[str] = field(default_factory=list[str])
 
     @property
@@ -114,7 +115,7 @@ async def run(chaos: Chaos, folder: Path, url: str) -> Result:
             await _through(place, processes, chaos)
             took_s = CLOCK.monotonic() - began
             await asyncio.sleep(CALM_S)
-        reruns = len(place.model.repeated) + await _written_twice(url)
+        reruns = await _written_twice(url)
         return Result(
             judge(place),
             reruns,
@@ -123,6 +124,7 @@ async def run(chaos: Chaos, folder: Path, url: str) -> Result:
             place.redelivery.repeated,
             place.twice,
             place.model.requests,
+            len(place.model.repeated),
             processes.logs(),
         )
 
@@ -213,6 +215,7 @@ def main() -> None:
         "events_redelivered": result.redelivered,
         "events_sent_twice": result.twice,
         "model_requests": result.requests,
+        "model_requests_of_stopped_processes": result.asked_again,
     }
     print_report("chaos", result.metrics, baseline, options, "\n".join(notes))
     sys.exit(1 if result.wrong else 0)

@@ -36,7 +36,7 @@ LIMITS_STRETCHED: Final = 20
 STARTED_BY_BOT: Final = 3
 """Discord conversations that begin with a mention in the channel, for which the bot starts the thread."""
 KINDS: Final = {
-    "Slack": [Kind.AT_ONCE] * 18 + [Kind.SLOWLY, Kind.IN_PAGES, Kind.ONE_CALL, Kind.TWO_CALLS],
+    "Slack": [Kind.AT_ONCE] * 36 + [Kind.SLOWLY, Kind.IN_PAGES, Kind.ONE_CALL, Kind.TWO_CALLS],
     "Discord": [Kind.AT_ONCE] * 8
     + [Kind.SLOWLY] * 3
     + [Kind.IN_PAGES] * 2
@@ -157,7 +157,7 @@ class Verdict:
     lost: int
     out_of_order: int
     strange: tuple[str, ...]
-    """What was shown and belongs to no answer, or is not what the model said."""
+    """What is wrong, in words."""
 
 
 def judge(town: Town) -> Verdict:
@@ -169,7 +169,9 @@ def judge(town: Town) -> Verdict:
         strange += [f"{conversation.name}: {text}" for name, text in pages if name not in conversation.questions]
         order = [name for name, _ in pages if name in conversation.questions]
         firsts = sorted(dict.fromkeys(order), key=order.index)
-        out_of_order += sum(one > other for one, other in pairwise(firsts))
+        early = [f"{one} stands before {other}" for one, other in pairwise(firsts) if one > other]
+        out_of_order += len(early)
+        strange += early
         for question in conversation.questions:
             wanted = " ".join(whole(question, town.model.kinds[question]).split())
             got = " ".join(text for name, text in pages if name == question)
