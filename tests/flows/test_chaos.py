@@ -28,7 +28,7 @@ def assert_each_is_answered_once(result: Result, chaos: Chaos) -> None:
 
 @pytest.mark.xfail(
     strict=False,
-    reason="A reply on Slack was seen twice in one run of two: perhaps because a post is not fenced by its turn's lease.",
+    reason="A reply on Slack was seen twice in one run, perhaps because a post is not fenced by its turn's lease.",
 )
 @pytest.mark.timeout(200)
 async def test_three_replicas_on_postgresql_answer_each_question_once_and_in_order(
