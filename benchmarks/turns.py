@@ -1,0 +1,261 @@
+"""From a message to its reply: how soon the model is asked, how many replies one process streams, how many it finishes.
+
+intake_p50_ms_sqlite, intake_p95_ms_sqlite  from a message's arrival to the request to the model; the platforms' own
+intake_p50_ms_postgresql, …_p95_…           libraries are not in it
+loop_lag_p99_ms_200                         how late the event loop wakes up while 200 conversations stream at once
+kb_per_conversation                         memory that each of them takes, in KB of 1,000 bytes
+turns_per_s_sqlite, turns_per_s_postgresql  with a model that answers in one word, in 100 conversations
+growth_1000_sqlite                          the time of a turn with 1,000 conversations waiting, over that with 10
+
+Everything is the product's own but the model, which is a script, and the surface, which remembers what it was shown.
+
+Baseline, in the same run: one row inserted and committed in the same database (the least that a durable intake takes),
+and the lag of the same loop while it does nothing.
+"""
+
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agent.context import ContextBudget, Persona
+from agent.memory.audience import Place, TeamAudience
+from agent.messages import Message
+from agent.ports import Provider
+from agent.providers.scripted import Answer, Pause, ScriptedProvider
+from agent.records import Incoming, Person
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
+from agent.turn import TurnLimits
+from benchmarks.report import print_report, read_options
+from bot.surface import Limits, Surface
+from bot.thinking import Mind, Thinking
+from bot.turns import Turns, TurnsLimits
+from store.engine import Store, open_store
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.minds import always
+from tests.fakes.postgresql import running_postgres
+from tests.fakes.surface import FakeSurface
+
+BOUND_S = 120.0
+CONVERSATIONS = 200
+PIECES = 100
+"""Of each of their answers: five seconds at twenty a second."""
+PIECE = "some words of it "
+RATE = 20.0
+TICK_S = 0.005
+AT_ONCE = Limits(page_chars=4_000, edit_interval_s=0.0, announce_final=False)
+AS_PLATFORMS_DO = Limits(page_chars=4_000, edit_interval_s=1.2, announce_final=False)
+MANY = TurnsLimits(max_running=CONVERSATIONS, per_person=None)
+
+
+@dataclass
+class Bench:
+    """Real turns on `store`. `asked_at` holds the time of each request to the model."""
+
+    store: Store
+    answer: Callable[[], Answer]
+    limits: TurnsLimits = MANY
+    pace: Limits = AT_ONCE
+    asked_at: list[float] = field(default_factory=list[float])
+    surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
+
+    def __post_init__(self) -> None:
+        self.clock = FastClock(start=datetime.now(UTC), speed=1.0)  # noqa: TID251 -- a benchmark is the world
+        self.count = 0
+
+    def said(self, conversation: str) -> Incoming:
+        """A new message of this conversation's own person."""
+        self.count += 1
+        return Incoming(
+            source="bench",
+            event_id=f"e{self.count}",
+            channel=conversation,
+            message_id=f"m{self.count}",
+            conversation=conversation,
+            person=Person(f"bench:{conversation}", "Ann"),
+            place=Place(TeamAudience("bench")),
+            text="How is the boat today, and where does it lie?",
+            time=self.clock.now(),
+        )
+
+    def surface(self, incoming: Incoming) -> Surface:
+        return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock, self.pace))
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[Turns, None]:
+        def asked(_: Sequence[Message]) -> Answer:
+            self.asked_at.append(time.perf_counter())
+            return self.answer()
+
+        model = ScriptedProvider(asked, sleep=self.clock.sleep)
+        store = self.store
+        thinking = Thinking(_mind(model, store), store.ledger, store.conversations, store.memories, self.clock)
+        turns = Turns(store.ledger, thinking, self.surface, store.bell, self.clock, "bench", self.limits)
+        async with asyncio.timeout(BOUND_S), turns.serving():
+            yield turns
+
+
+def _mind(model: Provider, store: Store) -> Mind:
+    return Mind(
+        provider=always(model),
+        persona=lambda _: Persona("You are a bot.", "Answer in English."),
+        tools=Registry([RecallTool(store.memories), RememberTool(store.memories)]),
+        turn_limits=TurnLimits(),
+        budget=ContextBudget(),
+    )
+
+
+async def intake_ms(store: Store, rounds: int) -> list[float]:
+    """One message after the other, each in a conversation of its own that has spoken before."""
+    bench = Bench(store, lambda: "Well.")
+    waited: list[float] = []
+    async with bench.serving() as turns:
+        for number in range(rounds):
+            incoming = bench.said(f"c{number % 20}")
+            begun = time.perf_counter()
+            await turns.ask(incoming)
+            waited.append(1000 * (bench.asked_at[-1] - begun))
+    return sorted(waited[rounds // 10 :])
+
+
+async def commit_ms(store: Store, rounds: int) -> float:
+    """One row and its commit, at the median."""
+    waited: list[float] = []
+    for number in range(rounds):
+        begun = time.perf_counter()
+        await store.preferences.set(f"bench:{number}", "model", "x")
+        waited.append(1000 * (time.perf_counter() - begun))
+    return statistics.median(waited)
+
+
+async def turns_per_s(store: Store, turns_of_all: int, conversations: int = 100) -> float:
+    bench = Bench(store, lambda: "Well.")
+    async with bench.serving() as turns:
+        begun = time.perf_counter()
+        await asyncio.gather(*[turns.ask(bench.said(f"t{n % conversations}")) for n in range(turns_of_all)])
+        return turns_of_all / (time.perf_counter() - begun)
+
+
+async def waiting_ms(store: Store, waiting: int) -> float:
+    """The time of one turn while so many conversations wait, one turn at a time."""
+    bench = Bench(store, lambda: "Well.", TurnsLimits(max_running=1, per_person=None))
+    for number in range(waiting):
+        await store.ledger.accept(bench.said(f"w{waiting}-{number}"))
+    async with bench.serving() as turns:
+        done = min(waiting, 50)
+        while len(bench.asked_at) <= done and not await _soon(turns):
+            pass
+    return 1000 * (bench.asked_at[done - 1] - bench.asked_at[0]) / max(1, done - 1)
+
+
+async def _soon(turns: Turns) -> bool:
+    """Whether nothing is left to do; looks again in a moment."""
+    try:
+        async with asyncio.timeout(0.05):
+            await asyncio.shield(asyncio.ensure_future(turns.idle()))
+    except TimeoutError:
+        return False
+    return True
+
+
+async def streaming(store: Store) -> tuple[float, float, float]:
+    """The loop's lag (p99, ms) while nothing happens and while all stream, and the memory of each conversation (KB)."""
+    pieces: list[str | Pause] = []
+    for _ in range(PIECES):
+        pieces += [PIECE, Pause(1 / RATE)]
+    bench = Bench(store, lambda: pieces, pace=AS_PLATFORMS_DO)
+    lags: list[float] = []
+    async with bench.serving() as turns:
+        await _ticking(lags, lambda: asyncio.sleep(1))
+        idle_ms = _p99(lags)
+        idle_bytes, most = _resident(), 0
+
+        async def all_of_them() -> None:
+            nonlocal most
+            asking = [asyncio.ensure_future(turns.ask(bench.said(f"s{n}"))) for n in range(CONVERSATIONS)]
+            await asyncio.sleep(PIECES / RATE * 0.8)
+            most = _resident()
+            await asyncio.gather(*asking)
+
+        await _ticking(lags, all_of_them)
+    shown = [surface.shown for surface in bench.surfaces.values()]
+    if [[page.strip() for page in pages] for pages in shown] != [[(PIECE * PIECES).strip()]] * CONVERSATIONS:
+        raise AssertionError("a reply is missing or not complete")
+    return idle_ms, _p99(lags), (most - idle_bytes) / CONVERSATIONS / 1000
+
+
+async def _ticking(lags: list[float], work: Callable[[], Awaitable[object]]) -> None:
+    """Do the work; `lags` then holds how late each tick beside it came, in ms."""
+    lags.clear()
+    running = asyncio.ensure_future(work())
+    while not running.done():
+        begun = time.perf_counter()
+        await asyncio.sleep(TICK_S)
+        lags.append(1000 * (time.perf_counter() - begun - TICK_S))
+    await running
+
+
+def _p99(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) * 99 // 100]
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncGenerator[Store, None]:
+    store = await open_store(url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def measured(folder: Path, shared: str, *, quick: bool) -> tuple[dict[str, float], dict[str, float]]:
+    rounds, many = (100, 200) if quick else (500, 1_000)
+    metrics: dict[str, float] = {}
+    baseline: dict[str, float] = {}
+    for engine, url in (("sqlite", f"sqlite:///{folder / 'turns.db'}"), ("postgresql", shared)):
+        async with opened(url) as store:
+            waited = await intake_ms(store, rounds)
+            metrics[f"intake_p50_ms_{engine}"] = statistics.median(waited)
+            metrics[f"intake_p95_ms_{engine}"] = waited[len(waited) * 95 // 100]
+            metrics[f"turns_per_s_{engine}"] = await turns_per_s(store, many)
+            baseline[f"commit_p50_ms_{engine}"] = await commit_ms(store, rounds)
+    async with opened(f"sqlite:///{folder / 'stream.db'}") as store:
+        idle_ms, lag_ms, kb = await streaming(store)
+    metrics["loop_lag_p99_ms_200"], metrics["kb_per_conversation"] = lag_ms, kb
+    baseline["loop_lag_p99_ms_idle"] = idle_ms
+    async with opened(f"sqlite:///{folder / 'few.db'}") as store:
+        few = await waiting_ms(store, 10)
+    async with opened(f"sqlite:///{folder / 'many.db'}") as store:
+        metrics["growth_1000_sqlite"] = await waiting_ms(store, 1_000) / few
+    baseline["turn_ms_10_waiting_sqlite"] = few
+    return metrics, baseline
+
+
+def main() -> None:
+    options = read_options("From a message to its reply.")
+    with running_postgres() as server, tempfile.TemporaryDirectory() as folder:
+
+        async def run() -> tuple[dict[str, float], dict[str, float]]:
+            async with server.database() as url:
+                return await measured(Path(folder), url, quick=options.quick)
+
+        metrics, baseline = asyncio.run(run())
+    ratio = metrics["intake_p50_ms_sqlite"] / baseline["commit_p50_ms_sqlite"]
+    note = f"intake takes {ratio:.1f} times a bare commit on SQLite; 200 streams of {RATE:g} pieces/s, replies complete"
+    print_report("turns", metrics, baseline, options, note)
+
+
+if __name__ == "__main__":
+    main()
