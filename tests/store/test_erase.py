@@ -15,6 +15,7 @@ from sqlmodel import SQLModel
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, SituationSummary
@@ -27,6 +28,7 @@ from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
 
 CLUB = Place(GroupAudience("club"))
+DM = Partition("ann", "person:ann")
 SECRETS = [
     f"secret{n:02}-{word}" for n, word in enumerate(("zanzibar quince", "Überraschung ñandú", "東京の秘密です") * 7)
 ][:20]
@@ -55,8 +57,11 @@ async def live_through(store: Store, secret: str, conversation: str) -> None:
         )
     )
     summary = SituationSummary(key_findings=f"summary of {secret}")
-    ending = Closing(Outcome.ANSWERED, f"your {secret}!", ("page",), summary, (action(secret),))
+    ending = Closing(Outcome.ANSWERED, f"your {secret}!", ("page",), summary, (action(secret),), learn_at=START)
     await store.ledger.finish(claim, ending, START)
+    insight = Insight(ProfileField.PREFERENCES, f"profile of {secret}", (claim.message,), START, f"key of {secret}")
+    before = await store.profiles.of(DM)
+    assert await store.profiles.save(DM, learned(before, DM.audience, [insight], 1, START), [claim.message])
 
 
 @pytest.fixture(params=["secure_delete as built", "secure_delete built off"])
@@ -88,10 +93,10 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert receipt.erased == {
         "actions": 20,
-        "jobs": 0,
+        "jobs": 1,
         "workspaces": 0,
         "notes": 20,
-        "profile": 0,
+        "profile": 20,
         "messages": 41,
         "turns": 21,
         "summaries": 4,
