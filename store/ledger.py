@@ -13,9 +13,10 @@ Rules
 
 import logging
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, Table, and_, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, Table, and_, bindparam, case, delete, func, insert, select, update
 from sqlalchemy.exc import NoResultFound
 
 from agent.admission import Terms
@@ -155,7 +156,7 @@ def claim(
 ) -> Claim | None:
     while (chosen := queue.next_turn(connection, now, per_person, sources)) is not None:
         try:
-            claimed = rows.claim(connection.execute(_asked(chosen)).mappings().one(), owner)
+            claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
         except (ValueError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
             connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.aside(now)))
@@ -167,14 +168,15 @@ def claim(
     return None
 
 
-def _asked(chosen: int) -> Select[*tuple[Any, ...]]:
-    """A turn, its question and its person."""
+@cache
+def _asked() -> Select[*tuple[Any, ...]]:
+    """A turn, its question and its person. Made once."""
     question = message.c.id.label("question")
     columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
     joined = turn.join(person, person.c.id == turn.c.person).join(
         message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
     )
-    return select(*columns).select_from(joined).where(turn.c.id == chosen)
+    return select(*columns).select_from(joined).where(turn.c.id == bindparam("chosen"))
 
 
 def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:

@@ -5,8 +5,10 @@ Above: ledger, memories, search. Below: `store.database`, index, tables.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, exists, insert, literal, select, update
+from sqlalchemy import Connection, Select, bindparam, exists, insert, literal, select, update
 
 from agent.records import Incoming, Person
 from store import index
@@ -31,29 +33,16 @@ class Standing:
 
 def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]) -> Standing:
     """One question for all of it: every statement costs several changes of thread, and somebody is waiting."""
-    asker, reader = person.alias("asker"), person.alias("reader")
-    by_event = select(turn.c.id).where(turn.c.source == incoming.source, turn.c.event_id == incoming.event_id)
-    by_post = select(turn.c.id).where(turn.c.channel == incoming.channel, turn.c.message_id == incoming.message_id)
-    once = select(literal(1).label("once")).subquery()
-    known = (
-        once.outerjoin(conversation, conversation.c.id == incoming.conversation)
-        .outerjoin(asker, asker.c.id == incoming.person.id)
-        .outerjoin(participant, participant.c.conversation == incoming.conversation)
-        .outerjoin(reader, reader.c.id == participant.c.person)
-    )
-    found = connection.execute(
-        select(
-            by_event.scalar_subquery().label("by_event"),
-            by_post.scalar_subquery().label("by_post"),
-            exists().where(erased.c.hash.in_(hashes)).label("forgotten"),
-            asker.c.number,
-            asker.c.name,
-            asker.c.time_zone,
-            conversation.c.audience,
-            reader.c.id.label("reader"),
-            reader.c.number.label("reader_number"),
-        ).select_from(known)
-    ).all()
+    values = {
+        "source": incoming.source,
+        "event_id": incoming.event_id,
+        "channel": incoming.channel,
+        "message_id": incoming.message_id,
+        "conversation": incoming.conversation,
+        "person": incoming.person.id,
+        "hashes": hashes,
+    }
+    found = connection.execute(_standing(), values).all()
     row = found[0]
     return Standing(
         turn=row.by_post if row.by_event is None else row.by_event,
@@ -63,6 +52,34 @@ def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]
         audience=row.audience,
         readers={one.reader: one.reader_number for one in found if one.reader is not None},
     )
+
+
+@cache
+def _standing() -> Select[*tuple[Any, ...]]:
+    """Made once: making it takes longer than running it."""
+    asker, reader = person.alias("asker"), person.alias("reader")
+    by_event = select(turn.c.id).where(turn.c.source == bindparam("source"), turn.c.event_id == bindparam("event_id"))
+    by_post = select(turn.c.id).where(
+        turn.c.channel == bindparam("channel"), turn.c.message_id == bindparam("message_id")
+    )
+    once = select(literal(1).label("once")).subquery()
+    known = (
+        once.outerjoin(conversation, conversation.c.id == bindparam("conversation"))
+        .outerjoin(asker, asker.c.id == bindparam("person"))
+        .outerjoin(participant, participant.c.conversation == bindparam("conversation"))
+        .outerjoin(reader, reader.c.id == participant.c.person)
+    )
+    return select(
+        by_event.scalar_subquery().label("by_event"),
+        by_post.scalar_subquery().label("by_post"),
+        exists().where(erased.c.hash.in_(bindparam("hashes", expanding=True))).label("forgotten"),
+        asker.c.number,
+        asker.c.name,
+        asker.c.time_zone,
+        conversation.c.audience,
+        reader.c.id.label("reader"),
+        reader.c.number.label("reader_number"),
+    ).select_from(known)
 
 
 def welcome(connection: Connection, incoming: Incoming, audience: str, known: Standing) -> list[int]:

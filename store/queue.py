@@ -12,9 +12,24 @@ Rules
 """
 
 from datetime import datetime
+from functools import cache
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, case, func, or_, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    and_,
+    bindparam,
+    case,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
 
+from store.columns import UtcDateTime
 from store.tables import RUNNING, WAITING, person, turn
 
 
@@ -25,25 +40,33 @@ def next_turn(
 
     `per_person`: of one person no more than so many run at once. `sources`: only turns from there (None: all).
     """
+    statement = _next_turn(limited=per_person is not None, ours=sources is not None)
+    values = {"now": now, "per_person": per_person, "sources": sorted(sources or ())}
+    return connection.execute(statement, values).scalar_one_or_none()
+
+
+@cache
+def _next_turn(*, limited: bool, ours: bool) -> Select[*tuple[int]]:
+    """Made once for each of its four forms: making it takes longer than running it."""
+    now = bindparam("now", type_=UtcDateTime)
     running = _running().subquery("running")
     theirs = func.coalesce(running.c.turns, 0)
     waits = and_(turn.c.state == WAITING, turn.c.id.in_(_first_of_each_conversation(now)))
-    if per_person is not None:
-        waits = and_(waits, theirs < per_person)
+    if limited:
+        waits = and_(waits, theirs < bindparam("per_person"))
     lost = and_(turn.c.state == RUNNING, turn.c.lease_until <= now)
-    ours = true() if sources is None else turn.c.source.in_(sorted(sources))
-    chosen = (
+    here = turn.c.source.in_(bindparam("sources", expanding=True)) if ours else true()
+    return (
         select(turn.c.id)
         .select_from(
             turn.join(person, person.c.id == turn.c.person).outerjoin(running, running.c.person == turn.c.person)
         )
-        .where(turn.c.state.in_((WAITING, RUNNING)), or_(waits, lost), ours)
+        .where(turn.c.state.in_((WAITING, RUNNING)), or_(waits, lost), here)
         .order_by(case((lost, 0), else_=1), theirs, person.c.served.nulls_first(), turn.c.id)
         .limit(1)
         # Workers pass by what another one is just claiming. (SQLite has one writer, and no such words.)
         .with_for_update(of=turn, skip_locked=True)
     )
-    return connection.execute(chosen).scalar_one_or_none()
 
 
 def serve(connection: Connection, person_id: str, now: datetime) -> None:
@@ -58,7 +81,7 @@ def _running() -> Select[*tuple[str, int]]:
     return counted.where(turn.c.state == RUNNING).group_by(turn.c.person)
 
 
-def _first_of_each_conversation(now: datetime) -> Select[*tuple[int]]:
+def _first_of_each_conversation(now: ColumnElement[datetime]) -> Select[*tuple[int]]:
     """The ids of the first waiting turns of the conversations in which none runs."""
     busy = select(turn.c.conversation).where(turn.c.state == RUNNING)
     waiting = turn.alias("waiting")
@@ -66,5 +89,5 @@ def _first_of_each_conversation(now: datetime) -> Select[*tuple[int]]:
     return select(func.min(waiting.c.id)).where(due).group_by(waiting.c.conversation)
 
 
-def _due(table: FromClause, now: datetime) -> ColumnElement[bool]:
+def _due(table: FromClause, now: ColumnElement[datetime]) -> ColumnElement[bool]:
     return or_(table.c.run_at.is_(None), table.c.run_at <= now)
