@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from agent.memory.profile import Injection, UserProfile, compress_for_injection
+from agent.memory.injection import Injection, compress_for_injection
+from agent.memory.profile import UserProfile
 from agent.messages import Image, Message, Role
 from agent.protocol.grammar import teach
 from agent.protocol.render import neutralise, one_line, quote

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow, may_flow_from
+from agent.memory.injection import compress_for_injection
 from agent.memory.profile import (
     BOUNDS,
     KEYED,
@@ -17,7 +18,6 @@ from agent.memory.profile import (
     ProfileEntry,
     ProfileField,
     UserProfile,
-    compress_for_injection,
     for_place,
     learned,
 )
