@@ -1,5 +1,7 @@
 """Which model answers whom."""
 
+from typing import Any
+
 import pytest
 
 from agent.errors import SettingsError
@@ -13,8 +15,8 @@ ANNA, BEN = "slack:T1:UANNA", "slack:T1:UBEN"
 USUAL = "ollama:usual"
 
 
-async def opened(**settings: object) -> ModelSwitch:
-    known = ModelSettings(model=USUAL, **settings)  # type: ignore[arg-type] -- tables of settings
+async def opened(**settings: Any) -> ModelSwitch:
+    known = ModelSettings(model=USUAL, **settings)
     return await ModelSwitch.open(known, FakeClock(), lambda: 0.0)
 
 

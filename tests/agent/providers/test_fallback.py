@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
+from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role
 from agent.ports import CallOptions, ModelChanged, ProviderEvent, ResponseEnded, TokensArrived
 from agent.providers.fallback import REST_S, FallbackProvider
@@ -23,8 +23,8 @@ async def ask(row: FallbackProvider) -> list[ProviderEvent]:
     return [event async for event in row.stream(QUESTION)]
 
 
-def model(name: str, *script: object) -> ScriptedProvider:
-    return ScriptedProvider([answer if isinstance(answer, str) else [answer] for answer in script], name=name)  # type: ignore[list-item]
+def model(name: str, *script: str | ProviderError) -> ScriptedProvider:
+    return ScriptedProvider([[answer] for answer in script], name=name)
 
 
 async def test_the_first_answers_as_long_as_it_can() -> None:
@@ -36,7 +36,7 @@ async def test_the_first_answers_as_long_as_it_can() -> None:
 
 
 @pytest.mark.parametrize("error", [DOWN, ProviderRefused("The first refused the key.")])
-async def test_the_next_answers_when_the_first_cannot_and_says_why(error: Exception) -> None:
+async def test_the_next_answers_when_the_first_cannot_and_says_why(error: ProviderError) -> None:
     events = await ask(FallbackProvider([model("first", error), model("second", "two")], FakeClock()))
     assert events[0] == ModelChanged("second", str(error))
     assert texts(events) == "two"
