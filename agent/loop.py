@@ -4,8 +4,6 @@ Above: `bot.turns`. Below: `agent.turn`, `agent.answer`, `agent.protocol`, the P
 
 Events go out through `emit`, not by yielding: a generator that is suspended while tools run could be closed from
 outside its task. Cancelling `run` cancels the model call and the tools, waits for them, and raises.
-
-One of the three broad excepts of this program is here: a tool call. Whatever a tool raises becomes a failed result.
 """
 
 import asyncio
@@ -15,8 +13,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 
 from agent.answer import Answer
+from agent.calling import run_call
 from agent.effects import (
-    CallAnswered,
     CallModel,
     CallPlaced,
     Effect,
@@ -31,7 +29,7 @@ from agent.effects import (
     Say,
     TurnInput,
 )
-from agent.errors import ProviderError, ToolError
+from agent.errors import ProviderError
 from agent.events import (
     AgentEvent,
     CallFinished,
@@ -49,7 +47,7 @@ from agent.events import (
     TurnEnded,
     ViolationFound,
 )
-from agent.messages import Message, ModelCall, ResultStatus, ToolResult, Usage
+from agent.messages import Message, ModelCall, Usage
 from agent.ports import (
     CallOptions,
     Clock,
@@ -62,7 +60,6 @@ from agent.ports import (
     StopReason,
     TokensArrived,
     ToolContext,
-    ToolOutput,
 )
 from agent.progress import Progress
 from agent.protocol.grammar import TAG_NAMES, Kind
@@ -86,8 +83,6 @@ _SHOWN = (TextArrived, ReplyEnded)
 _STEP_ENDS = (CallsArrived, CallsRejected)
 _CLOSING_TAGS = tuple(f"</{name}>" for name, kind in TAG_NAMES.items() if kind is Kind.EXECUTE)
 """The calls are complete with their JSON: the tag, or what is left of it, comes after them."""
-
-TOOL_BROKE = "the tool failed unexpectedly; the operator finds the reason in the log"
 
 
 class Loop:
@@ -247,7 +242,7 @@ class Loop:
         return effects
 
     async def _run_tools(self, calls: Sequence[CallPlaced]) -> list[Effect]:
-        tasks = [asyncio.create_task(self._run_tool(placed)) for placed in calls]
+        tasks = [asyncio.create_task(run_call(placed, self._tools, self._tool_context)) for placed in calls]
         effects: list[Effect] = []
         try:
             for placed in calls:
@@ -266,30 +261,6 @@ class Loop:
             await asyncio.gather(*tasks, return_exceptions=True)
         return effects
 
-    async def _run_tool(self, placed: CallPlaced) -> CallAnswered:
-        tool = self._tools.get(placed.call.name)
-        try:
-            async with asyncio.timeout(tool.timeout_s):
-                output = await tool.run(placed.call.args, self._tool_context)
-            if isinstance(output, str):
-                output = ToolOutput(output)
-            result = ToolResult(tool.name, ResultStatus.SUCCESS, output.text, output.sources)
-        except TimeoutError:
-            result = ToolResult(
-                tool.name, ResultStatus.FAILURE, f"no result after {tool.timeout_s:g} s; it was stopped"
-            )
-        except ToolError as error:
-            result = ToolResult(tool.name, ResultStatus.FAILURE, str(error))
-        except asyncio.CancelledError:
-            if _is_cancelled():
-                raise
-            log.warning("tool %s cancelled itself in call %s", tool.name, placed.id)
-            result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
-        except Exception:
-            log.exception("tool %s failed in call %s", tool.name, placed.id)
-            result = ToolResult(tool.name, ResultStatus.FAILURE, TOOL_BROKE)
-        return CallAnswered(placed.id, self._tools.bounded(result))
-
     def _count(self, answer: Answer) -> None:
         """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""
         if not answer.worked_on:
@@ -298,8 +269,3 @@ class Loop:
         native = ended.native if ended and answer.violations == self.violations.total() else None
         usage = ended.usage if ended and ended.usage else answer.estimate()
         self._turn.receive(ResponseCounted(ModelCall(self._model, usage), native))
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

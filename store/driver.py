@@ -1,12 +1,12 @@
 """asyncpg, as far as we use it ourselves, with types. It has none of its own.
 
-Above: `store.postgresql`, `store.bell`. Below: asyncpg.
+Above: `store.postgresql`, `store.notify`. Below: asyncpg.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-import asyncpg  # pyright: ignore[reportMissingTypeStubs]
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]  # that is why this module is here
 
 ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 """What a connection may raise: the server's errors, the driver's own, the network's (time-outs are among them)."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.errors import StoreError
 from agent.ports import Conversations, Forgetting, Jobs, Ledger, Memories, Preferences, Profiles, Spending
-from store.bell import LocalBell, SharedBell
+from store.bell import LocalBell
 from store.conversations import SqlConversations
 from store.database import Database, migrating
 from store.erase import SqlForgetting
@@ -22,7 +22,6 @@ from store.jobs import SqlJobs
 from store.ledger import SqlLedger
 from store.memories import SqlMemories
 from store.migrations import HEAD
-from store.postgresql import PostgresDatabase
 from store.preferences import SqlPreferences
 from store.profiles import SqlProfiles
 from store.spending import SqlSpending
@@ -99,6 +98,8 @@ def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Databa
     if not found or (kind == "sqlite" and rest and not rest.startswith("/")):
         raise StoreError(f"The database URL cannot be read; {FORMS}")
     if kind in {"postgresql", "postgres"}:
+        from store.postgresql import PostgresDatabase  # noqa: PLC0415 -- a start with SQLite does without the driver
+
         return PostgresDatabase(url)
     if kind != "sqlite":
         raise StoreError(f"There is no store for {kind} databases; {FORMS}")
@@ -116,7 +117,16 @@ def _store(database: Database, prepared: Prepared) -> Store:
         SqlPreferences(database),
         SqlSpending(database),
         SqlJobs(database),
-        SharedBell(database.connect) if isinstance(database, PostgresDatabase) else LocalBell(),
+        _bell(database),
         database,
         prepared.before,
     )
+
+
+def _bell(database: Database) -> LocalBell:
+    if not database.is_shared:
+        return LocalBell()
+    from store.notify import SharedBell  # noqa: PLC0415 -- as above
+    from store.postgresql import PostgresDatabase  # noqa: PLC0415 -- as above
+
+    return SharedBell(database.connect) if isinstance(database, PostgresDatabase) else LocalBell()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.answer import MAX_CHARS
+from agent.calling import TOOL_BROKE
 from agent.errors import (
     LeaseLost,
     ProviderError,
@@ -29,7 +30,7 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
-from agent.loop import TOOL_BROKE, Loop, Save
+from agent.loop import Loop, Save
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth, JsonObject, Message, ModelCall, Native, ResultStatus, Role, Usage
 from agent.ports import (

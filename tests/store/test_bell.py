@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from store.bell import LocalBell, SharedBell
+from store.bell import LocalBell
+from store.notify import SharedBell
 from store.postgresql import PostgresDatabase
 from tests.fakes.postgresql import PostgresServer, running_postgres
 

@@ -18,7 +18,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Refused, SettingsError
 from bot.platforms.slack import forms
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
@@ -121,7 +121,9 @@ async def _told(desk: Desk, body: Body, doing: Awaitable[None]) -> None:
     try:
         await doing
     except CogencyError as error:
-        log.warning("a command was not carried out: %s", error)
+        # What somebody mistyped or may not do is nobody's failure.
+        level = logging.INFO if isinstance(error, SettingsError | Refused) else logging.WARNING
+        log.log(level, "a command was not carried out: %s", error)
         try:
             await desk.failed(body, error)
         except SlackError as silence:

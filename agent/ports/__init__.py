@@ -1,0 +1,58 @@
+"""What the agent needs from the world, as Protocols, one module for each part of it.
+
+Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.providers`, `agent.tools`, `store`, `bot.app`
+(Clock), and by small fakes in `tests/fakes`. Every name is imported from here.
+"""
+
+from agent.ports.clock import Clock
+from agent.ports.memory import Conversations, Forgetting, Memories, Preferences, Profiles, Spending
+from agent.ports.models import (
+    CallOptions,
+    Capabilities,
+    Halt,
+    HandleKept,
+    KeepingProvider,
+    ModelChanged,
+    Provider,
+    ProviderEvent,
+    ReasoningArrived,
+    ResponseEnded,
+    ResumingProvider,
+    Session,
+    StopReason,
+    TokensArrived,
+    WarningProvider,
+)
+from agent.ports.tools import Tool, ToolContext, ToolOutput
+from agent.ports.work import Bell, Jobs, Ledger
+
+__all__ = [
+    "Bell",
+    "CallOptions",
+    "Capabilities",
+    "Clock",
+    "Conversations",
+    "Forgetting",
+    "Halt",
+    "HandleKept",
+    "Jobs",
+    "KeepingProvider",
+    "Ledger",
+    "Memories",
+    "ModelChanged",
+    "Preferences",
+    "Profiles",
+    "Provider",
+    "ProviderEvent",
+    "ReasoningArrived",
+    "ResponseEnded",
+    "ResumingProvider",
+    "Session",
+    "Spending",
+    "StopReason",
+    "TokensArrived",
+    "Tool",
+    "ToolContext",
+    "ToolOutput",
+    "WarningProvider",
+]

@@ -1,0 +1,136 @@
+"""The ports of work: the durable lists of turns and of jobs, and the bell that wakes those who do it.
+
+Above: `bot.turns`, `bot.jobs`. Implemented by: `store`, and by small fakes in `tests/fakes`.
+"""
+
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from agent.admission import Terms
+from agent.records import Accepted, Claim, Closing, Incoming, Job, Waiting
+
+
+class Ledger(Protocol):
+    """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
+
+    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+        """Store the message and its turn in one transaction, once.
+
+        Raises TermsNotMet, and stores nothing, if it is new and `terms` do not hold.
+        """
+        ...
+
+    async def overhear(self, incoming: Incoming) -> Accepted:
+        """Store the message, once, as context of its conversation: its turn is over before it begins."""
+        ...
+
+    async def claim(
+        self,
+        owner: str,
+        now: datetime,
+        lease: timedelta,
+        *,
+        per_person: int | None = None,
+        sources: frozenset[str] | None = None,
+    ) -> Claim | None:
+        """Take a turn whose runner's lease ran out, else a waiting one whose conversation has none running.
+
+        Of those the person's of whom the fewest run (and fewer than `per_person`), who was served longest ago; the
+        oldest of theirs. `sources`: only what came from there, for a process that cannot show replies elsewhere.
+        """
+        ...
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None: ...
+
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
+        ...
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+        """Store the reply and everything else of `closing`, clear progress and payload, and end the turn."""
+        ...
+
+    async def release(self, claim: Claim) -> None:
+        """Give an unfinished turn back, to be claimed by anybody at once. This claim does not count as an attempt."""
+        ...
+
+    async def stop(self, conversation: str) -> list[int]:
+        """Mark the turns of a conversation that wait or run as to be stopped, whoever runs them; the oldest first."""
+        ...
+
+    async def stopping(self, owner: str) -> frozenset[int]:
+        """The turns that this worker runs and that somebody, in any process, has marked as to be stopped."""
+        ...
+
+    async def waiting(self, claim: Claim) -> list[Waiting]:
+        """What the same person wrote behind this turn in its conversation, in order: words alone, for the same readers.
+
+        It ends where somebody else wrote, or where more than words came along.
+        """
+        ...
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        """Put an edited text in place of a question that still waits; False if it does not."""
+        ...
+
+    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+        """End the turn of a question that was deleted while it waited, unanswered; False if it does not wait."""
+        ...
+
+    async def release_all(self) -> int:
+        """Embedded start-up: every lease belongs to a dead process. Frees those turns; returns how many.
+
+        Does nothing where other processes work on the same database: their leases hold, and a dead one's run out.
+        """
+        ...
+
+
+class Jobs(Protocol):
+    """The durable list of work outside of turns. Of one kind and key at most one waits, until the one that runs ends.
+
+    Every write after `claim` is fenced by the job's epoch and raises LeaseLost. Times are moments: whoever means "nine
+    o'clock here" reckons it out.
+    """
+
+    async def schedule(
+        self, kind: str, key: str, payload: str, run_at: datetime, *, person: str = "", conversation: str = ""
+    ) -> None:
+        """Let this be done, not before `run_at`. One that waits already takes the new payload and time."""
+        ...
+
+    async def cancel(self, kind: str, key: str) -> bool:
+        """Drop the one that waits. False if there is none."""
+        ...
+
+    async def claim(self, kinds: frozenset[str], owner: str, now: datetime, lease: timedelta) -> Job | None:
+        """Take the due job of these kinds whose time came first, or one whose worker's lease ran out."""
+        ...
+
+    async def renew(self, job: Job, now: datetime, lease: timedelta) -> None: ...
+
+    async def finish(self, job: Job) -> None:
+        """It is done: nothing of it stays."""
+        ...
+
+    async def postpone(self, job: Job, run_at: datetime) -> None:
+        """Try again later. If a newer one of its kind and key waits already, that one stands for both."""
+        ...
+
+
+class Bell(Protocol):
+    """Wakes those who wait for something to do. It only hurries: what is due is also found by looking, so a ring may
+    be lost, and one too many does no harm.
+    """
+
+    @property
+    def rung(self) -> bool:
+        """Has somebody rung since the last wait ended?"""
+        ...
+
+    def ring(self) -> None:
+        """Wake whoever waits, in every process that works on the same ledger. Returns at once."""
+        ...
+
+    async def wait(self, timeout_s: float) -> None:
+        """Until somebody rings or has rung since the last wait, or the time is over."""
+        ...
