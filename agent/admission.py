@@ -1,7 +1,7 @@
 """On which terms a message is taken in: how many in which time, and how many may wait. Pure values.
 
-Above: the port Ledger, `store.ledger`, which counts inside the transaction that stores, `bot.gate`, which makes the
-terms and says in words which one was not met. Below: `agent.errors`.
+Above: the port Ledger, `store.turns.ledger`, which counts inside the transaction that stores, `bot.access.gate`, which
+makes the terms and says in words which one was not met. Below: `agent.errors`.
 
 Rules. What counts is when the ledger took a message in, by the clock of the terms, never the platform's time. A message
 that was taken in before is told as such, whatever the terms are by now.

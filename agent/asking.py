@@ -1,6 +1,6 @@
 """One plain question to a model, outside of turns: no tools, no protocol, the whole answer as one text.
 
-Above: `bot.learning`. Below: the Provider port, `agent.tokens`.
+Above: `bot.memory.learning`. Below: the Provider port, `agent.tokens`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,6 +1,6 @@
 """Twenty questions that show how well a model keeps the delimiter protocol. Pure.
 
-Above: `bot.check_model` asks them. Below: `agent.context`, `agent.transcript`, `agent.events`.
+Above: `bot.models.check` asks them. Below: `agent.context`, `agent.transcript`, `agent.events`.
 
 Each probe is one model call: a context as in a real turn, perhaps with steps already done, and a judgement of what the
 parser read out of the answer. The judgements look at form, and at content only where it is beyond doubt.

@@ -1,6 +1,6 @@
 """The past threads that a question is about, whole: what recall finds, read as threads rather than as single hits.
 
-Above: `bot.thinking`. Below: the ports Memories and Conversations, `agent.memory.earlier`.
+Above: `bot.turns.thinking`. Below: the ports Memories and Conversations, `agent.memory.earlier`.
 
 Rules: only threads in which the person wrote, never the current conversation, and of them only what may flow into this
 reply. If no word of the question was ever said, the person's latest thread is what they most likely mean.

@@ -1,6 +1,7 @@
 """What model calls took, summed: by person, channel, day or model. Pure.
 
-Above: the port Spending, `store.spending`, `bot.spending_text`, `bot.footer`. Below: `agent.messages`, `agent.prices`.
+Above: the port Spending, `store.spending`, `bot.spending_text`, `bot.turns.footer`. Below: `agent.messages`,
+`agent.prices`.
 
 Rule: days are of UTC, so that everybody's budget begins anew at the same moment.
 """

@@ -44,10 +44,10 @@ from agent.tokens import estimate_tokens
 from agent.tools.recall import MAX_HITS, RecallTool
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.talks import Line, Question, Talk, is_bot, read_talks
-from store import ledger
 from store.engine import Store, open_store
-from store.erased import ErasedIds
-from store.text import keywords
+from store.forgetting.erased import ErasedIds
+from store.search.text import keywords
+from store.turns import ledger
 
 QUICK: Final = 2
 DEEP: Final = 200

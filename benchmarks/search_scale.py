@@ -33,10 +33,10 @@ from sqlalchemy import Connection, insert, text
 
 from agent.records import Author, RecallQuery
 from benchmarks.report import Options, print_report, read_options
-from store import fts5, index
 from store.engine import Store, open_store
+from store.search import fts5, index
+from store.search.text import index_words
 from store.tables import conversation, message, participant, person, turn
-from store.text import index_words
 
 WHOLE: Final = (1_000_000, 1_000, 400)
 """Messages, people, searches."""

@@ -36,8 +36,8 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks.report import print_report, read_options
 from bot.surface import Limits, Surface
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.minds import always

@@ -26,7 +26,7 @@ from bot.output import OutputError, write_out
 from bot.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from bot.check_model import Verdict
+    from bot.models.check import Verdict
 
 MAX_DAYS = 3_650
 """More than anybody keeps a bill for."""
@@ -141,7 +141,7 @@ async def _migrate(settings: Settings) -> Exit:
 
 async def _check_model(settings: Settings) -> Exit:
     from bot.app import CLOCK, open_checking  # noqa: PLC0415 -- as above
-    from bot.check_model import check_model, conclusion, is_usable, line  # noqa: PLC0415 -- as above
+    from bot.models.check import check_model, conclusion, is_usable, line  # noqa: PLC0415 -- as above
 
     async with open_checking(settings) as (provider, tools, sentence):
         write_out(sys.stdout, f"{sentence}\n\n")

@@ -1,6 +1,6 @@
 """Counts and money in words. Pure.
 
-Above: `bot.wording`, `bot.spending_text`, `bot.footer`. Below: `agent.prices`.
+Above: `bot.wording`, `bot.spending_text`, `bot.turns.footer`. Below: `agent.prices`.
 """
 
 from agent.prices import NANO, Money

@@ -23,26 +23,26 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.access import Kind
-from bot.allowances import Allowances
+from bot.access.allowances import Allowances
+from bot.access.budget_desk import BudgetDesk
+from bot.access.gate import Gate
+from bot.access.lists import Kind
 from bot.background import Background, background
-from bot.budget_desk import BudgetDesk
 from bot.casts import DiscordReplies, WhileBusy
-from bot.gate import Gate
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.house_rules import access_rules, budgets, gate_rules
-from bot.model_desk import ModelDesk
-from bot.model_switch import ModelSwitch
-from bot.models import ModelSettings
+from bot.models.chosen import ModelSettings
+from bot.models.desk import ModelDesk
+from bot.models.switch import ModelSwitch
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.slack.settings import SlackSettings
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.settings import Settings, needed
 from bot.surface import Surface
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_spending, open_store
 
 log = logging.getLogger(__name__)
@@ -181,7 +181,7 @@ async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Per
 
 
 async def budget(settings: Settings, person: str, words: str) -> str:
-    """See or change a budget, as `bot.budget_words` reads the words. Raises StoreError."""
+    """See or change a budget, as `bot.access.budget_words` reads the words. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:
         return await budget_desk(settings, store).answer(person, "terminal", words)

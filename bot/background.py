@@ -1,6 +1,6 @@
 """The work outside of turns: deletions at vendors, learning.
 
-Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.vendor_copies`, `bot.learning`.
+Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copies`, `bot.memory.learning`.
 """
 
 from collections.abc import AsyncGenerator
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Jobs, Profiles, Spending
-from bot.floor import Floor
 from bot.jobs import JobWorker
-from bot.learning import Learner, LearningModel
-from bot.model_switch import ModelSwitch
-from bot.vendor_copies import KIND as VENDOR_COPY
-from bot.vendor_copies import VendorCopies
+from bot.memory.learning import Learner, LearningModel
+from bot.memory.vendor_copies import KIND as VENDOR_COPY
+from bot.memory.vendor_copies import VendorCopies
+from bot.models.switch import ModelSwitch
+from bot.turns.floor import Floor
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Host(Protocol):
         ...
 
     async def budget(self, person: str, channel: str, words: str) -> str:
-        """What `/budget` with these words (see `bot.budget_words`) says to this person there, for them alone."""
+        """What `/budget` with these words (see `bot.access.budget_words`) says to this person there, for them alone."""
         ...
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:

@@ -1,6 +1,7 @@
 """The bot as platforms see it, and all platforms as one service.
 
-Above: `bot.app`. Below: `bot.turns`, `bot.gate`, the ports of `agent.ports`; platforms come in as plain functions.
+Above: `bot.app`. Below: `bot.turns.worker`, `bot.access.gate`, the ports of `agent.ports`; platforms come in as plain
+functions.
 """
 
 import asyncio
@@ -15,13 +16,13 @@ from agent.memory.forgetting import forget_everything, forget_thread
 from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Profiles, Spending
 from agent.records import Incoming, LastSeen, Receipt, Remembered
 from agent.spending import Account, By, Period, account
-from bot.access import Who
-from bot.budget_desk import BudgetDesk
-from bot.gate import Gate
+from bot.access.budget_desk import BudgetDesk
+from bot.access.gate import Gate
+from bot.access.lists import Who
 from bot.host import ModelMenu
-from bot.model_desk import ModelDesk
+from bot.models.desk import ModelDesk
 from bot.surface import PageUnsent, Surface
-from bot.turns import Turns
+from bot.turns.worker import Turns
 
 log = logging.getLogger(__name__)
 

@@ -1,13 +1,14 @@
 """From the settings to the rules of the gate: who may ask, how much, and for how much. Pure.
 
-Above: `bot.app`. Below: `bot.settings`, `bot.gate`, `bot.access`, `bot.surges`, `bot.budgets`.
+Above: `bot.app`. Below: `bot.settings`, `bot.access.gate`, `bot.access.lists`, `bot.access.surges`,
+`bot.access.budgets`.
 """
 
-from bot.access import AccessRules
-from bot.budgets import Budget, Budgets
-from bot.gate import GateRules
+from bot.access.budgets import Budget, Budgets
+from bot.access.gate import GateRules
+from bot.access.lists import AccessRules
+from bot.access.surges import Surges
 from bot.settings import Settings
-from bot.surges import Surges
 
 
 def gate_rules(settings: Settings) -> GateRules:

@@ -1,6 +1,6 @@
 """A moment of the next hours, as a person reads it on their own clock. Pure.
 
-Above: `bot.budgets`, `bot.surges`. Below: nothing.
+Above: `bot.access.budgets`, `bot.access.surges`. Below: nothing.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo

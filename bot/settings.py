@@ -1,6 +1,6 @@
 """Every setting of the program: read once, from the environment and `.env`, into one frozen value.
 
-Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.access`, `bot.secret`.
+Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.access.lists`, `bot.secret`.
 
 The rules.
 - The environment is an argument. It goes before `.env`; an empty value counts as not set.
@@ -23,7 +23,8 @@ from agent.errors import SettingsError
 from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
 from agent.records import Authority
-from bot import access, casts
+from bot import casts
+from bot.access import lists
 from bot.casts import DiscordReplies, FooterStyle, LogLevel, WhileBusy
 from bot.secret import Secret
 
@@ -85,16 +86,16 @@ class Settings:
     while_busy: Annotated[WhileBusy, From("COGENCY_WHILE_BUSY", casts.while_busy)] = WhileBusy.WAIT
     footer: Annotated[FooterStyle, From("COGENCY_FOOTER", casts.footer_style)] = FooterStyle.OFF
 
-    allow: Annotated[access.Entries, From("COGENCY_ALLOW", access.entries)] = frozenset()
-    """Who may talk to the bot, as in `bot.access`; empty for every member."""
-    deny: Annotated[access.Entries, From("COGENCY_DENY", access.entries)] = frozenset()
-    open_to: Annotated[frozenset[Authority], From("COGENCY_OPEN_TO", access.openness)] = frozenset()
+    allow: Annotated[lists.Entries, From("COGENCY_ALLOW", lists.entries)] = frozenset()
+    """Who may talk to the bot, as in `bot.access.lists`; empty for every member."""
+    deny: Annotated[lists.Entries, From("COGENCY_DENY", lists.entries)] = frozenset()
+    open_to: Annotated[frozenset[Authority], From("COGENCY_OPEN_TO", lists.openness)] = frozenset()
     """Guests and people from elsewhere see only a part of a workspace, and nobody here answers for them."""
-    model_access: Annotated[Mapping[str, access.Entries], From("COGENCY_MODEL_ACCESS", access.model_access)] = field(
-        default_factory=dict[str, access.Entries]
+    model_access: Annotated[Mapping[str, lists.Entries], From("COGENCY_MODEL_ACCESS", lists.model_access)] = field(
+        default_factory=dict[str, lists.Entries]
     )
     """Who may choose a model; one that is not named is everybody's."""
-    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", access.people)] = frozenset()
+    operators: Annotated[frozenset[str], From("COGENCY_OPERATORS", lists.people)] = frozenset()
     """Ids of people without limits, who may change those of others."""
     person_per_minute: Annotated[int | None, From("COGENCY_PERSON_PER_MINUTE", casts.limit(100_000))] = 20
     """Faster than anybody asks, and slower than any loop."""

@@ -1,6 +1,6 @@
 """Where a reply is shown: a few calls that every platform can do, and what may go wrong with them.
 
-Above: `bot.reply.live` and `bot.turns` call it. Implemented by: `bot/platforms/*/surface.py`, `tests/fakes`.
+Above: `bot.reply.live` and `bot.turns.worker` call it. Implemented by: `bot/platforms/*/surface.py`, `tests/fakes`.
 """
 
 from collections.abc import Set as AbstractSet

@@ -1,6 +1,6 @@
 """What was said in a conversation, and which conversations a person has.
 
-Above: `store.engine` bundles it. Below: `store.database`, rows, seen, tables.
+Above: `store.engine` bundles it. Below: `store.databases.database`, rows, seen, tables.
 """
 
 from datetime import datetime
@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, and_, exists, func, select
 from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
 from store import rows, seen
-from store.database import Database
+from store.databases.database import Database
 from store.tables import action_record, conversation, message, participant, person, turn
 
 

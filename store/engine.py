@@ -13,19 +13,19 @@ from typing import Final
 
 from agent.errors import StoreError
 from agent.ports import Conversations, Forgetting, Jobs, Ledger, Memories, Preferences, Profiles, Spending
-from store.bell import LocalBell
 from store.conversations import SqlConversations
-from store.database import Database, migrating
-from store.erase import SqlForgetting
-from store.erased import ErasedIds
+from store.databases.bell import LocalBell
+from store.databases.database import Database, migrating
+from store.databases.sqlite import open_sqlite, open_sqlite_beside
+from store.forgetting.erase import SqlForgetting
+from store.forgetting.erased import ErasedIds
 from store.jobs import SqlJobs
-from store.ledger import SqlLedger
-from store.memories import SqlMemories
+from store.memory.memories import SqlMemories
+from store.memory.profiles import SqlProfiles
 from store.migrations import HEAD
 from store.preferences import SqlPreferences
-from store.profiles import SqlProfiles
 from store.spending import SqlSpending
-from store.sqlite import open_sqlite, open_sqlite_beside
+from store.turns.ledger import SqlLedger
 from store.upgrade import Prepared, prepare, require_head
 
 PATIENCE_S: Final = 1.0
@@ -98,7 +98,7 @@ def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Databa
     if not found or (kind == "sqlite" and rest and not rest.startswith("/")):
         raise StoreError(f"The database URL cannot be read; {FORMS}")
     if kind in {"postgresql", "postgres"}:
-        from store.postgresql import PostgresDatabase  # noqa: PLC0415 -- a start with SQLite does without the driver
+        from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- a start with SQLite does without the driver
 
         return PostgresDatabase(url)
     if kind != "sqlite":
@@ -126,7 +126,7 @@ def _store(database: Database, prepared: Prepared) -> Store:
 def _bell(database: Database) -> LocalBell:
     if not database.is_shared:
         return LocalBell()
-    from store.notify import SharedBell  # noqa: PLC0415 -- as above
-    from store.postgresql import PostgresDatabase  # noqa: PLC0415 -- as above
+    from store.databases.notify import SharedBell  # noqa: PLC0415 -- as above
+    from store.databases.postgresql import PostgresDatabase  # noqa: PLC0415 -- as above
 
     return SharedBell(database.connect) if isinstance(database, PostgresDatabase) else LocalBell()

@@ -1,6 +1,6 @@
 """Work outside of turns (learning, reminders, clean-up at vendors): rows with a time, a lease and an epoch, as turns.
 
-Above: `store.engine` bundles it. Below: `store.database`, tables.
+Above: `store.engine` bundles it. Below: `store.databases.database`, tables.
 
 Rules
   Of one kind and key at most one job waits and at most one runs; while it runs, the next one may wait.
@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, 
 
 from agent.errors import LeaseLost
 from agent.records import Job
-from store.database import Database
+from store.databases.database import Database
 from store.tables import RUNNING, WAITING, job
 
 

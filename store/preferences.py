@@ -1,11 +1,11 @@
 """What people chose, by name.
 
-Above: `store.engine` bundles it. Below: `store.database`, tables.
+Above: `store.engine` bundles it. Below: `store.databases.database`, tables.
 """
 
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
-from store.database import Database
+from store.databases.database import Database
 from store.tables import preference
 
 

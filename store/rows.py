@@ -2,8 +2,8 @@
 
 Above: ledger, conversations, memories, search. Below: `agent.progress`, `agent.records`, `agent.state`.
 
-JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.proof` sees one
-form of each word.
+JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.forgetting.proof` sees
+one form of each word.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What model calls took: one row a call, written with the end of its turn, however it ends, or after it; sums of them.
 
-Above: `store.engine` bundles it, the ledger records, forgetting detaches. Below: `store.database`, rows,
+Above: `store.engine` bundles it, the ledger records, forgetting detaches. Below: `store.databases.database`, rows,
 tables; `agent.prices`, `agent.spending`.
 
 Rules
@@ -34,7 +34,7 @@ from agent.prices import Money, cost
 from agent.records import Claim
 from agent.spending import By, Period, Spent, Total
 from store import rows
-from store.database import Database
+from store.databases.database import Database
 from store.tables import model_call, person, turn
 
 TURN: Final = "turn"

@@ -5,7 +5,8 @@ Above: everything in `store`. Below: `store.columns`. `store/migrations` follows
 Rules
   Ids of rows are never used again (AUTOINCREMENT): they stand in contexts, claims and the search index long after
   their row is gone. Ids of people, conversations and platform messages are the platform's own texts.
-  Whatever holds somebody's words names the person, the turn or the conversation by which `store.erase` finds it.
+  Whatever holds somebody's words names the person, the turn or the conversation by which `store.forgetting.erase` finds
+  it.
 """
 
 from datetime import date, datetime

@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, insert, inspect, select, text
 
 from agent.errors import StoreError
-from store.database import LOCK_SPACE, is_postgresql
+from store.databases.database import LOCK_SPACE, is_postgresql
 from store.migrations import HEAD
 from store.tables import meta
 

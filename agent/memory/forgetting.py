@@ -1,6 +1,6 @@
-"""What falls with what: the plan that `store.erase` carries out (DESIGN.md, section 6). Pure.
+"""What falls with what: the plan that `store.forgetting.erase` carries out (DESIGN.md, section 6). Pure.
 
-Above: `agent.ports`, `bot.commands`, `store.erase`. Below: nothing.
+Above: `agent.ports`, `bot.commands`, `store.forgetting.erase`. Below: nothing.
 
 With several people in a thread, "this thread" erases the caller's messages, the replies to them, and what was
 remembered from both. What others wrote stays theirs.

@@ -1,6 +1,6 @@
 """How a model updates a profile: `ImpressionSynthesizer` (seed 000). Pure: prompts out, answers in.
 
-Above: `bot.learning`, which asks the model and keeps what comes of it. Below: profile, secrets, sensitive.
+Above: `bot.memory.learning`, which asks the model and keeps what comes of it. Below: profile, secrets, sensitive.
 
     messages of one partition ── insight_prompt ──► model ── read_insights ──► insights
     profile of one partition ── synthesis_prompt ──► model ── read_synthesis ──► the refined profile

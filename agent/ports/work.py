@@ -1,6 +1,6 @@
 """The ports of work: the durable lists of turns and of jobs, and the bell that wakes those who do it.
 
-Above: `bot.turns`, `bot.jobs`. Implemented by: `store`, and by small fakes in `tests/fakes`.
+Above: `bot.turns.worker`, `bot.jobs`. Implemented by: `store`, and by small fakes in `tests/fakes`.
 """
 
 from datetime import datetime, timedelta

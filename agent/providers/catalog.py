@@ -1,6 +1,6 @@
 """The services, by name: where they are, what they speak, and what a person must set. Pure.
 
-Above: `bot.models`, `agent.providers.replay`, `agent.providers.faults`. Below: nothing.
+Above: `bot.models.chosen`, `agent.providers.replay`, `agent.providers.faults`. Below: nothing.
 """
 
 import ipaddress

@@ -1,6 +1,6 @@
 """A row of models: when the first cannot answer, the next one does, and says so.
 
-Above: `bot.model_switch`. Below: the Provider and Session ports, `agent.session`.
+Above: `bot.models.switch`. Below: the Provider and Session ports, `agent.session`.
 
 Rules.
 - Only before the first event: an answer that has begun is never begun anew by another model.

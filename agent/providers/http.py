@@ -1,6 +1,6 @@
 """HTTP, and nothing else: requests out, streams of bytes in. The only module of `agent` that speaks httpx.
 
-Above: `agent.providers.replay`, the sessions over HTTP, `bot.models`. Below: httpx, on `aiohttp_transport`.
+Above: `agent.providers.replay`, the sessions over HTTP, `bot.models.chosen`. Below: httpx, on `aiohttp_transport`.
 
 Rules. It knows no vendor. Foreign errors are translated here, once. The environment's proxies are used only where the
 caller says so: none can reach a loopback address. Leaving the block of a reply closes its connection, which is what

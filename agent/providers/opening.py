@@ -1,6 +1,6 @@
 """A provider for each kind of service: which dialect it speaks, over which transport.
 
-Above: `bot.models`. Below: the dialects, `replay` and the sessions.
+Above: `bot.models.chosen`. Below: the dialects, `replay` and the sessions.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The offline default: a model made of rules, so that everything can be tried before a real model is chosen.
 
-Above: `bot.models` chooses it when nothing is configured. Below: `agent.ports`, `agent.protocol.render`.
+Above: `bot.models.chosen` chooses it when nothing is configured. Below: `agent.ports`, `agent.protocol.render`.
 
 `rehearse` is pure: messages in, one answer out, written in the delimiter protocol as a real model would write it. So
 the real loop runs real tools: "remember that …" calls `remember`, "what did I say about …?" calls `recall`, and the

@@ -1,6 +1,7 @@
 """A model over HTTP, in replay mode: each answer is one request with the whole context, and a stream of events back.
 
-Above: `bot.models`. Below: a `dialect` (what is said), `http`, `sse` and `waiting` (how it travels), `retry`, `faults`.
+Above: `bot.models.chosen`. Below: a `dialect` (what is said), `http`, `sse` and `waiting` (how it travels), `retry`,
+`faults`.
 
 Theory of operation. An attempt sends the whole context and reads the stream. If it is refused before the first event,
 or no connection was made, it may be made again: without a field that the service refuses (remembered as long as the

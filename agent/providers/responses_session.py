@@ -1,7 +1,7 @@
 """OpenAI's Responses over WebSocket, in resume mode: the rounds of a turn send only what is new.
 
-Above: `bot.models`. Below: `wire_responses` (what is said), `chain` (what is new), `warm_sockets` (how it travels),
-`replay` (the way around).
+Above: `bot.models.chosen`. Below: `wire_responses` (what is said), `chain` (what is new), `warm_sockets` (how it
+travels), `replay` (the way around).
 
 Theory of operation. A session is one turn. Its first round takes a socket and sends the whole context; the vendor keeps
 the answer in the socket's memory, and the next round names it and sends what came after. The local messages are the

@@ -1,6 +1,7 @@
 """A model behind a WebSocket that keeps the conversation: a connection for each turn, a question for each round.
 
-Above: `opening`, `bot.models`. Below: a `dialogue` (what is said), `websocket` (how it travels), `retry`, `faults`.
+Above: `opening`, `bot.models.chosen`. Below: a `dialogue` (what is said), `websocket` (how it travels), `retry`,
+`faults`.
 
 Theory of operation. A session makes its connection with the first question and closes it with the turn. The next
 question is asked over the same connection, which then carries only what is new. If the connection was lost in between,

@@ -1,6 +1,6 @@
 """How a reply ends: what stands below the answer, and which buttons stay.
 
-Above: `bot.turns`. Below: `bot.surface`, `bot.wording`, `agent.reply_text`.
+Above: `bot.turns.worker`. Below: `bot.surface`, `bot.wording`, `agent.reply_text`.
 """
 
 from contextlib import suppress

@@ -1,7 +1,7 @@
 """The one visible reply, growing live: takes the agent's events and keeps the surface's pages in step with them.
 
-Above: `bot.turns`. Below: `bot.reply.draft` (what to say), `bot.reply.wall` (what to write), `bot.reply.pace` (when),
-and a `bot.surface.Surface`.
+Above: `bot.turns.worker`. Below: `bot.reply.draft` (what to say), `bot.reply.wall` (what to write), `bot.reply.pace`
+(when), and a `bot.surface.Surface`.
 
 Theory of operation. `see` only notes what happened. One writer task asks the wall for the next write, waits until the
 pace allows it, asks again, and performs it. So one write is in flight at a time, and it always shows the newest text.

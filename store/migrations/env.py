@@ -8,8 +8,8 @@ from typing import Literal
 from alembic import context
 from sqlalchemy import Connection, create_engine
 
-from store import index
 from store.columns import StorableText, UtcDateTime
+from store.search import index
 from store.tables import SQLModel
 
 

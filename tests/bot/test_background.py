@@ -3,8 +3,8 @@
 import pytest
 
 from bot.background import background
-from bot.model_switch import ModelSwitch
-from bot.models import ModelSettings
+from bot.models.chosen import ModelSettings
+from bot.models.switch import ModelSwitch
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import FakeStore
 

@@ -16,15 +16,15 @@ from agent.records import Authority, Incoming
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.allowances import Allowances
-from bot.budgets import Budgets
-from bot.gate import Gate, GateRules
+from bot.access.allowances import Allowances
+from bot.access.budgets import Budgets
+from bot.access.gate import Gate, GateRules
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.surface import PageUnsent, Surface
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
-from store.bell import LocalBell
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always

@@ -13,7 +13,7 @@ from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.reply.live import LiveReply
-from bot.thinking import Mind, Thinking
+from bot.turns.thinking import Mind, Thinking
 from store import rows
 from store.engine import Store, open_store
 from store.tables import conversation, message, turn

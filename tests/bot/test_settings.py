@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.errors import SettingsError
 from agent.prices import NANO
 from bot.casts import LogLevel, websocket_url
-from bot.models import ModelSettings
+from bot.models.chosen import ModelSettings
 from bot.secret import Secret
 from bot.settings import Settings, load_settings, needed, setting_names
 

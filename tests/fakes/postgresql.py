@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from sqlmodel import SQLModel
 
-from store.driver import connect
+from store.databases.driver import connect
 from store.engine import open_store
 
 PATIENCE_S: Final = 60

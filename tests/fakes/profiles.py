@@ -6,7 +6,7 @@ from itertools import count
 
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance, for_place
 from agent.records import StoredMessage
-from store.text import quotes
+from store.search.text import quotes
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The rules of `store.queue` and `store.terms` over plain lists of turns."""
+"""The rules of `store.turns.queue` and `store.turns.terms` over plain lists of turns."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -33,8 +33,8 @@ from agent.records import (
 )
 from agent.state import LastActions, SituationSummary
 from store import rows
-from store.learning import ENOUGH
-from store.text import holds, quotes
+from store.memory.learning import ENOUGH
+from store.search.text import holds, quotes
 from tests.fakes import queue
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences

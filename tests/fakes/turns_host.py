@@ -13,14 +13,14 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.access import AccessRules
-from bot.allowances import Allowances
-from bot.budgets import Budgets
-from bot.gate import Gate, GateRules
+from bot.access.allowances import Allowances
+from bot.access.budgets import Budgets
+from bot.access.gate import Gate, GateRules
+from bot.access.lists import AccessRules
 from bot.hosting import BotHost
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
-from store.bell import LocalBell
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.bell import LocalBell
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 

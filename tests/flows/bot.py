@@ -15,14 +15,14 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.allowances import Allowances
+from bot.access.allowances import Allowances
+from bot.access.budgets import Budgets
+from bot.access.gate import Gate, GateRules
 from bot.app import CLOCK
-from bot.budgets import Budgets
-from bot.gate import Gate, GateRules
 from bot.hosting import BotHost
 from bot.surface import Surface
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.minds import always
 

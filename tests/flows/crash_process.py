@@ -27,8 +27,8 @@ from agent.transcript import JUST_ARRIVED
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.surface import Limits, Offer, PageKey, PageRef
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.minds import always

@@ -11,15 +11,15 @@ from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.allowances import Allowances
-from bot.budgets import Budgets
-from bot.gate import Gate, GateRules
+from bot.access.allowances import Allowances
+from bot.access.budgets import Budgets
+from bot.access.gate import Gate, GateRules
 from bot.hosting import BotHost, serve_all
 from bot.platforms.slack.run import serve
 from bot.platforms.slack.settings import SlackSettings
 from bot.secret import Secret
-from bot.thinking import Mind, Thinking
-from bot.turns import Turns, TurnsLimits
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.fast_clock import FastClock

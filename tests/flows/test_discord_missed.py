@@ -12,8 +12,8 @@ import pytest
 from agent.errors import Refused
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
-from bot.missed import Bounds
 from bot.platforms.discord.place import SOURCE
+from bot.turns.missed import Bounds
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, OTHER_BOT, STAFF

@@ -11,13 +11,13 @@ import simcord
 
 from agent.providers.http import Http
 from agent.providers.scripted import ScriptedProvider
-from bot.missed import Listening
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.place import SOURCE
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surface import DiscordSurface
 from bot.secret import Secret
+from bot.turns.missed import Listening
 from tests.fakes.answering_host import AnsweringHost, answering_host
 
 PATIENCE_S = 20.0

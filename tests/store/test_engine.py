@@ -11,9 +11,9 @@ from sqlalchemy import select
 
 from agent.errors import StoreError, StoreLocked
 from agent.records import RecallQuery
+from store.databases.sqlite import sqlite_path
 from store.engine import open_store
-from store.erased import ErasedIds
-from store.sqlite import sqlite_path
+from store.forgetting.erased import ErasedIds
 from store.tables import meta
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said

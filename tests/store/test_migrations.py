@@ -14,15 +14,16 @@ from sqlmodel import SQLModel
 
 import store.migrations
 from agent.records import RecallQuery
-from store import index, tables
+from store import tables
 from store.conversations import history
-from store.database import Database
+from store.databases.database import Database
+from store.databases.postgresql import PostgresDatabase
+from store.databases.sqlite import open_sqlite
 from store.engine import open_store
-from store.memories import notes
+from store.memory.memories import notes
 from store.migrations import HEAD
-from store.postgresql import PostgresDatabase
-from store.search import search
-from store.sqlite import open_sqlite
+from store.search import index
+from store.search.search import search
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START
 from tests.fakes.postgresql import PostgresServer

@@ -17,10 +17,10 @@ from agent.memory.forgetting import forget_everything
 from agent.records import Accepted, Claim, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
-from store.erased import ErasedIds
-from store.ledger import accept, finish
-from store.ledger import claim as claim_next
+from store.forgetting.erased import ErasedIds
 from store.tables import person
+from store.turns.ledger import accept, finish
+from store.turns.ledger import claim as claim_next
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer

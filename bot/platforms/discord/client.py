@@ -22,7 +22,6 @@ from agent.providers.http import Http
 from agent.records import Incoming
 from bot import wording
 from bot.host import Host
-from bot.missed import Listening
 from bot.platforms.discord import buttons, forgetting, inbound, pressing, reading, refusals
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
@@ -34,6 +33,7 @@ from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surroundings import UNREADABLE, Surroundings
 from bot.triggers import Trigger, is_stop, trigger
+from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """What was said on Discord while the bot was away: read from the channels' history, and taken in as if it came now.
 
-Above: `client` says when the line is up and down. Below: discord.py, `place`, `surroundings`, `bot.missed`.
+Above: `client` says when the line is up and down. Below: discord.py, `place`, `surroundings`, `bot.turns.missed`.
 
 Rules.
 - A resumed session brings what was missed by itself. A new one does not: then, and at a start, history is read.
@@ -20,9 +20,9 @@ from typing import TypeAlias
 import discord
 
 from agent.errors import CogencyError
-from bot.missed import Listening
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.surroundings import UNREADABLE
+from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
 

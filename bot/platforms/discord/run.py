@@ -22,13 +22,13 @@ from agent.ports import Clock
 from agent.providers.http import Http
 from agent.records import Incoming
 from bot.host import Host
-from bot.missed import Listening
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.place import SOURCE
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surface import DiscordSurface
 from bot.surface import Surface
+from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
 

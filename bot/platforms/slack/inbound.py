@@ -18,7 +18,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from agent.messages import Depth, JsonObject
-from bot.budget_words import read
+from bot.access.budget_words import read
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 from bot.triggers import is_stop
@@ -230,7 +230,7 @@ def model_words(heard: Heard, me: Me) -> str | None:
 
 
 def budget_words(words: str, me: Me) -> str:
-    """The words of `/budget` with each mention as the id that it stands for, as `bot.budget_words` reads them."""
+    """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
     return re.sub(
         r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>",
         lambda found: f"person:{person_id(me, found[1])}" if found[1] else f"channel:{found[2]}",

@@ -1,7 +1,7 @@
 """What was said on Slack while no socket was open: read from its history, and taken in as if it came now.
 
 Above: `run`, and `listeners`, which hands every event over here first. Below: `api`, `budget`, `inbound`, `intake`,
-`bot.missed`.
+`bot.turns.missed`.
 
 Rules.
 - Slack sends again by itself for some minutes. After a longer gap, and at a start, history is read.
@@ -23,13 +23,13 @@ from datetime import datetime, timedelta
 from agent.errors import CogencyError, Refused
 from agent.messages import JsonObject
 from agent.records import LastSeen
-from bot.missed import Listening
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, SlackRefused
 from bot.platforms.slack.budget import Queue
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.payload import items, number, text
+from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
 

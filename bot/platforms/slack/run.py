@@ -19,7 +19,6 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.records import Incoming
 from bot.host import Host
-from bot.missed import Listening
 from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
@@ -38,6 +37,7 @@ from bot.platforms.slack.sockets import Sockets
 from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface
 from bot.platforms.slack.threads import Threads
 from bot.surface import Surface
+from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The bot as the terminal talks to it: one person, their threads, and the turns that answer them.
 
 Above: `bot.app` builds it, `bot.platforms.terminal.run` calls it through `ChatBot`.
-Below: `bot.turns`, `bot.surface`, the ports of `agent.ports`.
+Below: `bot.turns.worker`, `bot.surface`, the ports of `agent.ports`.
 
 Rule: the terminal belongs to one person, so every place in it is their own.
 """
@@ -18,9 +18,9 @@ from agent.messages import Depth
 from agent.ports import Clock, Conversations, Forgetting, Memories, Profiles, Spending
 from agent.records import Incoming, Person, Receipt, Remembered, Thread
 from agent.spending import Account, By, Period, account
-from bot.budget_desk import BudgetDesk
+from bot.access.budget_desk import BudgetDesk
 from bot.surface import Surface
-from bot.turns import Turns
+from bot.turns.worker import Turns
 
 SOURCE = "terminal"
 MAX_THREADS = 20

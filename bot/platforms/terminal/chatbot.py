@@ -56,7 +56,7 @@ class ChatBot(Protocol):
         ...
 
     async def budget(self, words: str) -> str:
-        """See or change a budget, as `bot.budget_words` reads the words."""
+        """See or change a budget, as `bot.access.budget_words` reads the words."""
         ...
 
     async def model(self, name: str | None) -> str:

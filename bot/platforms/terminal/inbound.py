@@ -94,7 +94,7 @@ class UseModel:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Show or change a budget; `bot.budget_words` reads the words."""
+    """Show or change a budget; `bot.access.budget_words` reads the words."""
 
     words: str = ""
 

@@ -1,0 +1,156 @@
+"""Learning who people are, in the background, from what they asked.
+
+Above: `bot.app` gives the job its handler. Below: `agent.memory.synthesizer`, `agent.asking`, `bot.turns.floor`, the
+ports Profiles, Jobs and Spending.
+
+Theory of operation. The end of an answered turn marks its question as to be learned from, and puts the job of its
+partition (person and audience) a quiet minute off; so what is said in a row goes in one model call. The job asks for
+insights, keeps them, and when enough is new and nothing waits any more, asks for a synthesis. The ledger of jobs runs
+one job of a partition at a time, in whatever process; a profile is kept only by whoever read its newest revision.
+
+Rules
+  Nobody waits for it. While this machine's own model is needed for an answer, it gives way, and begins again later.
+  A message is marked until what it tells is kept. An answer that cannot be read changes nothing, and is asked for again
+  later; messages of which a model makes nonsense every time are given up after `tries`.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.asking import ask
+from agent.errors import ProviderUnavailable
+from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
+from agent.memory.synthesizer import ImpressionSynthesizer, synthesised
+from agent.messages import Depth, Message, ModelCall
+from agent.ports import CallOptions, Clock, Jobs, Profiles, Provider, Spending
+from agent.records import Job
+from bot.turns.floor import Floor
+
+log = logging.getLogger(__name__)
+
+OPTIONS = CallOptions(depth=Depth.FAST)
+SYNTHESIZER = ImpressionSynthesizer()
+UNREADABLE = "What the model said about what it learned cannot be read; trying again later."
+
+
+@dataclass(frozen=True, slots=True)
+class LearningLimits:
+    quiet: timedelta = timedelta(minutes=1)
+    """After the last answer: a conversation in full swing goes in one call, and answers have the model first."""
+    batch: int = 40
+    """Messages in one call: of more a model tells less about each."""
+    batch_chars: int = 16_000
+    """About 4,000 tokens of messages, so that the prompt fits a small local model. One message always goes."""
+    tries: int = 5
+    """How often a model may answer nonsense before the messages are given up: a quarter of an hour by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningModel:
+    """`is_local`: it runs on this machine, where answers need it, too. `can_learn`: a rehearsal cannot."""
+
+    provider: Provider
+    is_local: bool = False
+    can_learn: bool = True
+
+
+class Learner:
+    def __init__(
+        self,
+        profiles: Profiles,
+        jobs: Jobs,
+        spending: Spending,
+        model: Callable[[], LearningModel],
+        clock: Clock,
+        floor: Floor,
+        synthesizer: ImpressionSynthesizer = SYNTHESIZER,
+        limits: LearningLimits = LearningLimits(),
+    ) -> None:
+        self._profiles = profiles
+        self._jobs = jobs
+        self._spending = spending
+        self._model = model
+        self._clock = clock
+        self._floor = floor
+        self._synthesizer = synthesizer
+        self._limits = limits
+
+    def due(self, now: datetime) -> datetime | None:
+        """When to learn from a turn that ends now; None while there is no model that can."""
+        return now + self._limits.quiet if self._model().can_learn else None
+
+    async def learn(self, job: Job) -> None:
+        """The job: learn from the oldest messages that wait in a partition. Raises ProviderError and StoreError."""
+        if not self._model().can_learn:
+            return
+        partition = partition_of(job.person, job.key)
+        last_try = job.attempts >= self._limits.tries
+        waiting = await self._profiles.unlearned(partition, self._limits.batch + 1)
+        said = self._batch(waiting)
+        if said and not await self._extract(partition, said, last_try=last_try):
+            if await self._profiles.unlearned(partition, 1):
+                await self._again(job, self._limits.quiet)
+        elif len(said) < len(waiting):
+            await self._again(job, timedelta())
+        elif not await self._synthesise(partition, last_try=last_try):
+            await self._again(job, self._limits.quiet)
+
+    async def _extract(self, partition: Partition, said: Sequence[Utterance], *, last_try: bool) -> bool:
+        """Keep what these messages tell; False if that has to begin again later."""
+        answer = await self._ask(partition, self._synthesizer.insight_prompt(said))
+        if answer is None:
+            return False
+        insights = self._synthesizer.read_insights(answer, said)
+        if insights is None:
+            _complain(last_try=last_try)
+        before = await self._profiles.of(partition)
+        profile = learned(before, partition.audience, insights or (), len(said), self._clock.now())
+        return await self._profiles.save(partition, profile, [one.id for one in said])
+
+    async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
+        """Refine the profile if that is due; False if it has to begin again later.
+
+        What became of the profile meanwhile stands: the next synthesis knows of it.
+        """
+        profile = await self._profiles.of(partition)
+        if not self._synthesizer.is_due(profile):
+            return True
+        answer = await self._ask(partition, self._synthesizer.synthesis_prompt(profile))
+        if answer is None:
+            return False
+        refined = self._synthesizer.read_synthesis(answer, profile, self._clock.now())
+        if refined is None:
+            _complain(last_try=last_try)
+        await self._profiles.save(partition, refined or synthesised(profile))
+        return True
+
+    async def _ask(self, partition: Partition, prompt: Sequence[Message]) -> str | None:
+        """The model's answer; None if somebody who waits for theirs needs the model."""
+
+        async def count(call: ModelCall) -> None:
+            await self._spending.charge(partition.person, LEARNING, [call], self._clock.now())
+
+        model = self._model()
+        asking = ask(model.provider, prompt, count, OPTIONS)
+        return await self._floor.while_free(asking) if model.is_local else await asking
+
+    async def _again(self, job: Job, after: timedelta) -> None:
+        await self._jobs.schedule(job.kind, job.key, "", self._clock.now() + after, person=job.person)
+
+    def _batch(self, waiting: Sequence[Utterance]) -> Sequence[Utterance]:
+        """As many of the oldest as go in one call."""
+        chars = 0
+        for number, one in enumerate(waiting[: self._limits.batch]):
+            chars += min(len(one.text), self._synthesizer.utterance_chars)
+            if number and chars > self._limits.batch_chars:
+                return waiting[:number]
+        return waiting[: self._limits.batch]
+
+
+def _complain(*, last_try: bool) -> None:
+    """An answer cannot be read. Raises ProviderUnavailable unless it was the last try."""
+    if not last_try:
+        raise ProviderUnavailable(UNREADABLE)
+    log.warning("the model for learning answers nonsense every time: nothing is learned from some messages")

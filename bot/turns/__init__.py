@@ -1,0 +1,1 @@
+"""A turn: taken in, queued, answered, shown, stored."""

@@ -1,0 +1,322 @@
+"""From an incoming message to its finished reply: durable intake, one turn at a time per conversation, live reply.
+
+Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
+Below: `bot.turns.thinking`, `bot.reply.live`, `bot.reply.ending`, `bot.surface`, the ports Ledger and Bell.
+
+Rules (DESIGN.md, section 7).
+- A message is stored, with its turn, before the platform is told that it arrived.
+- Every write after a claim carries its epoch; a worker that lost its lease stops without a word.
+- Progress is saved before each effect, the reply before its final frame: after a crash the turn goes on from there.
+- A turn that keeps killing its process is given up with a sentence, not tried for ever.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from agent.admission import Terms
+from agent.errors import LeaseLost, StoreError
+from agent.events import Outcome
+from agent.ports import Bell, Clock, Ledger
+from agent.records import Accepted, Claim, Closing, Incoming
+from bot.reply.ending import leave_offers, shown
+from bot.reply.live import LiveReply
+from bot.surface import PageGone, PageRef, Surface, SurfaceError
+from bot.turns.thinking import Thinking
+
+log = logging.getLogger(__name__)
+
+END_S = 10.0
+"""How long to wait for answers that were stopped; what they write after a forgetting is refused by the ledger."""
+
+GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsLimits:
+    max_running: int = 16
+    """Turns that run at once in one process; more wait in the ledger."""
+    per_person: int | None = 4
+    """Of them of one person, in all processes: enough for several threads, and others always find a free place."""
+    max_attempts: int = 10
+    """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
+    because whoever kills a process takes innocent turns along."""
+    lease: timedelta = timedelta(seconds=30)
+    """How long a silent worker keeps its turn; also how long a take-over takes."""
+    sweep_s: float = 1.0
+    """How often the ledger is looked at when nobody rings: finds leases that ran out, and what a lost ring told."""
+
+
+class Turns:
+    """Takes messages in and answers them. Use `serving` around everything that waits for an answer."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        thinking: Thinking,
+        surface_for: Callable[[Incoming], Surface],
+        bell: Bell,
+        clock: Clock,
+        owner: str,
+        limits: TurnsLimits = TurnsLimits(),
+        sources: Callable[[], frozenset[str] | None] = lambda: None,
+    ) -> None:
+        """`sources`: from where the messages came to which this process can show replies now; None: from anywhere.
+        Other processes on the same ledger answer the rest.
+        """
+        self._ledger = ledger
+        self._thinking = thinking
+        self._surface_for = surface_for
+        self._clock = clock
+        self._owner = owner
+        self._limits = limits
+        self._sources = sources
+        self._bell = bell
+        self._idle = asyncio.Event()
+        self._running: dict[int, _Running] = {}
+        self._stopping: set[int] = set()
+        self._asking: dict[tuple[str, str], asyncio.Future[Outcome | None]] = {}
+
+    @asynccontextmanager
+    async def serving(self, grace_s: float = 0.0) -> AsyncGenerator[None, None]:
+        """Answer what is submitted until the block ends.
+
+        Turns that still run then get `grace_s` seconds. Others go on with them where they stopped: the processes on the
+        same ledger at once, or this one after its next start.
+        """
+        worker = asyncio.create_task(self._serve())
+        try:
+            yield
+        finally:
+            worker.cancel()
+            open_turns = [*self._running.values()]
+            tasks = [running.task for running in open_turns]
+            if grace_s and tasks:
+                await asyncio.wait(tasks, timeout=grace_s)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(worker, *tasks, return_exceptions=True)
+            await self._give_back([running.claim for running in open_turns if running.task.cancelled()])
+            for asking in self._asking.values():
+                _resolve(asking, None)
+
+    async def submit(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+        """Take a message in, durably; its turn begins as soon as its conversation is free. Raises TermsNotMet."""
+        accepted = await self._ledger.accept(incoming, terms)
+        self._idle.clear()
+        self._bell.ring()
+        return accepted
+
+    async def ask(self, incoming: Incoming) -> Outcome | None:
+        """`submit`, and wait for the end. None if it was a duplicate, or if the turn was given up or parked.
+
+        Cancelling it stops the turn: what was said is kept.
+        """
+        key = (incoming.source, incoming.event_id)
+        if key in self._asking:
+            return None
+        asking = self._asking[key] = asyncio.get_running_loop().create_future()
+        submitting = asyncio.ensure_future(self.submit(incoming))
+        try:
+            accepted = await asyncio.shield(submitting)
+            return None if accepted.duplicate else await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            accepted = await submitting
+            if not accepted.duplicate and not asking.done():
+                self.stop(accepted.turn)
+                await asking
+            raise
+        finally:
+            del self._asking[key]
+
+    async def idle(self) -> None:
+        """Until nothing waits and nothing runs. Cancelling it stops what runs, and waits until that has ended."""
+        try:
+            await self._idle.wait()
+        except asyncio.CancelledError:
+            await self._end([*self._running.values()])
+            raise
+
+    def stop(self, turn: int) -> None:
+        """End the turn at once, keeping what was said; if it still waits, as soon as it is claimed."""
+        self._stopping.add(turn)
+        if turn in self._running:
+            self._running[turn].stop()
+
+    async def stop_conversation(self, conversation: str) -> bool:
+        """`stop` the turns of a conversation that run and wait; whether there was one.
+
+        One that another process runs is stopped when that one looks at the ledger, within `sweep_s`.
+        """
+        turns = await self._ledger.stop(conversation)
+        for turn in turns:
+            self.stop(turn)
+        self._bell.ring()
+        return bool(turns)
+
+    async def take_back(self, person: str, conversation: str | None) -> None:
+        """Before something is forgotten: end the running turns that answer it, and delete what they have shown."""
+        running = [
+            running
+            for running in self._running.values()
+            if running.claim.incoming.person.id == person
+            and conversation in {None, running.claim.incoming.conversation}
+        ]
+        for one in running:
+            one.taken_back = True
+        await self._end(running)
+
+    async def _end(self, running: "list[_Running]") -> None:
+        for one in running:
+            self.stop(one.claim.turn)
+        if running:
+            await asyncio.wait([one.task for one in running], timeout=END_S)
+
+    async def _give_back(self, claims: list[Claim]) -> None:
+        """What cannot be given back is found when its lease runs out."""
+        for claim in claims:
+            with suppress(LeaseLost, StoreError):
+                await self._ledger.release(claim)
+        if claims:
+            self._bell.ring()
+
+    async def _serve(self) -> None:
+        while True:
+            try:
+                await self._claim()
+                await self._hear_of_stops()
+            except StoreError as error:
+                log.warning("the ledger could not be asked, trying again: %s", error)
+            else:
+                if not self._running and not self._bell.rung:
+                    self._idle.set()
+            await self._bell.wait(self._limits.sweep_s)
+
+    async def _claim(self) -> None:
+        while len(self._running) < self._limits.max_running:
+            limits, now = self._limits, self._clock.now()
+            claim = await self._ledger.claim(
+                self._owner, now, limits.lease, per_person=limits.per_person, sources=self._sources()
+            )
+            if claim is None:
+                return
+            if claim.stopping:
+                self._stopping.add(claim.turn)
+            running = _Running(claim, earlier=self._running.get(claim.turn))
+            running.task = asyncio.create_task(self._run(running))
+            running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
+            self._running[claim.turn] = running
+
+    async def _hear_of_stops(self) -> None:
+        """What another process was asked to stop may run here."""
+        if self._running:
+            for turn in await self._ledger.stopping(self._owner) - self._stopping:
+                self.stop(turn)
+
+    def _ended(self, running: "_Running", task: asyncio.Task[Outcome | None]) -> None:
+        """However it ended, even before its first step."""
+        turn, incoming = running.claim.turn, running.claim.incoming
+        self._bell.ring()
+        if self._running[turn] is not running:
+            return  # claimed anew meanwhile: that one answers
+        del self._running[turn]
+        self._stopping.discard(turn)
+        failed = task.cancelled() or task.exception() is not None
+        if not task.cancelled() and task.exception() is not None:
+            log.error("turn %d: lost", turn, exc_info=task.exception())
+        asking = self._asking.get((incoming.source, incoming.event_id))
+        if asking is not None:
+            _resolve(asking, None if failed else task.result())
+
+    async def _run(self, running: "_Running") -> Outcome | None:
+        """None if the turn was put off: it is claimed again when its lease has run out."""
+        claim = running.claim
+        if running.earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
+            running.earlier.task.cancel()
+            await asyncio.wait({running.earlier.task})
+        renewing = asyncio.create_task(self._renew(running))
+        try:
+            return await self._answer(running)
+        except LeaseLost as error:
+            log.info("turn %d: given up: %s", claim.turn, error)
+        except (StoreError, SurfaceError) as error:
+            log.warning("turn %d: put off: %s", claim.turn, error)
+        finally:
+            renewing.cancel()
+        return None
+
+    async def _renew(self, running: "_Running") -> None:
+        claim = running.claim
+        while True:
+            await self._clock.sleep(self._limits.lease.total_seconds() / 3)
+            try:
+                await self._ledger.renew(claim, self._clock.now(), self._limits.lease)
+            except LeaseLost:
+                running.task.cancel()
+                return
+            except StoreError as error:
+                log.warning("turn %d: lease not renewed: %s", claim.turn, error)
+
+    async def _answer(self, running: "_Running") -> Outcome:
+        """Think, show the reply, store it: in this order, so that a crash in between shows nothing twice."""
+        claim = running.claim
+
+        async def keep_pages(pages: tuple[str, ...]) -> None:
+            await self._ledger.save(claim, reply_ref=json.dumps(pages))
+
+        pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
+        closing = Closing(Outcome.STOPPED, "")
+        surface = self._surface_for(claim.incoming)
+        try:
+            async with LiveReply(surface, self._clock, claim.turn, pages, on_pages=keep_pages) as live:
+                closing = await self._reply(running, live)
+                whole = "" if running.taken_back else shown(closing)
+                closing = replace(closing, pages=await live.finish(whole))
+        except PageGone:
+            log.info("turn %d: somebody deleted the reply", claim.turn)
+            closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
+        await self._ledger.finish(claim, closing, self._clock.now())
+        await leave_offers(surface, self._clock, closing)
+        log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
+        return closing.outcome
+
+    async def _reply(self, running: "_Running", live: LiveReply) -> Closing:
+        claim = running.claim
+        if claim.attempts > self._limits.max_attempts:
+            return Closing(Outcome.REFUSED, GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
+        # A task of its own: stopping ends the thinking, and never the showing and storing of what was said.
+        stopped = self._stopping.__contains__
+        running.thinking = asyncio.create_task(self._thinking.think(claim, live, lambda: stopped(claim.turn)))
+        try:
+            closing = await running.thinking
+        except asyncio.CancelledError:
+            if not (running.thinking.cancelled() and stopped(claim.turn)):
+                running.thinking.cancel()
+                await asyncio.wait({running.thinking})
+                raise
+            closing = Closing(Outcome.STOPPED, "")  # before its first step
+        return replace(closing, reply="") if running.taken_back else closing
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """One claimed turn in this process. `earlier`: the same turn, claimed before the clock jumped."""
+
+    claim: Claim
+    earlier: "_Running | None"
+    task: asyncio.Task[Outcome | None] = field(init=False)
+    thinking: asyncio.Task[Closing] | None = None
+    taken_back: bool = False
+
+    def stop(self) -> None:
+        if self.thinking is not None:
+            self.thinking.cancel()
+
+
+def _resolve(asking: "asyncio.Future[Outcome | None]", outcome: Outcome | None) -> None:
+    if not asking.done():
+        asking.set_result(outcome)

@@ -1,0 +1,126 @@
+"""What the store asks of a database, whichever engine it is, and what both engines share.
+
+Above: everything in `store` that runs work. Implemented by: `store.databases.sqlite`, `store.databases.postgresql`.
+Below: SQLAlchemy, `agent.errors`.
+
+Rules
+  Work is a plain function of a Connection and is one transaction: all of it happens or none. It may be run again if
+  another writer got in its way, so it has no effect but on the database.
+  Work is the same on both engines. The few things that only PostgreSQL needs, because there writers do not wait for one
+  another, are functions here that do nothing on SQLite.
+  A caller that is cancelled before its turn comes does nothing; one that is cancelled later waits until its transaction
+  has ended, so a connection is never left in the middle.
+  Errors carry neither SQL nor parameters: they hold people's words. Nor do logs: the drivers are kept quiet.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, Insert, text
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+TALKATIVE: Final = ("aiosqlite", "asyncpg", "sqlalchemy")
+"""Below WARNING they log every parameter: people's words, in files that forgetting cannot reach."""
+CLOSED: Final = "The store is closed."
+LOCK_SPACE: Final = 0x636F67
+"""The first half of PostgreSQL's fixed advisory locks ("cog"). Those of conversations have one 64-bit key."""
+_IN_ORDER: Final = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_migrating: Final = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
+
+
+class Files(Protocol):
+    """The files of a database that this process can look into."""
+
+    async def checkpoint(self) -> bool:
+        """Move the write-ahead log into the file and empty it. False while another reader holds it back."""
+        ...
+
+    async def find(self, pieces: frozenset[bytes]) -> frozenset[bytes]:
+        """Those of `pieces` that stand anywhere in the files."""
+        ...
+
+
+class Database(Protocol):
+    """Runs work in transactions. Every method raises StoreError with one sentence."""
+
+    @property
+    def where(self) -> str:
+        """The database in words for a person, without user name and password."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """May other processes write to it at the same time?"""
+        ...
+
+    @property
+    def files(self) -> Files | None:
+        """None if a server keeps them."""
+        ...
+
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """Run `work` on one consistent state."""
+        ...
+
+    async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """Run `work` in one transaction. After an error nothing of it has happened."""
+        ...
+
+    async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """As `write`, while nobody else writes: for what has to know everything that is there."""
+        ...
+
+    async def close(self) -> None:
+        """Wait for what is under way, then give everything back. Later work raises StoreError."""
+        ...
+
+
+def is_postgresql(connection: Connection) -> bool:
+    return connection.dialect.name == "postgresql"
+
+
+def in_order(connection: Connection, name: str) -> None:
+    """Let the writers of one conversation follow one another, so that the order of ids is the order of commits.
+
+    Otherwise a turn could be seen, and answered, before an earlier one of its conversation is visible. The lock ends
+    with the transaction. SQLite has one writer anyway. Other names serve those who count before they write.
+    """
+    if is_postgresql(connection):
+        connection.execute(_IN_ORDER, {"name": name})
+
+
+def new_id(connection: Connection, statement: Insert) -> int:
+    """Insert one row; return the number that it was given."""
+    key = connection.execute(statement).inserted_primary_key
+    return 0 if key is None else int(key[0])
+
+
+def migrating() -> asyncio.Lock:
+    """Held while a database is brought up to date: Alembic keeps the migration under way in module globals, so two at
+    once would run on each other's connection. One lock for each loop, because a lock belongs to the loop it waited in.
+    """
+    return _migrating.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+
+def quieten() -> None:
+    """Let the drivers log nothing below WARNING (see TALKATIVE), whatever level the root logger has."""
+    for name in TALKATIVE:
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.WARNING))
+
+
+async def whole(work: Coroutine[Any, Any, T]) -> T:
+    """Await `work`; if the caller is cancelled meanwhile, let it end first."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # nobody waits for it any more: seen
+        raise

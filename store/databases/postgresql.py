@@ -1,0 +1,174 @@
+"""PostgreSQL: many processes, a bounded pool, and what its errors mean to a person.
+
+Above: `store.engine` opens it. Below: `store.databases.database` (the port and the rules that hold for both engines),
+SQLAlchemy, asyncpg, which reads the whole URL (`sslmode`, a Unix socket as `host`, …).
+
+Rules
+  Writers run side by side, at READ COMMITTED: each statement sees what was committed before it. What must follow one
+  another takes a lock first: turns of one conversation (`store.databases.database.in_order`), and whoever has to know
+  everything that is there (`write_alone`): every other write holds that lock's shared side, so none is half done
+  meanwhile. A write that met another one (a duplicate, a deadlock) is run again: it then finds what the other left.
+  Readers see one state (REPEATABLE READ) and wait for nobody. A server that is away is an error now; the next call
+  tries again, so nothing needs a restart when it is back.
+"""
+
+from collections.abc import Callable
+from typing import Concatenate, Final, ParamSpec, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+from sqlalchemy import Connection, TextClause, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from agent.errors import StoreError
+from store.databases.database import CLOSED, LOCK_SPACE, Files, quieten, whole
+from store.databases.driver import ERRORS, UNREADABLE, DriverConnection, connect
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+POOL: Final = 8
+"""Connections of one process. The server allows 100 in all by default, and a transaction takes milliseconds."""
+POOL_WAIT_S: Final = 10.0
+"""For a free connection; more than that is an overload, which waiting makes worse."""
+CONNECT_S: Final = 10.0
+STATEMENT_S: Final = 30.0
+"""For one statement; the slowest, the search for proof over a year of messages, takes seconds."""
+LOCK_S: Final = 15.0
+"""For another writer: longer than one should hold a lock, shorter than STATEMENT_S, so that it is the cause named."""
+IDLE_S: Final = 60.0
+"""For a process that stops in the middle of a transaction: its locks are taken from it."""
+TRIES: Final = 5
+"""Of a write that meets others. Each try waits for those before it, so the second nearly always succeeds."""
+
+_BESIDE_OTHERS: Final = text(f"SELECT pg_advisory_xact_lock_shared({LOCK_SPACE}, 1)")
+_ALONE: Final = text(f"SELECT pg_advisory_xact_lock({LOCK_SPACE}, 1)")
+
+_MET_ANOTHER: Final = frozenset({"23503", "23505", "40001", "40P01"})
+"""Foreign key, unique key, serialisation, deadlock."""
+
+_AWAY: Final = "{where} cannot be reached: check that the server runs, and the address in COGENCY_DATABASE_URL."
+_REFUSED: Final = "{where} refuses the user name or the password: check COGENCY_DATABASE_URL."
+_BUSY: Final = "{where} has no free connection: raise its max_connections, or run fewer processes."
+_SENTENCES: Final = {
+    "08": _AWAY,
+    "25006": "{where} takes no writes: name the primary server in COGENCY_DATABASE_URL.",
+    "28": _REFUSED,
+    "3D000": "{where} does not exist: create the database, or choose another in COGENCY_DATABASE_URL.",
+    "42501": "{where} does not let this user do that: make the user the owner of the database.",
+    "53100": "The disk of {where} is full: free some space there.",
+    "53200": "{where} is out of memory: give the server more.",
+    "53300": _BUSY,
+    "55P03": "{where} is busy with another operation: try again.",
+    "57014": "{where} took too long for an operation, which was cancelled: try again.",
+    "57P": _AWAY,
+}
+
+
+def store_error(error: Exception, where: str) -> StoreError:
+    """The one sentence for what went wrong. The server's own words are left out: they quote rows and parameters."""
+    origin = error.orig if isinstance(error, DBAPIError) else error
+    state = str(getattr(origin, "sqlstate", None) or "")
+    for code, sentence in _SENTENCES.items():
+        if state.startswith(code):
+            return StoreError(sentence.format(where=where))
+    if isinstance(error, PoolTimeoutError):
+        return StoreError(f"{where} is overloaded: no connection became free in {POOL_WAIT_S:g} seconds.")
+    if state:
+        return StoreError(f"{where} refused an operation (SQLSTATE {state}).")
+    return StoreError(_AWAY.format(where=where))
+
+
+class PostgresDatabase:
+    """The port Database on a server. Connects when it is first used."""
+
+    def __init__(self, url: str) -> None:
+        quieten()
+        self._url = f"postgresql://{url.partition('://')[2]}"
+        self._engine = create_async_engine(
+            "postgresql+asyncpg://",
+            async_creator=self.connect,
+            pool_size=POOL,
+            max_overflow=0,
+            pool_timeout=POOL_WAIT_S,
+            pool_pre_ping=True,  # one round trip, so that no message fails because the server was started anew
+            hide_parameters=True,
+        )
+        self._reader = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        self._closed = False
+
+    @property
+    def where(self) -> str:
+        return _named(self._url)
+
+    @property
+    def is_shared(self) -> bool:
+        return True
+
+    @property
+    def files(self) -> Files | None:
+        return None
+
+    async def connect(self) -> DriverConnection:
+        """A connection of the caller's own, with our time limits. Raises StoreError for a URL that is none."""
+        limits = {
+            "application_name": "cogency",
+            "statement_timeout": f"{STATEMENT_S:g}s",
+            "lock_timeout": f"{LOCK_S:g}s",
+            "idle_in_transaction_session_timeout": f"{IDLE_S:g}s",
+        }
+        silent_s = STATEMENT_S + CONNECT_S  # the server keeps to its limits, as long as it says anything at all
+        try:
+            return await connect(self._url, timeout_s=CONNECT_S, command_timeout_s=silent_s, settings=limits)
+        except UNREADABLE:
+            raise StoreError("The database URL cannot be read; use postgresql://user:password@host/database.") from None
+
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._run(self._reader, None, lambda c: work(c, *args, **options))
+
+    async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._run(self._engine, _BESIDE_OTHERS, lambda c: work(c, *args, **options))
+
+    async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._run(self._engine, _ALONE, lambda c: work(c, *args, **options))
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._engine.dispose()
+
+    async def _run(self, engine: AsyncEngine, lock: TextClause | None, work: Callable[[Connection], T]) -> T:
+        def locked(connection: Connection) -> T:
+            if lock is not None:
+                connection.execute(lock)
+            return work(connection)
+
+        tries = 0
+        while True:
+            if self._closed:
+                raise StoreError(CLOSED)
+            tries += 1
+            try:
+                return await whole(_transaction(engine, locked))
+            except (DBAPIError, PoolTimeoutError, *ERRORS) as error:
+                if tries == TRIES or not _met_another(error):
+                    raise store_error(error, self.where) from None  # its text and its context quote people's words
+
+
+async def _transaction(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
+    async with engine.begin() as connection:
+        return await connection.run_sync(work)
+
+
+def _met_another(error: Exception) -> bool:
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _MET_ANOTHER
+
+
+def _named(url: str) -> str:
+    """ "The database x on host", without what is secret."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or parse_qs(parts.query).get("host", ["this machine"])[0]
+        return f"The PostgreSQL database {parts.path.strip('/') or parts.username} on {host}"
+    except ValueError:
+        return "The PostgreSQL database"

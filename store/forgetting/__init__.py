@@ -1,0 +1,1 @@
+"""Erasing: what falls, how it is wiped, and the search that proves it."""

@@ -1,0 +1,122 @@
+"""The search for proof after forgetting: in rows and index for whole texts, in the files for pieces of them.
+
+Above: `store.forgetting.erase`. Below: `store.search.text`, index, tables.
+
+What counts as found again
+  A row within the plan's reach that still holds an erased text, or an index entry with all its words whose message is
+  within that reach or no longer exists. What others wrote, or the person elsewhere, stays theirs even when it says
+  the same.
+
+What counts as a piece
+  Up to PIECES stretches of the erased texts, spread evenly over them: at least PIECE_BYTES long, because a shorter one
+  stands in some page by chance, and free of quotes and control characters, which JSON writes differently. A piece that
+  is found in the files and also in what somebody said or kept proves nothing and is left out; a piece that is found and
+  that no row holds is a trace. So is a telling one (TELLING_BYTES) that only derived columns hold: action records,
+  summaries, progress, payloads and workspaces excuse nothing, because they repeat what was said somewhere. Pieces of
+  erased summaries are excused by any row: two summaries may well say the same.
+  So a common phrase raises no false alarm; and since the files only count as wiped after a complete checkpoint, having
+  nothing but common phrases to look for is no false proof.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, Table, exists, func, or_, select, text
+from sqlmodel import SQLModel
+
+from agent.memory.forgetting import ForgettingPlan
+from store.columns import StorableText
+from store.forgetting import unlearn
+from store.search import index
+from store.search.reach import of_plan, orphaned_notes_of
+from store.search.text import TELLING_BYTES, holds, index_words, stretches
+from store.tables import action_record, conversation, job, message, note, profile_entry, turn, workspace
+
+PIECES: Final = 64
+"""Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
+PIECE_BYTES: Final = 6
+WORDS: Final = 4
+"""So many words of a text, the longest, are looked for at once in the index: four find it, more only take longer."""
+
+DERIVED: Final = frozenset(
+    {
+        *action_record.c,
+        *workspace.c,
+        *profile_entry.c,
+        conversation.c.summary,
+        turn.c.progress,
+        turn.c.payload,
+        job.c.payload,
+    }
+)
+"""Columns that hold what was made of others' words."""
+
+_STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
+
+_IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(body, :piece))")
+_IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
+
+
+def found_again(
+    connection: Connection, plan: ForgettingPlan, texts: list[str], *, touched: list[str], readers: list[int]
+) -> int:
+    """How many rows and index entries still hold one of the erased `texts`. 0 is the proof.
+
+    `touched`: the conversations whose summaries had to fall. `readers`: the numbers of those who could find the texts.
+    """
+    words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
+    indexed = index.holding(connection, words, readers, person=plan.person, conversation=plan.conversation)
+    reach = (
+        (message, of_plan(plan, message)),
+        (turn, of_plan(plan, turn)),
+        (job, of_plan(plan, job)),
+        (note, orphaned_notes_of(plan)),
+        (profile_entry, unlearn.orphaned(plan)),
+        (conversation, conversation.c.id.in_(touched)),
+    )
+    left = [held for table, where in reach for held in _held(connection, table, where)]
+    return indexed + sum(any(holds(held, erased) for erased in texts) for held in left)
+
+
+def pieces(texts: list[str]) -> frozenset[bytes]:
+    """What to look for in the files, in the spelling of the rows and in that of the index."""
+    found = list(dict.fromkeys(piece for erased in texts for piece in _pieces_of(erased)))
+    return (
+        frozenset(found[at * len(found) // PIECES] for at in range(PIECES)) if len(found) > PIECES else frozenset(found)
+    )
+
+
+def traces(connection: Connection, seen: frozenset[bytes], said: frozenset[bytes]) -> frozenset[bytes]:
+    """Those of the pieces `seen` in the files that no row excuses; `said`: the pieces of what was said or kept."""
+    return frozenset(
+        piece
+        for piece in seen
+        if not _is_held(connection, piece.decode(), derived=piece not in said or len(piece) < TELLING_BYTES)
+    )
+
+
+def _held(connection: Connection, table: Table, where: ColumnElement[bool]) -> Iterator[str]:
+    for row in connection.execute(select(*_text_columns(table)).where(where)):
+        yield from (held for held in row if held)
+
+
+def _text_columns(table: Table) -> list[ColumnElement[str]]:
+    return [column for column in table.c if isinstance(column.type, StorableText)]
+
+
+def _is_held(connection: Connection, piece: str, *, derived: bool) -> bool:
+    """Does a row hold the piece? `derived`: what was made of others' words counts too."""
+    for table in SQLModel.metadata.sorted_tables:
+        columns = [column for column in _text_columns(table) if derived or column not in DERIVED]
+        held = [func.instr(column, piece) > 0 for column in columns]
+        if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():
+            return True
+    return any(connection.execute(where, {"piece": piece}).scalar_one() for where in (_IN_INDEX, _IN_SCHEMA))
+
+
+def _pieces_of(erased: str) -> Iterator[bytes]:
+    words = index_words(erased)
+    for form in (erased, " ".join(words), max(words, key=len, default="")):
+        stretch = max(_STRETCH.findall(form), key=len, default="").strip()
+        yield from (piece.encode() for piece in stretches(stretch) if len(piece.encode()) >= PIECE_BYTES)

@@ -1,0 +1,114 @@
+"""People and conversations come into being with the first message that names them.
+
+Above: ledger, memories, search. Below: `store.databases.database`, index, tables.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, exists, insert, literal, select, update
+
+from agent.records import Incoming, Person
+from store.databases.database import new_id
+from store.search import index
+from store.tables import conversation, erased, participant, person, turn
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the store knows of an incoming message, its person and its conversation.
+
+    `turn`: the turn that took it in, if one did. `readers`: the numbers of those who wrote in the conversation.
+    """
+
+    turn: int | None
+    forgotten: bool
+    number: int | None
+    person: Person
+    audience: str | None
+    readers: Mapping[str, int]
+
+
+def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]) -> Standing:
+    """One question for all of it: every statement costs several changes of thread, and somebody is waiting."""
+    values = {
+        "source": incoming.source,
+        "event_id": incoming.event_id,
+        "channel": incoming.channel,
+        "message_id": incoming.message_id,
+        "conversation": incoming.conversation,
+        "person": incoming.person.id,
+        "hashes": hashes,
+    }
+    found = connection.execute(_standing(), values).all()
+    row = found[0]
+    return Standing(
+        turn=row.by_post if row.by_event is None else row.by_event,
+        forgotten=bool(row.forgotten),
+        number=row.number,
+        person=Person(incoming.person.id, row.name or "", row.time_zone or ""),
+        audience=row.audience,
+        readers={one.reader: one.reader_number for one in found if one.reader is not None},
+    )
+
+
+@cache
+def _standing() -> Select[*tuple[Any, ...]]:
+    """Made once: making it takes longer than running it."""
+    asker, reader = person.alias("asker"), person.alias("reader")
+    by_event = select(turn.c.id).where(turn.c.source == bindparam("source"), turn.c.event_id == bindparam("event_id"))
+    by_post = select(turn.c.id).where(
+        turn.c.channel == bindparam("channel"), turn.c.message_id == bindparam("message_id")
+    )
+    once = select(literal(1).label("once")).subquery()
+    known = (
+        once.outerjoin(conversation, conversation.c.id == bindparam("conversation"))
+        .outerjoin(asker, asker.c.id == bindparam("person"))
+        .outerjoin(participant, participant.c.conversation == bindparam("conversation"))
+        .outerjoin(reader, reader.c.id == participant.c.person)
+    )
+    return select(
+        by_event.scalar_subquery().label("by_event"),
+        by_post.scalar_subquery().label("by_post"),
+        exists().where(erased.c.hash.in_(bindparam("hashes", expanding=True))).label("forgotten"),
+        asker.c.number,
+        asker.c.name,
+        asker.c.time_zone,
+        conversation.c.audience,
+        reader.c.id.label("reader"),
+        reader.c.number.label("reader_number"),
+    ).select_from(known)
+
+
+def welcome(connection: Connection, incoming: Incoming, audience: str, known: Standing) -> list[int]:
+    """Store what is new about person and conversation, and make it one of the person's threads.
+
+    Returns the numbers of everybody who may find the message: all who wrote in the conversation.
+    """
+    number = known.number
+    if number is None:
+        number = add_person(connection, incoming.person)
+    elif known.person != incoming.person:
+        who = incoming.person
+        changed = update(person).where(person.c.number == number)
+        connection.execute(changed.values(name=who.name, time_zone=who.time_zone))
+    if known.audience is None:
+        connection.execute(insert(conversation).values(id=incoming.conversation, audience=audience, summary="{}"))
+    elif known.audience != audience:  # other readers: the summary was made for those before
+        moved = update(conversation).where(conversation.c.id == incoming.conversation)
+        connection.execute(moved.values(audience=audience, summary="{}"))
+    if incoming.person.id in known.readers:
+        return list(known.readers.values())
+    connection.execute(insert(participant).values(conversation=incoming.conversation, person=incoming.person.id))
+    index.add_thread(connection, incoming.conversation, number)
+    return [*known.readers.values(), number]
+
+
+def add_person(connection: Connection, who: Person) -> int:
+    return new_id(connection, insert(person).values(id=who.id, name=who.name, time_zone=who.time_zone))
+
+
+def number_of(connection: Connection, person_id: str) -> int | None:
+    return connection.execute(select(person.c.number).where(person.c.id == person_id)).scalar_one_or_none()

@@ -1,0 +1,168 @@
+"""What is known of people, in rows.
+
+Above: `store.engine` bundles it. Below: `store.databases.database`, tables; `agent.memory.profile`.
+
+Rules
+  A profile is written by whoever read its newest revision, or not at all; forgetting makes a new revision, too. So what
+  was forgotten meanwhile never comes back, and of two who learn at once one begins anew.
+  A message is learned from once: with the profile it loses its mark, in the same transaction.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, func, insert, select, update
+
+from agent.memory.profile import Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
+from store.databases.database import Database, in_order, new_id
+from store.tables import message, person, profile, profile_entry, profile_source
+
+
+class SqlProfiles:
+    """The port Profiles on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of(self, partition: Partition) -> UserProfile:
+        return await self._database.read(of, partition)
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> UserProfile:
+        return await self._database.read(readable, person, audiences)
+
+    async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
+        return await self._database.read(unlearned, partition, limit)
+
+    async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
+        return await self._database.write(save, partition, profile, frozenset(learned))
+
+
+def of(connection: Connection, partition: Partition) -> UserProfile:
+    this = and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
+    kept = connection.execute(select(profile).where(this)).mappings().one_or_none()
+    if kept is None:
+        return UserProfile(partition.person)
+    return UserProfile(
+        user_id=partition.person,
+        entries=_entries(connection, partition.person, frozenset({partition.audience})),
+        created_at=kept["created"],
+        last_updated=kept["updated"],
+        interaction_count=kept["interaction_count"],
+        synthesised_count=kept["synthesised_count"],
+        synthesis_version=kept["synthesis_version"],
+        revision=kept["revision"],
+    )
+
+
+def readable(connection: Connection, person_id: str, audiences: frozenset[str]) -> UserProfile:
+    found = UserProfile(person_id, _entries(connection, person_id, audiences))
+    read = for_place(found, audiences)
+    newest = {entry.id: max(entry.sources) for entry in read.entries}
+    linked = select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
+    links = {row.id: row.permalink for row in connection.execute(linked)}
+    return replace(read, entries=tuple(replace(one, permalink=links.get(newest[one.id])) for one in read.entries))
+
+
+def unlearned(connection: Connection, partition: Partition, limit: int) -> list[Utterance]:
+    theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
+    waiting = select(message.c.id, message.c.text, message.c.time).where(theirs, message.c.to_learn)
+    return [Utterance(*row) for row in connection.execute(waiting.order_by(message.c.id).limit(limit))]
+
+
+def save(connection: Connection, partition: Partition, became: UserProfile, learned: frozenset[int]) -> bool:
+    in_order(connection, partition.person)
+    if not (_all_wait(connection, learned) and _next_revision(connection, partition, became)):
+        return False
+    before = {entry.id: entry for entry in _entries(connection, partition.person, frozenset({partition.audience}))}
+    remove(connection, frozenset(before) - {entry.id for entry in became.entries})
+    for entry in became.entries:
+        if entry.id not in before:
+            _add(connection, partition, entry)
+        elif entry != before[entry.id]:
+            _change(connection, entry)
+    connection.execute(update(message).where(message.c.id.in_(learned)).values(to_learn=False))
+    return True
+
+
+def remove(connection: Connection, entries: frozenset[int]) -> int:
+    """Take these entries out, with the names of their sources; how many there were."""
+    connection.execute(delete(profile_source).where(profile_source.c.entry.in_(entries)))
+    return connection.execute(delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
+
+
+def _entries(connection: Connection, person_id: str, audiences: frozenset[str]) -> tuple[ProfileEntry, ...]:
+    usable = and_(profile_entry.c.person == person_id, profile_entry.c.audience.in_(sorted(audiences)))
+    named = select(profile_source.c.entry, profile_source.c.message).join(profile_entry).where(usable)
+    sources: dict[int, list[int]] = {}
+    for entry, source in connection.execute(named.order_by(profile_source.c.message)):
+        sources.setdefault(entry, []).append(source)
+    found = select(profile_entry).where(usable).order_by(profile_entry.c.time, profile_entry.c.id)
+    return tuple(_entry(row, sources.get(row["id"], [])) for row in connection.execute(found).mappings())
+
+
+def _entry(row: Mapping[Any, Any], sources: Sequence[int]) -> ProfileEntry:
+    return ProfileEntry(
+        id=row["id"],
+        field=ProfileField(row["field"]),
+        text=row["text"],
+        audience=row["audience"],
+        sources=tuple(sources),
+        time=row["time"],
+        key=row["key"],
+        confidence=row["confidence"],
+    )
+
+
+def _all_wait(connection: Connection, learned: frozenset[int]) -> bool:
+    waiting = select(func.count()).select_from(message).where(message.c.id.in_(learned), message.c.to_learn)
+    return not learned or connection.execute(waiting).scalar_one() == len(learned)
+
+
+def _next_revision(connection: Connection, partition: Partition, became: UserProfile) -> bool:
+    """Write the counters; False if this is not what came of the newest revision."""
+    values = {
+        "created": became.created_at,
+        "updated": became.last_updated,
+        "interaction_count": became.interaction_count,
+        "synthesised_count": became.synthesised_count,
+        "synthesis_version": became.synthesis_version,
+        "revision": became.revision + 1,
+    }
+    this = and_(profile.c.person == partition.person, profile.c.audience == partition.audience)
+    read = and_(this, profile.c.revision == became.revision)
+    if connection.execute(update(profile).where(read).values(values)).rowcount:
+        return True
+    is_new = became.revision == 0 and connection.execute(select(profile.c.person).where(this)).first() is None
+    known = connection.execute(select(person.c.id).where(person.c.id == partition.person)).first() is not None
+    if is_new and known:
+        connection.execute(insert(profile).values(person=partition.person, audience=partition.audience, **values))
+    return is_new and known
+
+
+def _add(connection: Connection, partition: Partition, entry: ProfileEntry) -> None:
+    placed = {"person": partition.person, "audience": partition.audience}
+    added = new_id(connection, insert(profile_entry).values(**placed, **_columns(entry)))
+    _name_sources(connection, added, entry)
+
+
+def _change(connection: Connection, entry: ProfileEntry) -> None:
+    connection.execute(update(profile_entry).where(profile_entry.c.id == entry.id).values(_columns(entry)))
+    connection.execute(delete(profile_source).where(profile_source.c.entry == entry.id))
+    _name_sources(connection, entry.id, entry)
+
+
+def _columns(entry: ProfileEntry) -> dict[str, object]:
+    return {
+        "field": entry.field,
+        "key": entry.key,
+        "text": entry.text,
+        "time": entry.time,
+        "confidence": entry.confidence,
+    }
+
+
+def _name_sources(connection: Connection, entry_id: int, entry: ProfileEntry) -> None:
+    named = [{"entry": entry_id, "message": source} for source in entry.sources]
+    if named:
+        connection.execute(insert(profile_source), named)

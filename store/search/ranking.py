@@ -1,0 +1,193 @@
+"""Which found messages come first. Pure.
+
+Above: `store.search.search`; the two engines of `store.search.index` find the matches. Below: `agent.memory.periods`.
+
+Rules (measured in conversations between people, and between people and a bot)
+  A rare keyword weighs more than a common one; rarity is counted among the messages that this search may see, so
+  nobody else's words move the order. A word counts once per message, however often it stands there, and less in a long
+  message than in a short one (BM25's length norm).
+  A keyword counts in full where it stands and less in the messages beside it (NEAR): people answer one another in few
+  words. Each keyword counts once for a message, at the nearest place where it stands.
+  What the bot says is not lifted by others, and parts what stands before and after it: long replies repeat everything.
+  It lifts the question that it answers, never the other way round; its own rows weigh less than people's.
+  A thread that keeps coming back to the keywords is about them; that lifts all its messages a little.
+  Names of people who wrote are no keywords: whoever is named comes first with what they wrote themselves.
+  Times in the question lift what was said then, and somewhat what was said soon after.
+  Between equals the newest comes first; age itself takes nothing away.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from agent.memory.periods import Period
+
+MOST: Final = 500
+"""Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
+CANDIDATES: Final = 64
+"""The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
+K1: Final = 1.2
+B: Final = 0.4
+NEAR: Final = (1.0, 0.5, 0.3)
+"""What a keyword is worth here, in the next message, in the one after it."""
+THREAD: Final = 0.2
+THREAD_K1: Final = 2.0
+"""How soon more messages with a keyword say no more about what their thread is about."""
+BOT_PRIOR: Final = 0.7
+NAMED: Final = 1.8
+DATED: Final = 2.0
+SOON_DATED: Final = 1.5
+SOON: Final = timedelta(days=7)
+"""People tell of what happened within days."""
+
+
+class Match(NamedTuple):
+    """One message that holds one keyword. A tuple, because there are thousands in a search."""
+
+    keyword: int
+    message: int
+    by_person: bool
+    length: int
+
+
+class Range(NamedTuple):
+    """About how many messages could match, and the ids of the first and the last. It need not be exact."""
+
+    total: int
+    first: int = 0
+    last: int = 0
+
+
+class Line(NamedTuple):
+    """Where a message stands: `before` and `after` are the next two in its thread, nearest first."""
+
+    conversation: str
+    by_person: bool
+    person: str
+    time: datetime
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The best matches by their own words: for each message what its keywords are worth, and what each weighs."""
+
+    strengths: Mapping[int, Mapping[int, float]]
+    weights: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What the question says besides its keywords: `names` are the keywords that name people who wrote, `people` those
+    people's ids, `periods` the times that it speaks of.
+    """
+
+    names: frozenset[int] = frozenset()
+    people: frozenset[str] = frozenset()
+    periods: tuple[Period, ...] = ()
+
+
+def candidates(matches: Sequence[Match], among: Range) -> Candidates:
+    """The best of `matches`, which hold the newest of each keyword, MOST at most."""
+    weights = _weights(matches, among)
+    mean = sum(match.length for match in matches) / max(len(matches), 1)
+    strengths: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    sums: defaultdict[int, float] = defaultdict(float)
+    for word, message, by_person, length in matches:
+        strength = weights[word] * (K1 + 1) / (1 + K1 * (1 - B + B * length / max(mean, 1.0)))
+        strengths[message][word] = strength
+        sums[message] += strength if by_person else strength * BOT_PRIOR
+    best = sorted(sums, key=lambda message: (sums[message], message), reverse=True)[:CANDIDATES]
+    return Candidates({message: strengths[message] for message in best}, weights)
+
+
+def _weights(matches: Iterable[Match], among: Range) -> dict[int, float]:
+    frequency = Counter(match.keyword for match in matches)
+    oldest: dict[int, int] = {}
+    for word, message, _, _ in matches:
+        oldest[word] = min(message, oldest.get(word, message))
+    for word, n in frequency.items():
+        if n >= MOST:  # the older ones were not looked at: as many again in each stretch of that length
+            frequency[word] = round(n * max(1.0, (among.last - among.first) / max(among.last - oldest[word], 1)))
+    return {word: math.log(1 + (max(among.total, n) - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
+
+
+def ranked(found: Candidates, lines: Mapping[int, Line], hints: Hints = Hints()) -> list[tuple[int, float]]:
+    """(message, score), best first: the candidates and what stands beside them.
+
+    `lines` holds the candidates and, of their neighbours, those that this search may see.
+    """
+    strengths = _without(hints.names, found.strengths)
+    around = _spread(strengths, lines)
+    about = _threads(strengths, found.weights, lines)
+    scores = {
+        message: (sum(near.values()) + THREAD * about[lines[message].conversation]) * _factor(lines[message], hints)
+        for message, near in around.items()
+    }
+    return sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
+
+
+def _without(names: frozenset[int], strengths: Mapping[int, Mapping[int, float]]) -> Mapping[int, Mapping[int, float]]:
+    """The names left out, unless nothing else was found."""
+    rest = {
+        message: kept
+        for message, held in strengths.items()
+        if (kept := {word: strength for word, strength in held.items() if word not in names})
+    }
+    return rest or strengths
+
+
+def _spread(
+    strengths: Mapping[int, Mapping[int, float]], lines: Mapping[int, Line]
+) -> defaultdict[int, dict[int, float]]:
+    """For each message what each keyword is worth there, standing in it or near it."""
+    around: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    for message, held in strengths.items():
+        for near, share in _reach(message, lines):
+            there = around[near]
+            for word, strength in held.items():
+                there[word] = max(there.get(word, 0.0), share * strength)
+    return around
+
+
+def _reach(message: int, lines: Mapping[int, Line]) -> Iterable[tuple[int, float]]:
+    yield message, NEAR[0]
+    line = lines[message]
+    sides = (line.before, line.after) if line.by_person else (line.before[:1],)
+    for side in sides:
+        for near, share in zip(side, NEAR[1:], strict=False):
+            if near not in lines or not lines[near].by_person:
+                break
+            yield near, share
+
+
+def _threads(
+    strengths: Mapping[int, Mapping[int, float]], weights: Mapping[int, float], lines: Mapping[int, Line]
+) -> defaultdict[str, float]:
+    """For each thread how much it is about the keywords."""
+    counts: defaultdict[tuple[str, int], float] = defaultdict(float)
+    for message, held in strengths.items():
+        line = lines[message]
+        for word in held:
+            counts[line.conversation, word] += 1.0 if line.by_person else BOT_PRIOR
+    about: defaultdict[str, float] = defaultdict(float)
+    for (conversation, word), n in counts.items():
+        about[conversation] += weights[word] * (THREAD_K1 + 1) * n / (n + THREAD_K1)
+    return about
+
+
+def _factor(line: Line, hints: Hints) -> float:
+    factor = 1.0 if line.by_person else BOT_PRIOR
+    if line.by_person and line.person in hints.people:
+        factor *= NAMED
+    return factor * max((_dated(line.time, period) for period in hints.periods), default=1.0)
+
+
+def _dated(time: datetime, period: Period) -> float:
+    if period.since <= time < period.until:
+        return DATED
+    return SOON_DATED if period.until <= time < period.until + SOON else 1.0

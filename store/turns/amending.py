@@ -1,0 +1,81 @@
+"""What may still change about questions that wait, and the stopping of turns that are open.
+
+Above: `store.turns.ledger`. Below: index, tables, `store.search.text`.
+
+Rule: a turn that has begun answers the question as it was; so only one is changed that nobody runs, of which nothing is
+done, and that has not joined a running one.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, delete, select, update
+
+from agent.events import Outcome
+from agent.records import Author
+from store import rows
+from store.search import index
+from store.search.text import index_words
+from store.tables import RUNNING, WAITING, message, turn
+
+
+def stop(connection: Connection, conversation: str) -> list[int]:
+    """Mark the turns of a conversation that wait or run; the oldest first."""
+    open_ = and_(turn.c.conversation == conversation, turn.c.state.in_((WAITING, RUNNING)))
+    found = list(connection.execute(select(turn.c.id).where(open_).order_by(turn.c.id)).scalars())
+    connection.execute(update(turn).where(turn.c.id.in_(found)).values(stopping=True))
+    return found
+
+
+def stopping(connection: Connection, owner: str) -> frozenset[int]:
+    """The marked turns that this worker runs."""
+    mine = select(turn.c.id).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
+    return frozenset(connection.execute(mine).scalars())
+
+
+def amend(connection: Connection, channel: str, message_id: str, text: str) -> bool:
+    """Put `text` in place of a question that waits; False if it does not wait."""
+    if (question := _waiting(connection, channel, message_id)) is None:
+        return False
+    _, asked, conversation = question
+    words = index_words(text)
+    index.remove(connection, [asked])
+    connection.execute(update(message).where(message.c.id == asked).values(text=text, length=len(words)))
+    index.add(connection, asked, words, index.readers(connection, conversation))
+    return True
+
+
+def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
+    """End the turn of a question that waits, unanswered, and erase its words; False if it does not wait.
+
+    The turn stays, empty, so that a message delivered again is known.
+    """
+    if (question := _waiting(connection, channel, message_id)) is None:
+        return False
+    turn_id, asked, _ = question
+    index.remove(connection, [asked])
+    connection.execute(delete(message).where(message.c.id == asked))
+    ended = {**rows.aside(now), "outcome": Outcome.STOPPED}
+    connection.execute(update(turn).where(turn.c.id == turn_id).values(**ended))
+    return True
+
+
+def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int, int, str] | None:
+    """The turn, the question's row and the conversation; held against a worker that would claim it just now."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    fresh = and_(turn.c.state == WAITING, turn.c.progress == "", turn.c.reply_ref == "")
+    asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    found = connection.execute(
+        select(turn.c.id, message.c.id, turn.c.conversation)
+        .select_from(turn.join(message, asked))
+        .where(this, fresh)
+        .with_for_update(of=turn)
+    ).one_or_none()
+    if found is None or _joined(connection, found[2], found[1]):
+        return None
+    return found[0], found[1], found[2]
+
+
+def _joined(connection: Connection, conversation: str, asked: int) -> bool:
+    """Whether the running turn of the conversation has read the question, and answers it."""
+    running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
+    return any(asked in rows.sources(progress) for progress in connection.execute(running).scalars())

@@ -1,0 +1,276 @@
+"""The ledger: which turns there are, who runs them, and what they leave behind.
+
+Above: `store.engine` bundles it; `bot.turns.worker` works from it. Below: `store.databases.database`, queue, terms,
+amending, joining, people, index, rows, tables.
+
+Rules
+  A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
+  Within a conversation turns run one at a time, in the order of their ids. Across conversations `store.turns.queue`
+  decides. Each claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or
+  whose turn was forgotten, gets LeaseLost and has changed nothing. A turn that cannot be read is put aside as refused,
+  so that it never stands in the way of the others.
+"""
+
+import logging
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, Table, and_, bindparam, case, delete, func, insert, select, update
+from sqlalchemy.exc import NoResultFound
+
+from agent.admission import Terms
+from agent.errors import LeaseLost, StoreError
+from agent.memory.audience import label, may_flow_from
+from agent.records import Accepted, Author, Claim, Closing, Incoming, Waiting
+from store import rows, spending
+from store.databases.database import Database, in_order, new_id
+from store.forgetting.erased import ErasedIds
+from store.memory import learning, people
+from store.search import index
+from store.search.text import index_words
+from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
+from store.turns import amending, joining, queue
+from store.turns.terms import check
+
+log = logging.getLogger(__name__)
+
+FORGOTTEN: Final = 0
+"""The turn number of a message that was forgotten: there is none."""
+_QUESTION: Final = ("text", "time", "audience", "permalink")
+
+
+class SqlLedger:
+    """The port Ledger on a database."""
+
+    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
+        self._database = database
+        self._erased_ids = erased_ids
+
+    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+        """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
+
+        Raises StoreError for a place without a name.
+        """
+        return await self._database.write(accept, incoming, self._erased_ids, terms=terms)
+
+    async def overhear(self, incoming: Incoming) -> Accepted:
+        """See the port. For a message that was forgotten, as `accept`."""
+        return await self._database.write(accept, incoming, self._erased_ids, state=DONE)
+
+    async def claim(
+        self,
+        owner: str,
+        now: datetime,
+        lease: timedelta,
+        *,
+        per_person: int | None = None,
+        sources: frozenset[str] | None = None,
+    ) -> Claim | None:
+        return await self._database.write(claim, owner, now, lease, per_person=per_person, sources=sources)
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+        await self._database.write(renew, claim, now, lease)
+
+    async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
+        """See the port. A step that quotes what was forgotten meanwhile is not kept: the turn starts anew."""
+        if not await self._database.write(save, claim, progress=progress, reply_ref=reply_ref):
+            raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
+
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+        await self._database.write(finish, claim, closing, now)
+
+    async def release(self, claim: Claim) -> None:
+        await self._database.write(release, claim)
+
+    async def stop(self, conversation: str) -> list[int]:
+        return await self._database.write(amending.stop, conversation)
+
+    async def stopping(self, owner: str) -> frozenset[int]:
+        return await self._database.read(amending.stopping, owner)
+
+    async def waiting(self, claim: Claim) -> list[Waiting]:
+        return await self._database.read(joining.waiting, claim)
+
+    async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        return await self._database.write(amending.amend, channel, message_id, text)
+
+    async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
+        return await self._database.write(amending.withdraw, channel, message_id, now)
+
+    async def release_all(self) -> int:
+        """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
+        return 0 if self._database.is_shared else await self._database.write(release_all)
+
+
+def accept(
+    connection: Connection,
+    incoming: Incoming,
+    erased_ids: ErasedIds,
+    *,
+    state: str = WAITING,
+    terms: Terms | None = None,
+) -> Accepted:
+    in_order(connection, incoming.conversation)
+    known = people.standing(connection, incoming, erased_ids.of_message(incoming))
+    if known.turn is not None or known.forgotten:
+        return Accepted(FORGOTTEN if known.turn is None else known.turn, duplicate=True)
+    if terms is not None:
+        check(connection, incoming, terms)
+    audience = _audience(incoming)
+    readers = people.welcome(connection, incoming, audience, known)
+    begun = insert(turn).values(
+        source=incoming.source,
+        event_id=incoming.event_id,
+        channel=incoming.channel,
+        message_id=incoming.message_id,
+        conversation=incoming.conversation,
+        person=incoming.person.id,
+        state=state,
+        taken=None if terms is None else terms.now,
+        payload=rows.payload(incoming) if state == WAITING else "{}",
+    )
+    turn_id = new_id(connection, begun)
+    _store(
+        connection,
+        readers,
+        turn=turn_id,
+        author=Author.PERSON,
+        conversation=incoming.conversation,
+        person=incoming.person.id,
+        text=incoming.text,
+        time=incoming.time,
+        audience=audience,
+        channel=incoming.channel,
+        message_id=incoming.message_id,
+        permalink=incoming.permalink,
+    )
+    return Accepted(turn_id, duplicate=False)
+
+
+def claim(
+    connection: Connection,
+    owner: str,
+    now: datetime,
+    lease: timedelta,
+    *,
+    per_person: int | None = None,
+    sources: frozenset[str] | None = None,
+) -> Claim | None:
+    while (chosen := queue.next_turn(connection, now, per_person, sources)) is not None:
+        try:
+            claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
+        except (ValueError, TypeError, AttributeError, NoResultFound) as error:
+            log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
+            connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.aside(now)))
+            continue
+        taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
+        connection.execute(update(turn).where(turn.c.id == chosen).values(state=RUNNING, **taken))
+        queue.serve(connection, claimed.incoming.person.id, now)
+        return claimed
+    return None
+
+
+@cache
+def _asked() -> Select[*tuple[Any, ...]]:
+    """A turn, its question and its person. Made once."""
+    question = message.c.id.label("question")
+    columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
+    joined = turn.join(person, person.c.id == turn.c.person).join(
+        message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    )
+    return select(*columns).select_from(joined).where(turn.c.id == bindparam("chosen"))
+
+
+def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:
+    _write(connection, claim, {"lease_until": now + lease})
+
+
+def save(connection: Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
+    """False: the progress names a message that stands no longer, and the turn waits again, from its start."""
+    if progress is not None and not _all_stand(connection, message, rows.sources(progress)):
+        spending.keep(connection, claim, rows.calls(progress), claim.incoming.time)
+        _write(connection, claim, rows.restarted(claim.epoch + 1))
+        return False
+    given = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
+    # With nothing to save it still answers whether the claim holds.
+    _write(connection, claim, {k: v for k, v in given.items() if v is not None} or {"epoch": claim.epoch})
+    return True
+
+
+def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
+    spending.keep(connection, claim, closing.calls, now)
+    _write(connection, claim, rows.ending(closing, now))
+    asked = claim.incoming
+    connection.execute(delete(workspace).where(workspace.c.task_id == claim.turn))
+    audience = label(asked.place.audience)
+    if closing.reply:
+        _store(
+            connection,
+            index.readers(connection, asked.conversation),
+            turn=claim.turn,
+            author=Author.BOT,
+            conversation=asked.conversation,
+            person=asked.person.id,
+            text=closing.reply,
+            time=now,
+            audience=audience,
+            channel=asked.channel,
+            message_id=closing.pages[0] if closing.pages else None,
+        )
+        joining.end(connection, claim.turn, closing, now)
+    if closing.learn_at is not None:
+        learning.gather(connection, claim, closing.learn_at, now)
+    if not _context_stands(connection, closing):
+        return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
+    if closing.actions:
+        connection.execute(insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
+    if closing.summary is not None:
+        same_readers = and_(conversation.c.id == asked.conversation, conversation.c.audience == audience)
+        connection.execute(update(conversation).where(same_readers).values(summary=rows.summary_text(closing.summary)))
+
+
+def release(connection: Connection, claim: Claim) -> None:
+    attempts = case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0)
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "attempts": attempts})
+
+
+def release_all(connection: Connection) -> int:
+    freed = update(turn).where(turn.c.state == RUNNING).values(state=WAITING, owner=None, lease_until=None)
+    return connection.execute(freed).rowcount
+
+
+def _audience(incoming: Incoming) -> str:
+    """The label of the place, once all labels that its turn will ask for are known to exist."""
+    try:
+        may_flow_from(incoming.place)
+        return label(incoming.place.audience)
+    except ValueError as error:
+        raise StoreError(
+            "A message was not taken in: its place has no name, so nobody knows who reads there."
+        ) from error
+
+
+def _write(connection: Connection, claim: Claim, values: dict[str, object]) -> None:
+    held = and_(turn.c.id == claim.turn, turn.c.epoch == claim.epoch, turn.c.state == RUNNING)
+    if connection.execute(update(turn).where(held).values(**values)).rowcount != 1:
+        raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
+
+
+def _store(connection: Connection, readers: list[int], *, text: str, **columns: object) -> None:
+    words = index_words(text)
+    added = insert(message).values(text=text, length=len(words), **columns)
+    index.add(connection, new_id(connection, added), words, readers)
+
+
+def _context_stands(connection: Connection, closing: Closing) -> bool:
+    """Is everything that stood in the turn's context still there?"""
+    contexts = ((message, closing.context_messages), (note, closing.context_notes))
+    return all(_all_stand(connection, table, frozenset(kept)) for table, kept in contexts)
+
+
+def _all_stand(connection: Connection, table: Table, wanted: frozenset[int]) -> bool:
+    if not wanted:
+        return True
+    there = select(func.count()).select_from(table).where(table.c.id.in_(wanted))
+    return connection.execute(there).scalar_one() == len(wanted)

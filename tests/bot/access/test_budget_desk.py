@@ -1,0 +1,99 @@
+"""/budget: everybody sees their own; operators see, raise, lift and reset all of them."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.admission import Whose
+from agent.messages import ModelCall, Usage
+from agent.prices import NANO, Money
+from bot.access.allowances import Account, Allowances
+from bot.access.budget_desk import ONLY_OPERATORS, OPERATOR, BudgetDesk
+from bot.access.budget_words import USAGE
+from bot.access.budgets import UNLIMITED, Budget, Budgets
+from bot.access.lists import AccessRules
+from tests.fakes.clock import FakeClock
+from tests.fakes.preferences import FakePreferences
+from tests.fakes.spending import FakeSpending, KeptCall
+
+ANN, OP = "slack:T1:U1", "slack:T1:U9"
+USUAL = Budgets(person=Budget(1_000, Money(5 * NANO)))
+
+
+@dataclass
+class Office:
+    """A desk with an operator, and budgets of 1,000 tokens and $5 for each person."""
+
+    budgets: Budgets = USUAL
+    spending: FakeSpending = field(default_factory=FakeSpending)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        self.allowances = Allowances(self.budgets, self.spending, FakePreferences(), self.clock)
+        self.desk = BudgetDesk(AccessRules(operators=frozenset({"U9"})), self.allowances, self.clock)
+
+    async def ask(self, words: str, person: str = OP) -> str:
+        return await self.desk.answer(person, "C1", words)
+
+    async def of_ann(self) -> Budget:
+        return await self.allowances.agreed(Account(Whose.PERSON, ANN))
+
+    def spend(self, tokens: int) -> None:
+        call = ModelCall("openai:gpt-6.1-terra", Usage(output=tokens))
+        self.spending.kept.append(KeptCall(1, ANN, "C1", self.clock.now().date(), call))
+
+
+async def test_everybody_sees_their_own_budget_and_what_is_spent_of_it() -> None:
+    office = Office()
+    office.spend(200)
+    assert await office.ask("", ANN) == (
+        "Person `slack:T1:U1`, today (UTC): 200 tokens (of 1,000 tokens), $0.0010 (of $5.00)."
+    )
+
+
+@pytest.mark.parametrize("words", ["exempt", "channel", "everyone", f"person:{OP}", "$20", "reset"])
+async def test_only_operators_see_others_and_change_anything(words: str) -> None:
+    office = Office()
+    assert await office.ask(words, ANN) == ONLY_OPERATORS
+    assert await office.of_ann() == office.budgets.person
+
+
+async def test_an_operator_raises_tokens_and_money_one_after_the_other() -> None:
+    office = Office()
+    assert "(of 5,000 tokens)" in await office.ask(f"person:{ANN} 5,000 tokens")
+    assert "(of $20.00)" in await office.ask(f"person:{ANN} $20")
+    assert await office.of_ann() == Budget(5_000, Money(20 * NANO))
+    assert "(of 2,000 tokens), $0 (of $20.00)" in await office.ask(f"person:{ANN} 2,000 tokens")
+
+
+async def test_an_operator_lifts_a_budget_and_resets_it() -> None:
+    office = Office()
+    assert "0 tokens (no limit), $0 (no limit)" in await office.ask(f"person:{ANN} exempt")
+    assert await office.of_ann() == UNLIMITED
+    assert "(of 1,000 tokens)" in await office.ask(f"person:{ANN} reset")
+    assert await office.of_ann() == office.budgets.person
+
+
+async def test_raising_after_lifting_gives_the_raised_budget() -> None:
+    office = Office()
+    await office.ask(f"person:{ANN} exempt")
+    await office.ask(f"person:{ANN} 5,000 tokens")
+    assert await office.of_ann() == Budget(5_000, Money(5 * NANO))
+
+
+async def test_what_cannot_be_done_is_told_with_the_setting_that_can() -> None:
+    office = Office()
+    assert await office.ask(f"person:{ANN} 10 tokens") == (
+        "The usual budget is 1,000 tokens: here it can only be raised; COGENCY_PERSON_TOKENS_PER_DAY changes it."
+    )
+    assert "$5.00: here it can only be raised; COGENCY_PERSON_DOLLARS_PER_DAY" in await office.ask(f"person:{ANN} $1")
+    assert await office.ask("everyone $20") == "There is no such limit; COGENCY_EVERYONE_DOLLARS_PER_DAY sets one."
+    assert await office.ask("Please.") == USAGE
+    assert await office.ask("") == OPERATOR
+
+
+async def test_the_terminal_is_an_operators() -> None:
+    office = Office()
+    office.spend(7)
+    assert "Everyone, today (UTC): 7 tokens (no limit)" in await office.ask("everyone", "terminal:you")
+    assert "Channel `C1`, today (UTC): 7 tokens (no limit)" in await office.ask("channel", "terminal:you")

@@ -1,0 +1,56 @@
+"""The words of /budget: whose, then what."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.admission import Whose
+from agent.prices import NANO, Money
+from bot.access.budget_words import Change, Exempt, Raise, Request, Reset, read
+
+
+@pytest.mark.parametrize(
+    ("words", "request_"),
+    [
+        ("", Request(Whose.PERSON)),
+        ("me", Request(Whose.PERSON)),
+        (" Channel ", Request(Whose.CHANNEL)),
+        ("everyone show", Request(Whose.EVERYONE)),
+        ("person:slack:T1:U7", Request(Whose.PERSON, "slack:T1:U7")),
+        ("channel:C1 exempt", Request(Whose.CHANNEL, "C1", Exempt())),
+        ("exempt", Request(Whose.PERSON, change=Exempt())),
+        ("everyone RESET", Request(Whose.EVERYONE, change=Reset())),
+        ("5,000,000 tokens", Request(Whose.PERSON, change=Raise(tokens=5_000_000))),
+        ("person:U7  1 token", Request(Whose.PERSON, "U7", Raise(tokens=1))),
+        ("channel $20", Request(Whose.CHANNEL, change=Raise(money=Money(20 * NANO)))),
+        ("$ 1,000.5", Request(Whose.PERSON, change=Raise(money=Money(1_000 * NANO + NANO // 2)))),
+    ],
+)
+def test_words_are_read_as_whose_and_what(words: str, request_: Request) -> None:
+    assert read(words) == request_
+
+
+@pytest.mark.parametrize(
+    "words", ["everybody", "me me", "meexempt", "20", "$", "-$5", "tokens", "person: exempt", "exempt me", "$1.234"]
+)
+def test_other_words_are_no_request(words: str) -> None:
+    assert read(words) is None
+
+
+@given(
+    st.sampled_from([("", Whose.PERSON), ("channel", Whose.CHANNEL), ("everyone", Whose.EVERYONE)]),
+    st.one_of(
+        st.integers(0, 10**12).map(lambda n: (f"{n:,} tokens", Raise(tokens=n))),
+        st.integers(0, 10**9).map(lambda n: (f"${n // 100:,}.{n % 100:02}", Raise(money=Money(n * (NANO // 100))))),
+        st.sampled_from([("exempt", Exempt()), ("reset", Reset()), ("", None)]),
+    ),
+)
+def test_whatever_is_written_in_order_is_read_as_it_was_meant(
+    whose: tuple[str, Whose], what: tuple[str, Change | None]
+) -> None:
+    assert read(f"{whose[0]} {what[0]}") == Request(whose[1], change=what[1])
+
+
+@given(st.text())
+def test_no_words_raise(words: str) -> None:
+    assert read(words) is None or isinstance(read(words), Request)

@@ -1,0 +1,165 @@
+"""The gate: access, then rates and backlog, then budgets; each refusal one sentence, once a minute."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from agent.admission import Rate, Terms, Whose
+from agent.errors import Refused
+from agent.events import Outcome
+from agent.messages import ModelCall, Usage
+from agent.prices import NANO, Money
+from agent.records import Accepted, Authority, Closing, Incoming
+from bot.access.allowances import Allowances
+from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, Budgets
+from bot.access.gate import Gate, GateRules
+from bot.access.lists import AccessRules, entries
+from bot.access.surges import MINUTE, Surges
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import LEASE, said
+from tests.fakes.store import FakeStore
+
+TERRA = "openai:gpt-6.1-terra"
+TWO_A_MINUTE = Surges((Rate(Whose.PERSON, 2, MINUTE),))
+
+
+@dataclass
+class Door:
+    """A gate in front of a store in memory."""
+
+    rules: GateRules = field(default_factory=GateRules)
+    budgets: Budgets = field(default_factory=Budgets)
+    store: FakeStore = field(default_factory=FakeStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        allowances = Allowances(self.budgets, self.store.spending, self.store.preferences, self.clock)
+        self.gate = Gate(self.rules, allowances, self.clock)
+
+    async def take(self, incoming: Incoming) -> Accepted:
+        return await self.gate.admit(incoming, self._accept)
+
+    async def refused(self, incoming: Incoming) -> Refused:
+        with pytest.raises(Refused) as caught:
+            await self.take(incoming)
+        return caught.value
+
+    async def spend(self, incoming: Incoming, tokens: int) -> None:
+        """Let a turn of this message have taken so many tokens."""
+        await self.store.accept(incoming)
+        claim = await self.store.claim("worker", self.clock.now(), LEASE)
+        assert claim is not None
+        call = ModelCall(TERRA, Usage(output=tokens))
+        await self.store.finish(claim, Closing(Outcome.ANSWERED, "!", calls=(call,)), self.clock.now())
+
+    async def wait(self, period: timedelta) -> None:
+        await self.clock.advance(period.total_seconds())
+
+    async def _accept(self, incoming: Incoming, terms: Terms) -> Accepted:
+        return await self.store.accept(incoming, terms)
+
+
+async def test_without_rules_members_are_taken_in_and_guests_are_not() -> None:
+    door = Door()
+    assert not (await door.take(said("Hello?"))).duplicate
+    assert "guests" in str(await door.refused(replace(said("Hello?"), authority=Authority.GUEST)))
+    assert len(door.store.turns) == 1
+
+
+async def test_nobody_hears_what_is_refused_said_to_others() -> None:
+    door = Door(GateRules(AccessRules(deny=entries("person:ann"))))
+    assert not door.gate.hears(said("by the way", person="ann"))
+    assert door.gate.hears(said("by the way", person="bob"))
+
+
+async def test_too_many_messages_are_refused_until_there_is_room_again() -> None:
+    door = Door(GateRules(surges=TWO_A_MINUTE))
+    for _ in range(2):
+        await door.take(said("?"))
+    assert "2 messages a minute from one person" in str(await door.refused(said("?")))
+    await door.wait(MINUTE)
+    await door.take(said("?"))
+
+
+async def test_one_reason_is_told_once_a_minute_and_another_at_once() -> None:
+    door = Door(GateRules(surges=TWO_A_MINUTE))
+    for _ in range(2):
+        await door.take(said("?"))
+    assert [(await door.refused(said("?"))).told for _ in range(3)] == [False, True, True]
+    assert not (await door.refused(replace(said("?"), authority=Authority.GUEST))).told
+    assert not (await door.refused(replace(said("?", person="gus"), authority=Authority.GUEST))).told
+    await door.wait(MINUTE)
+    assert not (await door.refused(replace(said("?"), authority=Authority.GUEST))).told
+
+
+async def test_an_event_that_was_taken_in_is_not_refused_when_it_comes_again() -> None:
+    door = Door(GateRules(surges=TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
+    first = said("?")
+    await door.take(first)
+    await door.spend(said("?"), 10)
+    assert (await door.take(first)).duplicate
+    assert "today's budget" in str(await door.refused(said("?")))
+
+
+async def test_a_backlog_is_said_at_once() -> None:
+    door = Door(GateRules(surges=Surges(backlog=1)))
+    await door.take(said("?"))
+    assert "I have 1 question to answer already" in str(await door.refused(said("?", person="bob")))
+
+
+@pytest.mark.parametrize(
+    ("budgets", "sentence"),
+    [
+        (Budgets(person=Budget(tokens=1_000)), "You have used today's budget of 1,000 tokens;"),
+        (Budgets(person=Budget(money=Money(NANO // 200))), "You have used today's budget of $0.0050;"),
+        (Budgets(channel=Budget(tokens=1_000)), "This channel has used"),
+        (Budgets(everyone=Budget(tokens=1_000)), "Everybody together has used"),
+    ],
+)
+async def test_a_budget_holds_before_a_message_is_stored_and_before_a_model_is_called(
+    budgets: Budgets, sentence: str
+) -> None:
+    door = Door(budgets=budgets)
+    assert await door.gate.budget_left(said("?")) is None
+    await door.spend(said("?"), 1_000)
+    await door.wait(timedelta(seconds=10))
+    assert str(await door.gate.budget_left(said("?"))).startswith(sentence)
+    assert str(await door.refused(said("?"))).startswith(sentence)
+    await door.wait(timedelta(days=1))
+    await door.take(said("?"))
+
+
+async def test_the_budgets_of_a_person_and_of_a_channel_are_theirs_alone() -> None:
+    door = Door(budgets=Budgets(Budget(tokens=10), Budget(tokens=10)))
+    await door.spend(said("?"), 10)
+    assert await door.gate.budget_left(said("?", person="bob")) is not None
+    assert await door.gate.budget_left(replace(said("?", person="bob"), channel="elsewhere")) is None
+    assert await door.gate.budget_left(replace(said("?"), channel="elsewhere")) is not None
+
+
+async def test_operators_and_the_terminal_are_exempt() -> None:
+    door = Door(GateRules(AccessRules(operators=frozenset({"ann"})), TWO_A_MINUTE), Budgets(Budget(tokens=1)))
+    for _ in range(4):
+        await door.take(said("?"))
+    await door.spend(said("?"), 5)
+    assert await door.gate.budget_left(said("?")) is None
+    await door.spend(said("?", person="bob"), 5)
+    assert await door.gate.budget_left(replace(said("?", person="bob"), source="terminal")) is None
+
+
+@pytest.mark.parametrize("name", [TOKENS, EXEMPT])
+async def test_a_raised_budget_and_an_exemption_count_at_once(name: str) -> None:
+    door = Door(budgets=Budgets(person=Budget(tokens=10)))
+    await door.spend(said("?"), 10)
+    await door.store.preferences.set("ann", name, "20")
+    assert await door.gate.budget_left(said("?")) is None
+    await door.store.preferences.set("ann", name, None)
+    assert await door.gate.budget_left(said("?")) is not None
+
+
+async def test_a_raised_budget_is_the_one_that_is_told() -> None:
+    door = Door(budgets=Budgets(everyone=Budget(money=Money(NANO // 200))))
+    await door.store.preferences.set("everyone", MONEY, str(NANO))
+    await door.spend(said("?"), 200_000)
+    assert "budget of $1.00;" in str(await door.gate.budget_left(said("?")))

@@ -1,0 +1,156 @@
+"""Who may talk to the bot: lists by team, channel, role and person; guests and strangers only where it is open."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.records import Authority, Incoming, Person
+from bot.access.lists import AccessRules, Entry, Kind, Who, entries, may_use, model_access, openness, people, refusal
+from tests.fakes.incoming import said
+
+LISTS = st.frozensets(
+    st.builds(Entry, st.sampled_from(Kind), st.sampled_from(["T1", "C1", "R1", "U1", "U2"])), max_size=4
+)
+AUTHORITIES = st.sampled_from(Authority)
+
+
+def asked(
+    *,
+    person: str = "slack:T1:U1",
+    team: str = "T1",
+    channel: str = "C1",
+    roles: frozenset[str] = frozenset({"R1"}),
+    authority: Authority = Authority.EMPLOYEE,
+) -> Incoming:
+    return replace(
+        said("Hello?"),
+        source="slack:T1",
+        person=Person(person, "Ann"),
+        team=team,
+        channel=channel,
+        roles=roles,
+        authority=authority,
+    )
+
+
+def rules(allow: str = "", deny: str = "", open_to: str = "", operators: str = "") -> AccessRules:
+    return AccessRules(entries(allow), entries(deny), openness(open_to), operators=frozenset(operators.split()))
+
+
+@pytest.mark.parametrize("authority", [Authority.EMPLOYEE, Authority.MANAGER, Authority.ADMIN])
+def test_without_rules_every_member_may(authority: Authority) -> None:
+    assert refusal(AccessRules(), asked(authority=authority)) is None
+
+
+def test_guests_and_strangers_may_only_where_it_is_open_to_them() -> None:
+    guest, stranger = asked(authority=Authority.GUEST), asked(authority=Authority.STRANGER)
+    assert refusal(rules(), guest) == "I am not open to guests here; please ask whoever runs me to let you in."
+    assert "could not find you among them" in str(refusal(rules(), stranger))
+    assert refusal(rules(open_to="guests"), guest) is None
+    assert refusal(rules(open_to="guests"), stranger) is not None
+    assert refusal(rules(open_to="Guests, strangers"), stranger) is None
+
+
+@pytest.mark.parametrize("allow", ["team:T1", "channel:C1", "role:R1", "person:U1", "person:slack:T1:U1", "Role: R1"])
+def test_whoever_is_named_may(allow: str) -> None:
+    assert refusal(rules(allow), asked()) is None
+
+
+@pytest.mark.parametrize(
+    ("allow", "why"),
+    [
+        ("team:T2", "workspace or server"),
+        ("channel:C2", "in this place"),
+        ("role:R2", "Your role"),
+        ("person:U2", "I may not answer you"),
+        ("team:T1, channel:C2", "in this place"),
+        ("channel:C1, role:R2", "Your role"),
+        ("channel:C2, person:U2", "in this place"),
+    ],
+)
+def test_of_teams_channels_and_roles_each_kind_that_is_named_must_match(allow: str, why: str) -> None:
+    assert why in str(refusal(rules(allow), asked()))
+
+
+def test_a_named_person_may_anywhere_and_as_a_guest() -> None:
+    named = rules("channel:C2, person:U1")
+    assert refusal(named, asked(authority=Authority.GUEST)) is None
+
+
+def test_an_allowed_channel_does_not_let_guests_in() -> None:
+    assert refusal(rules("channel:C1"), asked(authority=Authority.GUEST)) is not None
+
+
+@given(LISTS, LISTS, AUTHORITIES)
+def test_whoever_is_denied_may_not_whatever_else_is_listed(
+    allow: frozenset[Entry], deny: frozenset[Entry], authority: Authority
+) -> None:
+    incoming = asked(authority=authority)
+    given_rules = AccessRules(allow, deny)
+    if any(entry.matches(Who.wrote(incoming)) for entry in deny):
+        assert refusal(given_rules, incoming) is not None
+
+
+@given(LISTS, LISTS, AUTHORITIES)
+def test_operators_and_the_terminal_always_may(
+    allow: frozenset[Entry], deny: frozenset[Entry], authority: Authority
+) -> None:
+    incoming = asked(authority=authority)
+    assert refusal(AccessRules(allow, deny, operators=frozenset({"U1"})), incoming) is None
+    assert refusal(AccessRules(allow, deny), replace(incoming, source="terminal")) is None
+
+
+@given(LISTS, LISTS, AUTHORITIES, AUTHORITIES)
+def test_more_authority_never_shuts_somebody_out(
+    allow: frozenset[Entry], deny: frozenset[Entry], one: Authority, other: Authority
+) -> None:
+    lower, higher = sorted([one, other])
+    given_rules = AccessRules(allow, deny, frozenset({Authority.GUEST}))
+    if refusal(given_rules, asked(authority=lower)) is None:
+        assert refusal(given_rules, asked(authority=higher)) is None
+
+
+@given(LISTS, LISTS, AUTHORITIES)
+def test_every_refusal_is_one_sentence_that_says_what_to_do(
+    allow: frozenset[Entry], deny: frozenset[Entry], authority: Authority
+) -> None:
+    why = refusal(AccessRules(allow, deny), asked(authority=authority))
+    if why is not None:
+        assert "please" in why
+        assert why.count(".") == 1
+        assert why.endswith(".")
+
+
+def test_a_model_that_no_rule_names_is_everybodys() -> None:
+    named = AccessRules(
+        models=model_access('{"openai:gpt-6.1-sol": "role:R2, person:U2"}'), operators=frozenset({"U9"})
+    )
+    assert may_use(named, "openai:gpt-6-luna", Who("slack:T1:U1"))
+    assert not may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U1", roles=frozenset({"R1"})))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U1", roles=frozenset({"R2"})))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U2"))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("slack:T1:U9"))
+    assert may_use(named, "openai:gpt-6.1-sol", Who("terminal:you"))
+
+
+@pytest.mark.parametrize("wrong", ["T1", "team", "team:", "server:T1", "person:Ann Lee", "team:T1 channel:C1"])
+def test_a_list_that_cannot_be_read_is_told_without_its_value(wrong: str) -> None:
+    with pytest.raises(ValueError, match="must be team:ID, channel:ID") as caught:
+        entries(wrong)
+    assert wrong not in str(caught.value).replace("team:ID", "")
+
+
+def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
+    with pytest.raises(ValueError, match="must be guests, strangers, or both"):
+        openness("everybody")
+    for wrong in ("{", "{}", '["a"]', '{"m": 1}'):
+        with pytest.raises(ValueError, match="must be a JSON object of models"):
+            model_access(wrong)
+    with pytest.raises(ValueError, match="must be team:ID"):
+        model_access('{"m": "U1"}')
+    for wrong in ("Ann Lee", ",", "ü"):
+        with pytest.raises(ValueError, match="must be user ids"):
+            people(wrong)
+    assert people("U1, slack:T1:U2") == {"U1", "slack:T1:U2"}

@@ -1,0 +1,295 @@
+"""Learning in the background: what is asked of the model, what is kept, and that nothing is lost or done twice."""
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import ProviderUnavailable
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place
+from agent.memory.forgetting import forget_everything
+from agent.memory.profile import LEARNING, Partition
+from agent.messages import Depth, Message, Usage
+from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
+from agent.records import Closing, Incoming
+from agent.spending import By, Period
+from bot.jobs import JobLimits, JobWorker
+from bot.memory.learning import Learner, LearningLimits, LearningModel
+from bot.turns.floor import Floor
+from store.engine import Store, open_store
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.store import FakeStore
+
+DM = Partition("ann", "person:ann")
+CLUB = Place(GroupAudience("club"))
+NOTHING = '{"insights": []}'
+QUIET = LearningLimits().quiet
+RETRY = JobLimits().first_retry
+
+
+def tells(*texts: str) -> str:
+    """One goal a message."""
+    found = [{"field": "goals", "text": text, "from": [number]} for number, text in enumerate(texts, 1)]
+    return json.dumps({"insights": found})
+
+
+@dataclass
+class World:
+    """A learner with its worker; time stands still until the test moves it."""
+
+    script: Sequence[Answer | Answering] | Answering
+    store: FakeStore = field(default_factory=FakeStore)
+    is_local: bool = False
+    can_learn: bool = True
+
+    def __post_init__(self) -> None:
+        self.clock, self.floor = FakeClock(START, auto=False), Floor()
+        self.provider = ScriptedProvider(self.script, usage=Usage(100, output=10))
+        self.learner = Learner(
+            self.store.profiles,
+            self.store.jobs,
+            self.store.spending,
+            lambda: LearningModel(self.provider, self.is_local, self.can_learn),
+            self.clock,
+            self.floor,
+        )
+        self.worker = JobWorker(self.store.jobs, {LEARNING: self.learner.learn}, self.clock, "worker")
+
+    async def hear(self, *texts: str, place: Place | None = None, person: str = "ann") -> None:
+        for text in texts:
+            asked = said(text, place=place, person=person, conversation=f"{person} in {place}")
+            await answered(self.store, asked, self.learner, self.clock)
+
+    async def wait(self, time: timedelta = QUIET) -> bool:
+        """Let time pass, then do everything that is due; was there something?"""
+        await self.clock.advance(time.total_seconds())
+        return await worked(self.worker)
+
+    async def goals(self, partition: Partition = DM) -> tuple[str, ...]:
+        return (await self.store.profiles.of(partition)).goals
+
+    def shown(self, number: int) -> list[str]:
+        """The texts in the n-th prompt."""
+        return [one["text"] for one in json.loads(self.provider.requests[number - 1][-1].text)]
+
+
+async def answered(store: FakeStore | Store, asked: Incoming, learner: Learner, clock: FakeClock) -> None:
+    await store.ledger.accept(asked)
+    claim = await store.ledger.claim("turns", clock.now(), LEASE)
+    assert claim is not None
+    closing = Closing(Outcome.ANSWERED, "The bot's own words.", learn_at=learner.due(clock.now()))
+    await store.ledger.finish(claim, closing, clock.now())
+
+
+async def worked(worker: JobWorker) -> bool:
+    did = False
+    while await worker.work():
+        did = True
+    return did
+
+
+async def test_what_was_said_in_a_row_goes_in_one_call_after_a_quiet_minute() -> None:
+    world = World([tells("Rust", "boats")])
+    await world.hear("I learn Rust")
+    assert not await world.wait(timedelta(seconds=40))
+    await world.hear("I build boats")
+    assert not await world.wait(timedelta(seconds=40))
+    assert await world.wait(timedelta(seconds=20))
+    assert world.shown(1) == ["I learn Rust", "I build boats"]
+    assert await world.goals() == ("Rust", "boats")
+    assert world.store.profiles.waiting == {}
+    assert not await world.wait()
+
+
+async def test_the_model_is_asked_plainly_and_quickly() -> None:
+    world = World([NOTHING])
+    await world.hear("hello")
+    await world.wait()
+    assert world.provider.options[0].depth is Depth.FAST
+    assert not any(re.search("</?(execute|think|workspace|summary)", one.text) for one in world.provider.requests[0])
+
+
+async def test_a_prompt_holds_what_one_person_wrote_for_one_audience_and_nothing_else() -> None:
+    world = World(lambda _: NOTHING)
+    await world.hear("in the DM")
+    await world.hear("in the club", place=CLUB)
+    await world.hear("Ben in the club", place=CLUB, person="ben")
+    await world.wait()
+    assert [world.shown(n) for n in (1, 2, 3)] == [["in the DM"], ["in the club"], ["Ben in the club"]]
+    assert "The bot's own words." not in str(world.provider.requests)
+
+
+async def test_seed_000_every_third_interaction_is_followed_by_a_synthesis() -> None:
+    merge = json.dumps({"actions": [{"do": "merge", "entries": [1, 2], "text": "Rust and C"}]})
+    world = World([tells("Rust"), tells("C"), tells("boats"), merge, NOTHING])
+    for text in ("one", "two", "three"):
+        await world.hear(text)
+        await world.wait()
+    assert await world.goals() == ("Rust and C", "boats")
+    assert (await world.store.profiles.of(DM)).synthesis_version == 1
+    await world.hear("four")
+    await world.wait()
+    assert len(world.provider.requests) == 5
+
+
+async def test_what_its_calls_took_is_charged_to_the_person_they_were_about() -> None:
+    world = World([tells("a", "b"), '{"actions": []}'])
+    await world.hear("one", "two", "three")
+    await world.wait()
+    [total] = await world.store.spending.totals(Period.days_until(START, 1), By.PERSON)
+    assert (total.key, total.spent.calls, total.spent.usage.output) == ("ann", 2, 20)
+    assert {kept.kind for kept in world.store.spending.kept} == {LEARNING}
+
+
+async def test_an_answer_that_cannot_be_read_changes_nothing_and_is_asked_for_again() -> None:
+    world = World(["Sure! Here is what I found.", tells("Rust")])
+    await world.hear("I learn Rust")
+    await world.wait()
+    assert await world.goals() == ()
+    assert len(world.store.profiles.waiting) == 1
+    assert await world.wait(RETRY)
+    assert await world.goals() == ("Rust",)
+
+
+async def test_a_model_that_is_down_is_asked_again_later() -> None:
+    world = World([[ProviderUnavailable("down")], tells("Rust")])
+    await world.hear("I learn Rust")
+    await world.wait()
+    assert await world.wait(RETRY)
+    assert await world.goals() == ("Rust",)
+
+
+async def test_messages_of_which_a_model_always_makes_nonsense_do_not_stand_in_the_way_of_others() -> None:
+    world = World([*["nonsense"] * 5, tells("Rust")])
+    await world.hear("\\u0000 poison")
+    for _ in range(8):
+        await world.wait(timedelta(hours=1))
+    assert world.store.profiles.waiting == {}
+    await world.hear("I learn Rust")
+    await world.wait()
+    assert await world.goals() == ("Rust",)
+
+
+async def test_a_synthesis_that_cannot_be_read_leaves_the_profile_and_is_tried_again() -> None:
+    world = World([tells("a", "b", "c"), "no", '{"actions": [{"do": "drop", "entries": [1]}]}'])
+    await world.hear("one", "two", "three")
+    await world.wait()
+    assert await world.goals() == ("a", "b", "c")
+    assert await world.wait(RETRY)
+    assert await world.goals() == ("b", "c")
+
+
+async def test_what_is_forgotten_while_the_model_thinks_is_not_learned() -> None:
+    async def forget() -> None:
+        await world.store.forgetting.forget(forget_everything("ann"), START)
+
+    world = World([[Until(forget), tells("Rust")]])
+    await world.hear("I learn Rust")
+    await world.wait()
+    assert await world.goals() == ()
+    assert not await world.wait(timedelta(days=1))
+
+
+async def test_on_this_machines_own_model_nothing_is_learned_while_somebody_is_answered() -> None:
+    world = World([tells("Rust")], is_local=True)
+    await world.hear("I learn Rust")
+    with world.floor.answering():
+        await world.wait()
+        assert world.provider.requests == []
+    assert await world.wait()
+    assert await world.goals() == ("Rust",)
+
+
+async def test_on_this_machines_own_model_learning_gives_way_to_an_answer() -> None:
+    begun = asyncio.Event()
+
+    async def until_somebody_asks() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    world = World([[Until(until_somebody_asks)], tells("Rust")], is_local=True)
+    await world.hear("I learn Rust")
+    await world.clock.advance(QUIET.total_seconds())
+    async with asyncio.timeout(5):
+        working = asyncio.create_task(world.worker.work())
+        await begun.wait()
+        with world.floor.answering():
+            await working
+    assert world.provider.open_streams == 0
+    assert await world.wait()
+    assert await world.goals() == ("Rust",)
+
+
+async def test_a_model_elsewhere_does_not_wait_for_answers() -> None:
+    world = World([tells("Rust")])
+    await world.hear("I learn Rust")
+    with world.floor.answering():
+        await world.wait()
+    assert await world.goals() == ("Rust",)
+
+
+async def test_without_a_model_that_can_learn_nothing_waits_and_nothing_is_asked() -> None:
+    world = World([], can_learn=False)
+    await world.hear("I learn Rust")
+    assert world.store.profiles.waiting == {}
+    assert not await world.wait()
+
+
+async def test_a_rehearsal_that_is_chosen_meanwhile_leaves_what_waits() -> None:
+    world = World([tells("Rust", "boats")])
+    await world.hear("I learn Rust")
+    world.can_learn = False
+    await world.wait()
+    assert (world.provider.requests, len(world.store.profiles.waiting)) == ([], 1)
+    world.can_learn = True
+    await world.hear("I build boats")
+    await world.wait()
+    assert await world.goals() == ("Rust", "boats")
+
+
+async def test_long_messages_go_in_several_calls() -> None:
+    world = World(lambda _: NOTHING)
+    await world.hear(*["word " * 1_000] * 9)
+    await world.wait()
+    assert [len(world.shown(n)) for n in (1, 2, 3)] == [4, 4, 1]
+
+
+def one_interest_each(messages: Sequence[Message]) -> str:
+    """A model that finds the number of each message; syntheses change nothing."""
+    listed = json.loads(messages[-1].text)
+    if "field" in listed[0]:
+        return '{"actions": []}'
+    found = [{"field": "interests", "text": one["text"], "from": [one["number"]]} for one in listed]
+    return json.dumps({"insights": found})
+
+
+@pytest.mark.parametrize("learners", [1, 20])
+async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_planned(learners: int) -> None:
+    """200 messages of one person, learned by 20 workers at once."""
+    store = await open_store("sqlite://")
+    clock, model = FakeClock(START, auto=False), ScriptedProvider(one_interest_each)
+    learner = Learner(store.profiles, store.jobs, store.spending, lambda: LearningModel(model), clock, Floor())
+    try:
+        for number in range(200):
+            await answered(store, said(f"message {number:03}"), learner, clock)
+        await clock.advance(QUIET.total_seconds())
+        workers = [JobWorker(store.jobs, {LEARNING: learner.learn}, clock, f"w{n}") for n in range(learners)]
+        async with asyncio.timeout(60):
+            while any(await asyncio.gather(*(worked(worker) for worker in workers))):
+                pass
+        prompts = [json.loads(request[-1].text) for request in model.requests]
+        insights = [one["text"] for listed in prompts if "field" not in listed[0] for one in listed]
+        profile = await store.profiles.of(DM)
+        assert await store.profiles.unlearned(DM, 1) == []
+        assert profile.interaction_count == 200
+        assert profile.interests == tuple(f"message {number:03}" for number in range(185, 200))
+        assert insights == [f"message {number:03}" for number in range(200)]
+        assert len(model.requests) == 200 // LearningLimits().batch + 1
+    finally:
+        await store.close()

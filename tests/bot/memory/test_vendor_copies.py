@@ -1,0 +1,60 @@
+"""What vendors keep of a turn is deleted there: by the turn, or by a job after it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agent.events import HandleClosed, HandleOpened, IterationStarted
+from bot.jobs import JobLimits, JobWorker
+from bot.memory.vendor_copies import GUARD, KIND, VendorCopies
+from tests.fakes.clock import FakeClock
+from tests.fakes.jobs import FakeJobs
+
+OPENED = HandleOpened("gemini:gemini-3.8-flash", "v1_1")
+
+
+@dataclass
+class Vendor:
+    """Keeps handles; while it is `down`, none is deleted."""
+
+    kept: set[str]
+    down: bool = False
+    asked: list[str] = field(default_factory=list[str])
+
+    async def forget(self, model: str, handles: Sequence[str]) -> Sequence[str]:
+        self.asked.append(model)
+        if not self.down:
+            self.kept -= set(handles)
+        return [handle for handle in handles if handle in self.kept]
+
+
+def bench(vendor: Vendor) -> tuple[VendorCopies, JobWorker, FakeJobs, FakeClock]:
+    jobs, clock = FakeJobs(), FakeClock(auto=False)
+    copies = VendorCopies(jobs, clock, vendor.forget)
+    return copies, JobWorker(jobs, {KIND: copies.drop}, clock, "worker"), jobs, clock
+
+
+async def test_a_turn_that_ends_well_leaves_no_job() -> None:
+    vendor = Vendor(set())
+    copies, _, jobs, _ = bench(vendor)
+    await copies.see(OPENED)
+    await copies.see(IterationStarted(1))
+    assert (KIND, "v1_1") in jobs.waiting
+    await copies.see(HandleClosed("v1_1"))
+    assert not jobs.waiting
+    assert vendor.asked == []
+
+
+async def test_after_a_crash_the_job_deletes_it_and_tries_until_it_is_gone() -> None:
+    vendor = Vendor({"v1_1"}, down=True)
+    copies, worker, jobs, clock = bench(vendor)
+    await copies.see(OPENED)
+    assert not await worker.work()
+    await clock.advance(GUARD.total_seconds())
+    assert await worker.work()
+    assert vendor.kept == {"v1_1"}
+    vendor.down = False
+    await clock.advance(JobLimits().first_retry.total_seconds())
+    assert await worker.work()
+    assert vendor.kept == set()
+    assert vendor.asked == ["gemini:gemini-3.8-flash"] * 2
+    assert not jobs.waiting

@@ -1,0 +1,53 @@
+"""What people may know and decide about their model."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.errors import SettingsError
+from bot.access.lists import AccessRules, Who, model_access
+from bot.host import ModelMenu
+from bot.models.chosen import ModelSettings
+from bot.models.desk import ModelDesk
+from bot.models.switch import CHOSEN, ModelSwitch
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.preferences import FakePreferences
+
+
+async def desk(access: AccessRules | None = None) -> ModelDesk:
+    settings = ModelSettings(model="ollama:usual", allowed_models=("ollama:small",))
+    switch = await ModelSwitch.open(settings, FakeClock(), lambda: 0.0)
+    return ModelDesk(switch, FakePreferences(), access or AccessRules())
+
+
+async def test_a_choice_is_kept_for_the_person_and_can_be_taken_back() -> None:
+    at = await desk()
+    anna = said("Hello?")
+    ben = replace(anna, person=replace(anna.person, id="slack:T1:UBEN"))
+    await at.choose(Who.wrote(anna), "ollama:small")
+    assert (await at.provider(anna)).name == "ollama:small"
+    assert (await at.provider(ben)).name == "ollama:usual"
+    menu = await at.menu(Who.wrote(anna))
+    assert menu == ModelMenu("ollama:small", CHOSEN, ("ollama:usual", "ollama:small"))
+    await at.choose(Who.wrote(anna), "")
+    assert (await at.provider(anna)).name == "ollama:usual"
+
+
+async def test_what_is_not_allowed_changes_nothing() -> None:
+    at, anna = await desk(), said("Hello?")
+    with pytest.raises(SettingsError):
+        await at.choose(Who.wrote(anna), "openai:gpt-6.1-sol")
+    assert (await at.provider(anna)).name == "ollama:usual"
+
+
+async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
+    at = await desk(AccessRules(models=model_access('{"ollama:small": "role:R1"}')))
+    anna, member = said("Hello?"), Who("ann", roles=frozenset({"R1"}))
+    assert (await at.menu(Who("ann"))).allowed == ("ollama:usual",)
+    with pytest.raises(SettingsError, match="not open to you: choose one of ollama:usual"):
+        await at.choose(Who("ann"), "ollama:small")
+    await at.choose(member, "ollama:small")
+    assert (await at.menu(member)) == ModelMenu("ollama:small", CHOSEN, ("ollama:usual", "ollama:small"))
+    assert (await at.provider(replace(anna, roles=member.roles))).name == "ollama:small"
+    assert (await at.provider(anna)).name == "ollama:usual"

@@ -1,0 +1,79 @@
+"""One person's flood and everybody else: another's question waits less than twice as long as on an idle bot."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.context import ContextBudget, Persona
+from agent.providers.scripted import Pause, ScriptedProvider
+from agent.records import Incoming
+from agent.tools.registry import Registry
+from agent.turn import TurnLimits
+from bot.surface import Surface
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.bell import LocalBell
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.minds import always
+from tests.fakes.store import FakeStore
+from tests.fakes.surface import FakeSurface
+
+ANSWER_S = 10.0
+FLOOD = 1_000
+
+
+@dataclass
+class Bot:
+    """Answers each question in ten seconds of its clock."""
+
+    limits: TurnsLimits
+    store: FakeStore = field(default_factory=FakeStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        model = ScriptedProvider(lambda _: [Pause(ANSWER_S), "Done."], sleep=self.clock.sleep)
+        mind = Mind(always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
+        thinking = Thinking(mind, self.store, self.store, self.store, self.clock)
+        self.turns = Turns(self.store, thinking, self._surface, LocalBell(), self.clock, "worker", self.limits)
+
+    def _surface(self, _: Incoming) -> Surface:
+        return FakeSurface(self.clock)
+
+    async def latency(self) -> float:
+        """Seconds of the clock until a question of Ann's is answered."""
+        asked = self.clock.monotonic()
+        await self.turns.ask(said("Hello?", person="ann", conversation="ann"))
+        return self.clock.monotonic() - asked
+
+    async def until_running(self, number: int) -> None:
+        while sum(turn.state == "running" for turn in self.store.turns) < number:  # noqa: ASYNC110 -- the store in memory rings no bell
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("conversations", [1, FLOOD], ids=["in one thread", "each in a thread of its own"])
+@pytest.mark.parametrize("max_running", [1, 4, 16])
+async def test_a_flood_of_one_person_does_not_double_the_time_that_another_waits(
+    max_running: int, conversations: int
+) -> None:
+    limits = TurnsLimits(max_running=max_running, sweep_s=0.01)
+    idle, flooded = Bot(limits), Bot(limits)
+    async with asyncio.timeout(30), idle.turns.serving():
+        usual = await idle.latency()
+    for number in range(FLOOD):
+        await flooded.turns.submit(said("Hello?", person="flo", conversation=f"flo {number % conversations}"))
+    async with asyncio.timeout(30), flooded.turns.serving():
+        await flooded.until_running(1)
+        await flooded.clock.sleep(1)
+        assert await flooded.latency() < 2 * usual
+
+
+async def test_a_flood_takes_no_more_places_than_one_person_may() -> None:
+    bot = Bot(TurnsLimits(max_running=16, per_person=4, sweep_s=0.01))
+    for number in range(50):
+        await bot.turns.submit(said("Hello?", person="flo", conversation=f"flo {number}"))
+    async with asyncio.timeout(30), bot.turns.serving():
+        await bot.until_running(4)
+        await bot.clock.sleep(1)
+        assert sum(turn.state == "running" for turn in bot.store.turns) == 4

@@ -1,0 +1,134 @@
+"""Stopping a conversation, and what is left below a reply that has ended."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from agent.errors import StoreError, StreamBroken
+from agent.events import Outcome
+from agent.providers.scripted import Answer, Until
+from bot.surface import Offer, PageLimited, PageUnsent
+from bot.turns.worker import Turns
+from tests.bot.turns.test_worker import World
+from tests.fakes.incoming import said
+
+HALF = "Half an answer"
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def asking(world: World, turns: Turns, text: str, conversation: str = "thread") -> "asyncio.Task[Outcome | None]":
+    """The task of a question that is being answered."""
+    asked = len(world.model.requests)
+    task = asyncio.create_task(turns.ask(said(text, conversation=conversation)))
+    await until(lambda: len(world.model.requests) > asked)
+    return task
+
+
+async def until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not happened():  # noqa: ASYNC110 -- the fakes ring no bell
+            await asyncio.sleep(0)
+
+
+async def test_stopping_a_conversation_ends_its_answer_with_what_was_said_and_a_line_that_is_not_stored() -> None:
+    world = World([[HALF, Until(hang)]])
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        await until(lambda: "thread" in world.surfaces and world.shown())
+        assert await turns.stop_conversation("thread")
+        assert await running is Outcome.STOPPED
+    assert world.shown() == [f"{HALF}\n\n*Stopped.*"]
+    assert world.stored() == ["Hello?", HALF]
+
+
+async def test_questions_that_wait_in_a_stopped_conversation_are_told_so_and_cost_nothing() -> None:
+    world = World([[HALF, Until(hang)]])
+    async with world.serving() as turns:
+        running = await asking(world, turns, "one?")
+        waiting = asyncio.create_task(turns.ask(said("two?")))
+        await until(lambda: len(world.store.turns) == 2)
+        await turns.stop_conversation("thread")
+        assert await running is Outcome.STOPPED
+        assert await waiting is Outcome.STOPPED
+    assert world.shown() == [f"{HALF}\n\n*Stopped.*", "*Stopped.*"]
+    assert len(world.model.requests) == 1
+
+
+async def test_a_conversation_in_which_nothing_runs_has_nothing_to_stop_and_others_go_on() -> None:
+    gate = asyncio.Event()
+    world = World([["Hello.", Until(gate.wait)]])
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        assert not await turns.stop_conversation("another")
+        gate.set()
+        assert await running is Outcome.ANSWERED
+        assert not await turns.stop_conversation("thread")
+    assert world.shown() == ["Hello."]
+
+
+async def test_a_question_after_a_stop_is_answered() -> None:
+    world = World([[Until(hang)], "Again."])
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        await turns.stop_conversation("thread")
+        assert await running is Outcome.STOPPED
+        assert await turns.ask(said("And now?")) is Outcome.ANSWERED
+    assert world.shown() == ["*Stopped.*", "Again."]
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "offers"),
+    [
+        (["Whole."], Outcome.ANSWERED, frozenset[Offer]()),
+        ([HALF, StreamBroken("The answer broke off.")], Outcome.CUT, frozenset({Offer.CONTINUE})),
+        ([StreamBroken("The answer broke off.")], Outcome.REFUSED, frozenset[Offer]()),
+    ],
+)
+async def test_only_an_answer_that_was_cut_offers_to_go_on(
+    answer: Answer, outcome: Outcome, offers: frozenset[Offer]
+) -> None:
+    world = World([answer])
+    async with world.serving() as turns:
+        assert await turns.ask(said("Hello?")) is outcome
+    assert world.surfaces["thread"].offers == {"page-1-0": offers}
+
+
+async def test_buttons_wait_for_the_platforms_limits_and_their_failure_hurts_nothing() -> None:
+    world = World([[HALF, StreamBroken("It broke off.")], [HALF, StreamBroken("It broke off.")]])
+    surface = world.surface(said("?"))
+    assert surface is world.surfaces["thread"]
+    world.surfaces["thread"].fail_offers.extend([PageLimited(2.0), PageLimited(1.0)])
+    async with world.serving() as turns:
+        assert await turns.ask(said("one?")) is Outcome.CUT
+        world.surfaces["thread"].fail_offers.append(PageUnsent("the platform is down"))
+        assert await turns.ask(said("two?")) is Outcome.CUT
+    assert world.surfaces["thread"].offers == {"page-1-0": frozenset({Offer.CONTINUE})}
+
+
+async def test_a_turn_that_was_put_off_while_it_was_stopped_stays_stopped() -> None:
+    world = World([[HALF, Until(hang)]])
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        await until(lambda: "thread" in world.surfaces and world.shown())
+        world.store.fail_next = StoreError("The database is busy.")
+        await turns.stop_conversation("thread")
+        assert await running is None
+        await world.clock.advance(60)
+        await until(lambda: world.store.turns[0].state == "done")
+    assert world.shown() == ["*Stopped.*"]
+    assert len(world.model.requests) == 1
+
+
+async def test_a_stop_reaches_an_answer_that_another_process_gives() -> None:
+    world = World([[HALF, Until(hang)]])
+    other = world.turns("another process")
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        await until(lambda: "thread" in world.surfaces and world.shown())
+        assert await other.stop_conversation("thread")
+        assert await running is Outcome.STOPPED
+    assert world.shown() == [f"{HALF}\n\n*Stopped.*"]

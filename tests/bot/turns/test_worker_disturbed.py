@@ -1,0 +1,185 @@
+"""Turns that are stopped, taken back, asked twice or claimed anew at the worst moments."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from agent.errors import StoreError
+from agent.events import Outcome
+from agent.providers.scripted import Pause, ScriptedProvider, Until
+from bot.surface import Limits
+from bot.turns.worker import TurnsLimits
+from tests.bot.turns.test_worker import World
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.surface import FakeSurface
+
+
+async def test_a_store_that_cannot_be_asked_for_turns_is_asked_again() -> None:
+    world = World(["Hello."])
+    world.store.fail_next_claim = StoreError("Another program is writing to the database.")
+    async with world.serving() as turns:
+        assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
+
+
+async def test_a_stop_while_the_last_frame_waits_for_its_pace_changes_nothing() -> None:
+    clock = FakeClock(auto=False)
+    world = World([["One. ", Until(_ticks), "Two."]], clock=clock)
+    world.surfaces["thread"] = FakeSurface(clock, Limits(page_chars=2_000, edit_interval_s=2.0))
+    async with world.serving() as turns:
+        asking = asyncio.create_task(turns.ask(said("Hello?")))
+        await clock.advance(0.5)
+        await _until(lambda: world.shown() and world.store.turns[0].progress.find("Two.") >= 0)
+        asking.cancel()
+        await clock.advance(5)
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert world.shown() == ["One. Two."]
+    assert world.stored() == ["Hello?", "One. Two."]
+    assert len(world.model.requests) == 1
+
+
+async def test_a_turn_stopped_as_soon_as_it_is_claimed_ends_as_stopped_and_frees_its_place() -> None:
+    world = World(["Hello."], limits=TurnsLimits(sweep_s=0.01, max_running=1))
+    turns = world.turns()
+    world.store.on_claim = lambda turn: asyncio.get_running_loop().call_soon(turns.stop, turn) if turn == 1 else None
+    async with asyncio.timeout(10), turns.serving():
+        assert await turns.ask(said("stop me")) is Outcome.STOPPED
+        assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
+
+
+async def test_a_service_that_ends_as_a_turn_is_claimed_parks_the_turn() -> None:
+    world = World(["Hello."])
+    turns = world.turns()
+    ending = asyncio.Event()
+    world.store.on_claim = lambda _: ending.set()
+    asking = asyncio.create_task(turns.ask(said("Hello?")))
+    async with asyncio.timeout(10), turns.serving():
+        await ending.wait()
+    assert await asking is None
+    assert world.store.turns[0].state == "waiting"
+
+
+async def test_a_turn_whose_lease_ran_out_in_a_sleeping_machine_is_answered_once() -> None:
+    world = World([["Hel", Until(lambda: world.clock.advance(120)), Pause(1), "lost"], "Hello."])
+    async with world.serving() as turns:
+        assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
+        await turns.idle()
+    assert world.store.turns[0].state == "done"
+    assert world.stored()[1:] in (["Hello."], ["Hellost"])
+    assert len(world.shown()) == 1
+
+
+async def test_forgetting_ends_a_running_answer_and_takes_its_page_away() -> None:
+    reached = asyncio.Event()
+
+    async def hang() -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    world = World([["private words\n\n", Until(_ticks), Until(hang)]])
+    async with world.serving() as turns:
+        asking = asyncio.create_task(turns.ask(said("Hello?")))
+        await reached.wait()
+        await _until(world.shown)
+        await turns.take_back("ann", None)
+        assert await asking is Outcome.STOPPED
+    assert world.shown() == []
+    assert world.stored() == ["Hello?"]
+
+
+async def test_forgetting_lets_other_peoples_answers_run() -> None:
+    gate = asyncio.Event()
+    world = World([["Hello.", Until(gate.wait)]])
+    async with world.serving() as turns:
+        asking = asyncio.create_task(turns.ask(said("Hello?", person="bob")))
+        await _until(lambda: world.model.requests)
+        await turns.take_back("ann", None)
+        await turns.take_back("bob", "another thread")
+        gate.set()
+        assert await asking is Outcome.ANSWERED
+
+
+async def test_the_same_event_asked_twice_at_once_is_answered_once_and_neither_hangs() -> None:
+    world = World(["Hello."])
+    async with world.serving() as turns:
+        message = said("Hello?")
+        outcomes = await asyncio.gather(turns.ask(message), turns.ask(message))
+    assert sorted(outcomes, key=str) == [None, Outcome.ANSWERED]
+
+
+async def test_an_ask_that_still_waits_when_the_service_ends_is_told_so() -> None:
+    gate = asyncio.Event()
+    world = World([["One.", Until(gate.wait)]])
+    async with world.serving() as turns:
+        first = asyncio.create_task(turns.ask(said("first?")))
+        second = asyncio.create_task(turns.ask(said("second?")))
+        await _until(lambda: world.model.requests)
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(first, second) == [None, None]
+
+
+@pytest.mark.parametrize("ticks", range(12))
+async def test_an_ask_cancelled_at_any_moment_leaves_no_turn_running(ticks: int) -> None:
+    world = World([["Hel", Until(asyncio.Event().wait)]])
+    async with world.serving() as turns:
+        asking = asyncio.create_task(turns.ask(said("Hello?")))
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait({asking}, timeout=5)
+        assert asking.cancelled()
+        await turns.idle()
+    assert [turn.state for turn in world.store.turns] in ([], ["done"])
+
+
+async def test_a_stopped_turn_that_is_interrupted_while_it_is_shown_stays_stopped() -> None:
+    reached = asyncio.Event()
+
+    async def hang() -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    clock = FakeClock(auto=False)
+    world = World([["Half.", Until(hang)], "Again."], clock=clock)
+    world.surfaces["thread"] = FakeSurface(clock, Limits(page_chars=2_000, edit_interval_s=60.0))
+    first = world.turns()
+    accepted = await first.submit(said("Hello?"))
+    async with asyncio.timeout(10), first.serving():
+        await reached.wait()
+        first.stop(accepted.turn)
+        await _until(lambda: "stopped" in world.store.turns[0].progress)
+    await world.store.release_all()
+    world.surfaces["thread"].limits = Limits(page_chars=2_000, edit_interval_s=0.0)
+    second = world.turns()
+    async with asyncio.timeout(10), second.serving():
+        await second.idle()
+    assert len(world.model.requests) == 1
+    assert world.stored() == ["Hello?", "Half."]
+
+
+async def test_a_deleted_reply_still_costs_what_it_cost() -> None:
+    world = World([])
+
+    async def delete() -> None:
+        world.surfaces["thread"].wall.clear()
+
+    world.model = ScriptedProvider([["One.\n\n", Until(_ticks), Until(delete), "Two.\n\n", Until(_ticks), "Three."]])
+    async with world.serving() as turns:
+        assert await turns.ask(said("Hello?")) is Outcome.STOPPED
+    closing = world.store.turns[0].closing
+    assert closing is not None
+    assert closing.reply == ""
+
+
+async def _ticks() -> None:
+    """Long enough for a page to be posted."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def _until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not happened():  # noqa: ASYNC110 -- the fakes ring no bell
+            await asyncio.sleep(0.001)

@@ -1,0 +1,172 @@
+"""Turns and what is known of people: what stands in a context, and what is left to be learned from."""
+
+import asyncio
+import json
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from agent.context import ContextBudget, Persona
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place, TeamAudience
+from agent.memory.forgetting import forget_thread
+from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, learned
+from agent.messages import Message
+from agent.ports import Provider
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Incoming
+from agent.tools.registry import Registry
+from agent.turn import TurnLimits
+from bot.jobs import JobWorker
+from bot.memory.learning import Learner, LearningLimits, LearningModel
+from bot.turns.floor import Floor
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.bell import LocalBell
+from store.engine import Store, open_store
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import dm, said
+from tests.fakes.minds import always
+from tests.fakes.store import FakeStore
+from tests.fakes.surface import FakeSurface
+
+CLUB = Place(GroupAudience("club"))
+PUBLIC = Place(TeamAudience("t"), within_team="t")
+
+
+@dataclass
+class World:
+    """Turns that learn, and the worker that learns from them."""
+
+    store: FakeStore | Store
+    model: Provider
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    def __post_init__(self) -> None:
+        store, self.floor = self.store, Floor()
+        self.learner = Learner(
+            store.profiles, store.jobs, store.spending, lambda: LearningModel(self.model), self.clock, self.floor
+        )
+        self.worker = JobWorker(store.jobs, {LEARNING: self.learner.learn}, self.clock, "learner")
+        mind = Mind(
+            provider=always(self.model),
+            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            tools=Registry([]),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(),
+            learn_at=self.learner.due,
+            answering=self.answering,
+            profiles=store.profiles,
+        )
+        thinking = Thinking(mind, store.ledger, store.conversations, store.memories, self.clock)
+        limits = TurnsLimits(sweep_s=0.01)
+        self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, "worker", limits)
+        self.answered: list[str] = []
+
+    @contextmanager
+    def answering(self) -> Generator[None]:
+        self.answered.append("begun")
+        with self.floor.answering():
+            yield
+        self.answered.append("ended")
+
+    def _surface(self, _: Incoming) -> FakeSurface:
+        return FakeSurface(self.clock)
+
+    async def ask(self, *questions: Incoming) -> Outcome | None:
+        outcome = None
+        async with asyncio.timeout(10), self.turns.serving():
+            for question in questions:
+                outcome = await self.turns.ask(question)
+        return outcome
+
+    async def learn(self) -> None:
+        await self.clock.sleep(LearningLimits().quiet.total_seconds())
+        while await self.worker.work():
+            pass
+
+
+def context_of(messages: Sequence[Message]) -> str:
+    """What a turn's model was told beside the question."""
+    return messages[-2].text
+
+
+async def known(store: FakeStore | Store, partition: Partition, text: str, source: int) -> None:
+    insight = Insight(ProfileField.GOALS, text, (source,), FakeClock().now())
+    profile = learned(await store.profiles.of(partition), partition.audience, [insight], 1, FakeClock().now())
+    assert await store.profiles.save(partition, profile)
+
+
+async def test_what_is_known_stands_in_the_context_and_its_sources_with_what_the_turn_used() -> None:
+    store, model = FakeStore(), ScriptedProvider(["One.", "Two."])
+    world = World(store, model)
+    await world.ask(said("I learn Rust", conversation="a"))
+    first = store.turns[0].message
+    await known(store, Partition("ann", "person:ann"), "learns Rust", first)
+    await world.ask(said("what do I learn?", conversation="b"))
+    assert "PROFILE" not in context_of(model.requests[0])
+    assert "CURRENT GOALS: learns Rust" in context_of(model.requests[1])
+    closing = store.turns[1].closing
+    assert closing is not None
+    assert first in closing.context_messages
+
+
+async def test_an_answered_question_is_left_to_be_learned_from_and_a_failed_one_is_not() -> None:
+    store, model = FakeStore(), ScriptedProvider(["Fine."])
+    world = World(store, model)
+    assert await world.ask(said("I learn Rust")) is Outcome.ANSWERED
+    assert [one.text for one in store.profiles.waiting.values()] == ["I learn Rust"]
+    assert await world.ask(said("and then?")) is Outcome.REFUSED
+    assert len(store.profiles.waiting) == 1
+
+
+async def test_the_floor_is_taken_while_the_model_answers() -> None:
+    world = World(FakeStore(), ScriptedProvider(["Fine."]))
+    await world.ask(said("hello"))
+    assert world.answered == ["begun", "ended"]
+
+
+def tells_all(messages: Sequence[Message]) -> str:
+    """Answers turns with a word, and finds a goal in every message that it learns from."""
+    if not messages[-1].text.startswith("[{"):
+        return "Fine."
+    listed = json.loads(messages[-1].text)
+    found = [{"field": "goals", "text": f"goal: {one['text']}", "from": [one["number"]]} for one in listed]
+    return json.dumps({"insights": found, "actions": []})
+
+
+async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
+    store = await open_store("sqlite://")
+    try:
+        model = ScriptedProvider(tells_all)
+        world = World(store, model)
+        places = {"ann's DM": dm("ann"), "the club": CLUB, "the square": PUBLIC}
+        told = [said(f"told in {name}", conversation=f"told {name}", place=place) for name, place in places.items()]
+        bens = said("Ben in the club", person="ben", conversation="ben", place=CLUB)
+        await world.ask(*told, bens)
+        await world.learn()
+        asked = [said(f"and in {name}?", conversation=f"later {name}", place=at) for name, at in places.items()]
+        before = len(model.requests)
+        await world.ask(*asked, said("and I?", person="ben", conversation="bens", place=dm("ben")))
+        contexts = [context_of(request) for request in model.requests[before:]]
+        seen = [[name for name in [*places, "Ben"] if f"goal: told in {name}" in text] for text in contexts]
+        assert seen == [["ann's DM"], ["the club"], ["the square"], []]
+        assert not any("Ben in the club" in text for text in contexts)
+    finally:
+        await store.close()
+
+
+async def test_after_a_thread_is_forgotten_nothing_of_it_is_known_any_more() -> None:
+    store = await open_store("sqlite://")
+    try:
+        model = ScriptedProvider(tells_all)
+        world = World(store, model)
+        await world.ask(said("a boat", conversation="boats"), said("learn Rust", conversation="code"))
+        await world.learn()
+        receipt = await store.forgetting.forget(forget_thread("ann", "boats"), world.clock.now())
+        assert (receipt.found_again, receipt.bytes_gone) == (0, True)
+        await world.ask(said("hm?", conversation="later"))
+        assert "boat" not in context_of(model.requests[-1])
+        assert "goal: learn Rust" in context_of(model.requests[-1])
+    finally:
+        await store.close()

@@ -1,0 +1,242 @@
+"""PostgreSQL as a server that may refuse, be full or be away: one sentence each, and work again when it is back."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy import Connection, insert, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from agent.errors import StoreError
+from store.databases.postgresql import PostgresDatabase, store_error
+from store.engine import Store, open_store
+from store.tables import meta
+from tests.contracts.steps import answered
+from tests.fakes.incoming import said
+from tests.fakes.postgresql import PASSWORD, PostgresServer, running_postgres
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+async def store(postgres: PostgresServer) -> AsyncIterator[Store]:
+    opened = await open_store(await postgres.empty())
+    yield opened
+    await opened.close()
+
+
+async def test_a_wrong_password_is_one_sentence_without_any_password(postgres: PostgresServer) -> None:
+    with pytest.raises(StoreError) as raised:
+        await open_store(postgres.url("postgres", password="wrong sesame"))
+    assert str(raised.value) == (
+        f"The PostgreSQL database postgres on {postgres.folder} refuses the user name or the password: "
+        "check COGENCY_DATABASE_URL."
+    )
+
+
+async def test_an_unknown_database_is_one_sentence(postgres: PostgresServer) -> None:
+    with pytest.raises(StoreError, match=r"nowhere on .* does not exist: create the database, or choose another"):
+        await open_store(postgres.url("nowhere"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://cogency:secret@127.0.0.1:1/bot",
+        "postgresql://cogency:secret@/bot?host=/no/such/folder",
+        "postgres://cogency:secret@127.0.0.1:1/bot",
+        "postgresql+asyncpg://cogency:secret@127.0.0.1:1/bot",
+    ],
+)
+async def test_a_server_that_is_not_there_is_one_sentence(url: str) -> None:
+    with pytest.raises(StoreError, match=r"The PostgreSQL database bot on .* cannot be reached") as raised:
+        await open_store(url)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://cogency:secret@host:port/bot", "postgresql://[/bot"])
+async def test_a_url_that_cannot_be_read_is_one_sentence(url: str) -> None:
+    with pytest.raises(StoreError, match="The database URL cannot be read; use postgresql://user:password@host"):
+        await open_store(url)
+
+
+async def test_another_programs_database_is_left_alone(postgres: PostgresServer) -> None:
+    async with postgres.database() as url:
+        name = url.partition("@/")[2].partition("?")[0]
+        await postgres.execute("CREATE TABLE invoices (id integer)", database=name)
+        with pytest.raises(StoreError, match="holds another program's tables"):
+            await open_store(url)
+
+
+async def test_a_read_only_database_is_one_sentence(postgres: PostgresServer) -> None:
+    async with postgres.database() as url:
+        await (await open_store(url)).close()
+        name = url.partition("@/")[2].partition("?")[0]
+        await postgres.execute("DELETE FROM meta", database=name)
+        await postgres.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        with pytest.raises(StoreError, match="takes no writes: name the primary server"):
+            await open_store(url)
+
+
+class ServerError(Exception):
+    """As asyncpg's errors: the server's own words, and a code."""
+
+    def __init__(self, sqlstate: str | None) -> None:
+        super().__init__("DETAIL: Key (text)=(my secret) already exists.")
+        self.sqlstate = sqlstate
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("08006", "cannot be reached"),
+        ("25006", "takes no writes"),
+        ("28P01", "refuses the user name or the password"),
+        ("28000", "refuses the user name or the password"),
+        ("3D000", "does not exist"),
+        ("42501", "does not let this user do that"),
+        ("53100", "The disk of the database is full: free some space there."),
+        ("53200", "is out of memory"),
+        ("53300", "has no free connection"),
+        ("55P03", "is busy with another operation"),
+        ("57014", "took too long"),
+        ("57P01", "cannot be reached"),
+        ("57P03", "cannot be reached"),
+        ("XX000", "refused an operation (SQLSTATE XX000)"),
+        (None, "cannot be reached"),
+    ],
+)
+def test_each_error_is_a_sentence_that_says_what_to_do_and_quotes_nobody(code: str | None, sentence: str) -> None:
+    error = store_error(DBAPIError("INSERT …", {"text": "my secret"}, ServerError(code)), "the database")
+    assert sentence in str(error)
+    assert "my secret" not in str(error)
+
+
+def test_an_overload_is_a_sentence() -> None:
+    assert "the database is overloaded: no connection became free" in str(
+        store_error(PoolTimeoutError(), "the database")
+    )
+
+
+async def test_a_failing_statement_quotes_nobody_not_even_in_its_causes(store: Store) -> None:
+    def again(connection: Connection) -> None:
+        connection.execute(insert(meta), [{"name": "my secret", "value": b""}] * 2)
+
+    with pytest.raises(StoreError, match=r"refused an operation \(SQLSTATE 23505\)") as raised:
+        await store.database.write(again)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
+
+
+async def test_no_word_reaches_a_log_even_when_everything_is_logged(
+    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        store = await open_store(await postgres.empty())
+        await answered(store, said("a quince marmalade"), "noted")
+        await store.close()
+    assert "quince" not in caplog.text
+    assert PASSWORD not in caplog.text
+
+
+async def test_a_read_sees_one_state_and_cannot_write(store: Store) -> None:
+    def write(connection: Connection) -> None:
+        connection.execute(insert(meta).values(name="x", value=b""))
+
+    with pytest.raises(StoreError, match="takes no writes"):
+        await store.database.read(write)
+    isolation = await store.database.read(lambda c: c.execute(text("SHOW transaction_isolation")).scalar_one())
+    assert isolation == "repeatable read"
+
+
+async def test_every_connection_has_its_time_limits(store: Store) -> None:
+    def limits(connection: Connection) -> tuple[str, ...]:
+        names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "application_name")
+        return tuple(connection.execute(text(f"SHOW {name}")).scalar_one() for name in names)
+
+    assert await store.database.read(limits) == ("30s", "15s", "1min", "cogency")
+
+
+async def test_a_closed_store_connects_no_more(store: Store) -> None:
+    await store.close()
+    with pytest.raises(StoreError, match="The store is closed"):
+        await store.ledger.accept(said("too late"))
+
+
+async def test_a_cancelled_write_is_whole_and_the_next_one_works(store: Store) -> None:
+    tasks = [asyncio.create_task(store.ledger.accept(said("hello", number=n))) for n in range(910_000, 910_010)]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    accepted = [await store.ledger.accept(said("hello", number=n)) for n in range(910_000, 910_010)]
+    assert len({one.turn for one in accepted}) == 10
+
+
+async def test_more_work_at_once_than_connections_is_all_done(store: Store) -> None:
+    accepted = await asyncio.gather(*(store.ledger.accept(said("hello", conversation=f"{n % 7}")) for n in range(60)))
+    assert len({one.turn for one in accepted}) == 60
+
+
+@asynccontextmanager
+async def open_on(server: PostgresServer) -> AsyncGenerator[Store]:
+    opened = await open_store(await server.empty())
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield opened
+    finally:
+        await opened.close()
+
+
+async def test_a_server_that_is_killed_and_comes_back_costs_one_sentence_and_no_restart() -> None:
+    with running_postgres() as server:
+        async with open_on(server) as store:
+            await asyncio.gather(*(store.ledger.accept(said("before", conversation=f"{n}")) for n in range(6)))
+            server.kill()
+            for _ in range(3):
+                with pytest.raises(StoreError, match="cannot be reached: check that the server runs"):
+                    await store.ledger.accept(said("meanwhile"))
+                with pytest.raises(StoreError, match="cannot be reached"):
+                    await store.conversations.threads("ann", limit=9)
+            server.start()
+            assert len(await store.conversations.threads("ann", limit=9)) == 6
+            await answered(store, said("after", conversation="0"), "yes")
+
+
+async def test_a_server_that_was_started_anew_between_two_messages_costs_nothing() -> None:
+    with running_postgres() as server:
+        async with open_on(server) as store:
+            await asyncio.gather(*(store.ledger.accept(said("before", conversation=f"{n}")) for n in range(6)))
+            server.stop()
+            server.start()
+            again = (store.ledger.accept(said("after", conversation=f"{n}")) for n in range(6))
+            assert not any(one.duplicate for one in await asyncio.gather(*again))
+
+
+async def test_a_server_that_dies_in_the_middle_of_a_transaction_leaves_nothing_of_it() -> None:
+    with running_postgres() as server:
+        async with open_on(server) as store:
+
+            def half(connection: Connection) -> None:
+                connection.execute(insert(meta).values(name="half", value=b""))
+                server.kill()
+                connection.execute(select(meta.c.name))
+
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await store.database.write(half)
+            server.start()
+            stored = await store.database.read(lambda c: c.execute(select(meta.c.name)).scalars().all())
+            assert stored == ["erased_key"]
+
+
+def test_a_database_is_named_without_user_and_password() -> None:
+    named = {
+        "postgresql://bot:sesame@db.example:6432/cogency?sslmode=require": "cogency on db.example",
+        "postgresql://bot:sesame@/cogency?host=/run/pg": "cogency on /run/pg",
+        "postgresql://bot@/": "bot on this machine",
+    }
+    for url, name in named.items():
+        assert PostgresDatabase(url).where == f"The PostgreSQL database {name}"

@@ -1,0 +1,248 @@
+"""Recall: scripts and spellings, queries that look like operators, and whose messages are found at all."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, text
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
+from agent.memory.periods import Period
+from agent.records import Author, RecallQuery
+from store.engine import Store, open_store
+from store.search import fts5, search
+from store.search.sought import PARAMETERS, Sought
+from store.search.text import keywords
+from tests.contracts.steps import answered, found, texts_found
+from tests.fakes.incoming import said
+
+CLUB = Place(GroupAudience("club"))
+TEXTS = [
+    "We moved the Café's opening to Friday",
+    "昨日は東京タワーに行きました",
+    "我们明天去北京吃烤鸭",
+    "내일 서울에서 만나요",
+    "ο καφές στην Αθήνα",
+    "100% of the x_y values were 'quoted'",
+    "she was running the boats",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("CAFE", 0),
+        ("東京", 1),
+        ("東京タワーはいつ？", 1),
+        ("塔", None),
+        ("京", 2),
+        ("烤鸭", 2),
+        ("서울", 3),
+        ("Αθηνα", 4),
+        ("100%", 5),
+        ("x_y", 5),
+        ("'quoted'", 5),
+        ('"values"', 5),
+        ("run boat", 6),
+        ("%", None),
+        ("_", None),
+        ("*", None),
+        ("AND", None),
+        ("NEAR(boat, x)", 6),
+        ("body:boats", 6),
+        ("-boats", 6),
+        ("boats^2", 6),
+        ("boats\0", 6),
+        ("boats \ud800", 6),
+        ('"', None),
+        ("", None),
+        ("zzz", None),
+    ],
+)
+async def test_a_question_in_any_script_finds_the_message_that_it_means(
+    either: Store, query: str, expected: int | None
+) -> None:
+    for number, said_ in enumerate(TEXTS):
+        await either.ledger.accept(said(said_, conversation=f"thread {number}"))
+    hits = await texts_found(either, query)
+    assert hits[:1] == ([] if expected is None else [TEXTS[expected]])
+
+
+async def test_one_han_character_finds_every_message_with_it(either: Store) -> None:
+    for number, said_ in enumerate(TEXTS):
+        await either.ledger.accept(said(said_, conversation=f"thread {number}"))
+    assert set(await texts_found(either, "京")) == {TEXTS[1], TEXTS[2]}
+
+
+@given(query=st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_any_text_is_a_valid_message_and_a_valid_query_that_finds_it(either: Store, query: str) -> None:
+    await either.ledger.accept(said(query))
+    assert bool(await found(either, query)) == bool(keywords(query))
+
+
+async def test_a_newcomer_finds_what_stood_in_the_thread_before(either: Store) -> None:
+    club = Place(GroupAudience("club"))
+    await answered(either, said("the regatta is in May", person="ben", conversation="club", place=club), "noted")
+    assert await found(either, "regatta", place=club) == []
+    await either.ledger.accept(said("hello", conversation="club", place=club))
+    assert [h.message.person for h in await found(either, "regatta", place=club)] == ["ben"]
+
+
+async def test_a_long_reply_does_not_push_away_the_persons_own_words(either: Store) -> None:
+    await answered(either, said("my boat leaks", conversation="a"), "Boats leak. " * 40)
+    await answered(either, said("tell me about harbours", conversation="b"), "A boat lies in a harbour. " * 40)
+    assert (await texts_found(either, "boat"))[0] == "my boat leaks"
+
+
+async def searched(store: Store, text: str, **narrowed: Any) -> list[str]:
+    club = may_flow_from(CLUB)
+    return [hit.message.text for hit in await store.memories.search(RecallQuery("ann", text, club, "", **narrowed))]
+
+
+async def two_people(store: Store) -> Period:
+    """Ann and Ben speak of boats in one thread, and the bot answers; later they do so again. The first time."""
+    first = [said("Ann has a boat", conversation="one", place=CLUB)]
+    first.append(said("Ben sold his boat", person="ben", conversation="one", place=CLUB))
+    for message in first:
+        await answered(store, message, f"A boat, {message.person.name}.")
+    await answered(store, said("Ann sails the boat", conversation="two", place=CLUB), "Fine.")
+    return Period(first[0].time, first[1].time + timedelta(milliseconds=900))
+
+
+async def test_a_period_leaves_out_what_was_said_at_other_times(either: Store) -> None:
+    then = await two_people(either)
+    assert "Ann sails the boat" in await searched(either, "boat")
+    assert "Ann sails the boat" not in await searched(either, "boat", within=then)
+    assert len(await searched(either, "boat", within=then)) == 4
+
+
+async def test_a_period_alone_finds_what_was_said_then_the_newest_first(either: Store) -> None:
+    then = await two_people(either)
+    assert (await searched(either, "?!", within=then))[:2] == ["A boat, Ben.", "Ben sold his boat"]
+    assert len(await searched(either, "what did we discuss then", within=then)) == 4
+    assert await searched(either, "?!", within=then, by="Ann") == ["Ann has a boat"]
+    assert await searched(either, "?!", within=then, author=Author.BOT) == ["A boat, Ben.", "A boat, Ann."]
+    assert await searched(either, "?!") == []
+
+
+async def test_a_name_or_an_id_narrows_to_what_that_person_wrote(either: Store) -> None:
+    await two_people(either)
+    assert await searched(either, "boat", by="ben") == ["Ben sold his boat"]
+    assert set(await searched(either, "boat", by="ann")) == {"Ann has a boat", "Ann sails the boat"}
+    assert await searched(either, "boat", by="Nobody") == []
+    assert set(await searched(either, "boat", author=Author.BOT)) == {"A boat, Ben.", "A boat, Ann."}
+
+
+async def test_a_name_in_the_question_brings_what_that_person_wrote_to_the_front(either: Store) -> None:
+    await two_people(either)
+    assert (await searched(either, "What about Ben's boat?"))[0] == "Ben sold his boat"
+    assert set((await searched(either, "What about Ann's boat?"))[:2]) == {"Ann has a boat", "Ann sails the boat"}
+
+
+async def test_a_time_in_the_question_brings_what_was_said_then_to_the_front(either: Store) -> None:
+    then = await two_people(either)
+    at_first = replace(then, until=then.since + timedelta(milliseconds=100))
+    assert (await searched(either, "boat", periods=(at_first,)))[0] == "Ann has a boat"
+
+
+async def test_irregular_forms_of_a_word_find_one_another(either: Store) -> None:
+    await answered(either, said("I bought shoes for the children"), "Nice.")
+    assert await texts_found(either, "what did I buy?") == ["I bought shoes for the children"]
+    assert await texts_found(either, "child") == ["I bought shoes for the children"]
+
+
+async def test_what_people_say_beside_a_match_is_found_with_it(either: Store) -> None:
+    await either.ledger.accept(said("Which colour has the boat?", person="ben", conversation="one", place=CLUB))
+    await either.ledger.accept(said("It is blue.", conversation="one", place=CLUB))
+    assert await searched(either, "boat") == ["Which colour has the boat?", "It is blue."]
+
+
+async def test_a_message_without_words_is_not_found_beside_a_match(either: Store) -> None:
+    await either.ledger.accept(said("Look, a boat", person="ben", conversation="one", place=CLUB))
+    await either.ledger.accept(said("", conversation="one", place=CLUB))
+    assert await searched(either, "boat") == ["Look, a boat"]
+
+
+async def test_a_search_never_reads_through_all_messages(store: Store) -> None:
+    await answered(store, said("my boat"), "your boat")
+    first, last = fts5.entries_of(1)
+    sought = Sought((("boat",),), number=1, audiences=("1",), exclude="", people=("1",))
+    bound = {**sought.bound, "words": '["boat"]', "first": first, "last": last, "message_bits": 1, "most": 9}
+
+    def steps(connection: Connection) -> list[str]:
+        literal = {"literal_binds": True, "render_postcompile": True}
+        near = search.NEIGHBOURS.params(hits=[1], audiences=["1"]).compile(connection, compile_kwargs=literal)
+        matches = text(f"EXPLAIN QUERY PLAN {fts5.MATCHES.text}").bindparams(*PARAMETERS)
+        found_ = (*connection.execute(matches, bound), *connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {near}"))
+        return [row.detail for row in found_]
+
+    plan = await store.database.read(steps)
+    assert [step for step in plan if step.startswith("SEARCH")]
+    scans = [step for step in plan if step.startswith("SCAN")]
+    assert [step for step in scans if "VIRTUAL TABLE" not in step and "subquery" not in step] == []
+
+
+people = st.sampled_from(["ann", "ben", "cleo"])
+groups = st.sampled_from(["g1", "g2"])
+rooms = st.sampled_from(
+    [
+        Place(GroupAudience("g1")),
+        Place(GroupAudience("g2")),
+        Place(TeamAudience("t1"), within_team="t1"),
+        Place(TeamAudience("t2"), within_team="t2"),
+        Place(TeamAudience("t2")),
+    ]
+)
+words = st.sampled_from(["boat", "train", "plane"])
+threads = st.integers(0, 3)
+messages = st.lists(st.tuples(people, st.none() | rooms, threads, words), min_size=1, max_size=12)
+
+
+def _thread(person: str, place: Place | None, number: int) -> tuple[str, Place]:
+    """A DM is a thread of one person; a room's threads are shared; a thread may also move between rooms (number 3)."""
+    if place is None:
+        return f"dm {person} {number}", Place(PersonAudience(person))
+    return ("wandering" if number == 3 else f"{label(place.audience)} {number}"), place
+
+
+@given(said_=messages, asker=people, asked_in=st.none() | rooms, readable=st.frozensets(groups), current=threads)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_someone_elses_question_never_finds_my_dm(
+    empty: Callable[[], Awaitable[str]],
+    said_: list[tuple[str, Place | None, int, str]],
+    asker: str,
+    asked_in: Place | None,
+    readable: frozenset[str],
+    current: int,
+) -> None:
+    opened = await open_store(await empty())
+    try:
+        wrote_in: dict[str, set[str]] = {}
+        stored: list[tuple[str, str, str]] = []
+        for number, (person, place, thread, word) in enumerate(said_):
+            conversation, where = _thread(person, place, thread)
+            wrote_in.setdefault(person, set()).add(conversation)
+            message = said(f"my {word} number {number}", person=person, conversation=conversation, place=where)
+            await answered(opened, message, f"your {word} number {number}")
+            stored += [
+                (conversation, label(where.audience), f"{whose} {word} number {number}") for whose in ("my", "your")
+            ]
+        conversation, target = _thread(asker, asked_in, current)
+        allowed = may_flow_from(target, readable)
+        hits = await opened.memories.search(RecallQuery(asker, "boat train plane", allowed, conversation, limit=99))
+        shown = [m for hit in hits for m in (hit.message, hit.before, hit.after) if m is not None]
+        assert all(m.audience in allowed for m in shown)
+        assert all(m.conversation in wrote_in.get(asker, set()) for m in shown)
+        assert all(m.conversation != conversation for m in shown)
+        assert not [m for m in shown if m.audience.startswith("person:") and m.audience != f"person:{asker}"]
+        mine = wrote_in.get(asker, set()) - {conversation}
+        assert sorted((hit.message.conversation, hit.message.text) for hit in hits) == sorted(
+            (thread, text_) for thread, audience, text_ in stored if audience in allowed and thread in mine
+        )
+    finally:
+        await opened.close()

@@ -1,0 +1,79 @@
+"""The full-text index on PostgreSQL: found as on SQLite, read by its GIN index, and never too large."""
+
+import random
+
+from sqlalchemy import ARRAY, Connection, Text, bindparam, text
+
+from agent.records import RecallQuery
+from store.engine import Store, open_store
+from store.search import tsvector
+from store.search.sought import PARAMETERS, Sought
+from store.search.text import index_words
+from tests.contracts.steps import answered, found, texts_found
+from tests.fakes.incoming import said
+from tests.fakes.postgresql import PostgresServer
+
+VOCABULARY = (
+    "boat", "boats", "boating", "harbour", "sail", "sailed", "sailing", "red", "blue", "train", "station", "ticket",
+    "quiet", "marmalade", "東京", "北京", "烤鸭", "서울", "καφές", "лодка", "100", "v2",
+)  # fmt: skip
+
+
+async def live(store: Store, seed: int) -> None:
+    """Three people in six threads, some of them shared, and answers of many lengths."""
+    chance = random.Random(seed)
+    for n in range(90):
+        words = " ".join(chance.choices(VOCABULARY, k=chance.randint(1, 9)))
+        reply = " ".join(chance.choices(VOCABULARY, k=chance.randint(1, 60)))
+        person = chance.choice(["ann", "ben"])
+        await answered(store, said(words, person=person, conversation=f"{person} {n % 6}", number=10**6 + n), reply)
+
+
+async def test_both_engines_find_the_same_in_the_same_order_with_the_same_score(postgres: PostgresServer) -> None:
+    sqlite, postgresql = await open_store("sqlite://"), await open_store(await postgres.empty())
+    for store in (sqlite, postgresql):
+        await live(store, seed=7)
+    chance = random.Random(8)
+    for _ in range(40):
+        asked = " ".join(chance.choices(VOCABULARY, k=chance.randint(1, 4)))
+        query = RecallQuery("ann", asked, frozenset({"person:ann"}), "ann 3", limit=30)
+        several = [[(h.message.text, h.score) for h in await s.memories.search(query)] for s in (sqlite, postgresql)]
+        assert several[0] == several[1], asked
+    for store in (sqlite, postgresql):
+        await store.close()
+
+
+async def test_a_search_reads_the_index_and_the_hits_and_nothing_else(postgres: PostgresServer) -> None:
+    store = await open_store(await postgres.empty())
+    await live(store, seed=1)
+
+    def plan(connection: Connection) -> str:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))  # so few rows would be read one after the other
+        words = bindparam("words", ["'1:boat'"], ARRAY(Text))
+        explained = text(f"EXPLAIN {tsvector.MATCHES.text}").bindparams(words, *PARAMETERS)
+        sought = Sought((("boat",),), number=1, audiences=("",), exclude="")
+        return "\n".join(row[0] for row in connection.execute(explained, {**sought.bound, "most": 9}))
+
+    steps = await store.database.read(plan)
+    await store.close()
+    assert "Bitmap Index Scan on ix_message_index_words" in steps
+    assert "pk_message" in steps
+
+
+async def test_a_text_of_any_length_can_be_kept_and_found(postgres: PostgresServer) -> None:
+    store = await open_store(await postgres.empty())
+    many = " ".join(f"word{n}" for n in range(150_000))
+    await store.ledger.accept(said(f"quince {'x' * 5_000}y {many}", conversation="long"))
+    assert len(await texts_found(store, "quince")) == 1
+    assert len(await texts_found(store, "x" * 5_000 + "y")) == 1
+    await store.ledger.accept(said("东" * 3_000 + " " + "".join(map(chr, range(0x4E00, 0x9F00))), conversation="dense"))
+    assert len(await found(store, "东东")) == 1
+    await store.close()
+
+
+def test_what_does_not_fit_is_left_out_from_the_end() -> None:
+    lexemes = tsvector.lexemes((f"{n:06}" * 40 for n in range(10_000)), 7)
+    assert 3_000 < len(lexemes) < 10_000
+    assert lexemes[0] == "7:" + "000000" * 40
+    assert sum(len(lexeme.encode()) for lexeme in lexemes) <= tsvector.ENTRY_BYTES
+    assert tsvector.lexemes(index_words("boats boat 東京"), 7) == ["7:boat", "7:東", "7:京", "7:東京"]
