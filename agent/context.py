@@ -2,7 +2,7 @@
 
 Above: `bot.turns.worker`. Below: `agent.protocol`, `agent.records`, `agent.tokens`.
 
-Order (DESIGN.md, section 2; seeds 001 and 003):
+Order (seeds 001 and 003):
 
     system    who the bot is, the protocol, the tools' schemas      the same bytes in every turn of a channel
     history   earlier messages of this conversation, oldest first   grows at its end
@@ -54,7 +54,7 @@ class ContextBudget:
     history: int = 12_000
     """About fifty pages of chat; enough to follow any thread, small enough for an 32k local model."""
     memory: int = 3_000
-    """Notes, and later facts (DESIGN.md, section 2)."""
+    """Notes and facts together."""
     profile: int = 800
     """About sixty short entries (seed 000)."""
     quoted: int = 8_000

@@ -1,6 +1,6 @@
 """The agent's state: Conversation (persistent), Workspace (one task), Execution (never persisted), State.
 
-Shapes from seed 001 (state v5.0) and seed 002 (semantic summary), reconciled in DESIGN.md, section 2.
+Shapes from seed 001 (state v5.0) and seed 002 (semantic summary), reconciled.
 Above: `agent.turn`, `agent.context`. Below: `agent.messages`.
 """
 

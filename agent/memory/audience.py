@@ -1,4 +1,4 @@
-"""Who may see what: an audience is a place, never a member list (DESIGN.md, section 6). Pure.
+"""Who may see what: an audience is a place, never a member list. Pure.
 
 Above: `agent.context`, the tools, and `store.search.search`, which puts `may_flow_from` into its queries.
 Below: nothing.

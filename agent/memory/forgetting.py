@@ -1,4 +1,4 @@
-"""What falls with what: the plan that `store.forgetting.erase` carries out (DESIGN.md, section 6). Pure.
+"""What falls with what: the plan that `store.forgetting.erase` carries out. Pure.
 
 Above: `agent.ports`, `bot.commands`, `store.forgetting.erase`. Below: nothing.
 

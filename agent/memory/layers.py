@@ -1,4 +1,4 @@
-"""The four layers of state, and what of them stands in a turn's context (seed 003, reconciled in DESIGN.md). Pure.
+"""The four layers of state, and what of them stands in a turn's context (seed 003). Pure.
 
 Above: `agent.context`, the store. Below: `agent.memory.facts`, earlier, marking, statements, `agent.tokens`.
 
@@ -32,7 +32,7 @@ from agent.memory.statements import read
 from agent.tokens import estimate_tokens
 
 MEMORY_TOKENS: Final = 3_000
-"""For all layers together, apart from history's budget (DESIGN.md, section 2)."""
+"""For all layers together, apart from history's budget."""
 FACTS_SHARE: Final = 0.7
 """Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003)."""
 

@@ -1,4 +1,4 @@
-"""Superseded values in visible text: found, and marked or withheld (DESIGN.md, section 2). Pure.
+"""Superseded values in visible text: found, and marked or withheld. Pure.
 
 Above: `agent.memory.layers`, `agent.memory.earlier`. Below: `agent.memory.statements`.
 

@@ -52,7 +52,7 @@ BOUNDS: Final[Mapping[ProfileField, int]] = {
     ProfileField.SUCCESS_PATTERNS: 5,
     ProfileField.FAILURE_PATTERNS: 5,
 }
-"""How many entries of a field are kept (seed 000, and DESIGN.md, section 2)."""
+"""How many entries of a field are kept (seed 000)."""
 
 KEYED: Final = frozenset({ProfileField.PREFERENCES, ProfileField.PROJECTS})
 """Fields whose entries have a key of their own: "editor", "Apollo"."""

@@ -1,1 +1,1 @@
-"""The delimiter protocol: what the model writes, read and written. Pure (DESIGN.md, section 4)."""
+"""The delimiter protocol: what the model writes, read and written. Pure (ARCHITECTURE.md)."""

@@ -3,7 +3,7 @@
 Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
 Below: `bot.turns.thinking`, `bot.reply.live`, `bot.reply.ending`, `bot.surface`, the ports Ledger and Bell.
 
-Rules (DESIGN.md, section 7).
+Rules (ARCHITECTURE.md, "One visible reply").
 - A message is stored, with its turn, before the platform is told that it arrived.
 - Every write after a claim carries its epoch; a worker that lost its lease stops without a word.
 - Progress is saved before each effect, the reply before its final frame: after a crash the turn goes on from there.

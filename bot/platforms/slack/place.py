@@ -1,4 +1,4 @@
-"""Where a message is read, and so what may be used in the answer (DESIGN.md, section 6).
+"""Where a message is read, and so what may be used in the answer.
 
 Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `agent.memory.audience`.
 

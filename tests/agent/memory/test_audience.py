@@ -1,4 +1,4 @@
-"""The audience rule of DESIGN.md, section 6, over all places."""
+"""The audience rule over all places."""
 
 import pytest
 from hypothesis import given
