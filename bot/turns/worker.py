@@ -1,4 +1,4 @@
-"""From an incoming message to its finished reply: durable intake, one turn at a time per conversation, live reply.
+"""From an incoming message to its finished reply: durable intake, and one turn at a time per conversation.
 
 Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
 Below: `bot.turns.thinking`, `bot.reply.live`, `bot.reply.ending`, `bot.surface`, the ports Ledger and Bell.
@@ -11,29 +11,26 @@ Rules (ARCHITECTURE.md, "One visible reply").
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Bell, Clock, Ledger
-from agent.records import Accepted, Claim, Closing, Incoming
-from bot.reply.ending import leave_offers, shown
-from bot.reply.live import LiveReply
-from bot.surface import PageGone, PageRef, Surface, SurfaceError
+from agent.records import Accepted, Claim, Incoming
+from bot.surface import Surface
+from bot.turns.answering import Answering, RunningTurn
 from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
 
 END_S = 10.0
 """How long to wait for answers that were stopped; what they write after a forgetting is refused by the ledger."""
-
-GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +66,14 @@ class Turns:
         Other processes on the same ledger answer the rest.
         """
         self._ledger = ledger
-        self._thinking = thinking
-        self._surface_for = surface_for
+        self._answering = Answering(ledger, thinking, surface_for, clock, limits.lease, limits.max_attempts)
         self._clock = clock
         self._owner = owner
         self._limits = limits
         self._sources = sources
         self._bell = bell
         self._idle = asyncio.Event()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, RunningTurn] = {}
         self._stopping: set[int] = set()
         self._asking: dict[tuple[str, str], asyncio.Future[Outcome | None]] = {}
 
@@ -170,7 +166,7 @@ class Turns:
             one.taken_back = True
         await self._end(running)
 
-    async def _end(self, running: "list[_Running]") -> None:
+    async def _end(self, running: list[RunningTurn]) -> None:
         for one in running:
             self.stop(one.claim.turn)
         if running:
@@ -206,8 +202,9 @@ class Turns:
                 return
             if claim.stopping:
                 self._stopping.add(claim.turn)
-            running = _Running(claim, earlier=self._running.get(claim.turn))
-            running.task = asyncio.create_task(self._run(running))
+            running = RunningTurn(claim, earlier=self._running.get(claim.turn))
+            stopped = partial(self._stopping.__contains__, claim.turn)
+            running.task = asyncio.create_task(self._answering.run(running, stopped))
             running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
             self._running[claim.turn] = running
 
@@ -217,7 +214,7 @@ class Turns:
             for turn in await self._ledger.stopping(self._owner) - self._stopping:
                 self.stop(turn)
 
-    def _ended(self, running: "_Running", task: asyncio.Task[Outcome | None]) -> None:
+    def _ended(self, running: RunningTurn, task: asyncio.Task[Outcome | None]) -> None:
         """However it ended, even before its first step."""
         turn, incoming = running.claim.turn, running.claim.incoming
         self._bell.ring()
@@ -231,90 +228,6 @@ class Turns:
         asking = self._asking.get((incoming.source, incoming.event_id))
         if asking is not None:
             _resolve(asking, None if failed else task.result())
-
-    async def _run(self, running: "_Running") -> Outcome | None:
-        """None if the turn was put off: it is claimed again when its lease has run out."""
-        claim = running.claim
-        if running.earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
-            running.earlier.task.cancel()
-            await asyncio.wait({running.earlier.task})
-        renewing = asyncio.create_task(self._renew(running))
-        try:
-            return await self._answer(running)
-        except LeaseLost as error:
-            log.info("turn %d: given up: %s", claim.turn, error)
-        except (StoreError, SurfaceError) as error:
-            log.warning("turn %d: put off: %s", claim.turn, error)
-        finally:
-            renewing.cancel()
-        return None
-
-    async def _renew(self, running: "_Running") -> None:
-        claim = running.claim
-        while True:
-            await self._clock.sleep(self._limits.lease.total_seconds() / 3)
-            try:
-                await self._ledger.renew(claim, self._clock.now(), self._limits.lease)
-            except LeaseLost:
-                running.task.cancel()
-                return
-            except StoreError as error:
-                log.warning("turn %d: lease not renewed: %s", claim.turn, error)
-
-    async def _answer(self, running: "_Running") -> Outcome:
-        """Think, show the reply, store it: in this order, so that a crash in between shows nothing twice."""
-        claim = running.claim
-
-        async def keep_pages(pages: tuple[str, ...]) -> None:
-            await self._ledger.save(claim, reply_ref=json.dumps(pages))
-
-        pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
-        closing = Closing(Outcome.STOPPED, "")
-        surface = self._surface_for(claim.incoming)
-        try:
-            async with LiveReply(surface, self._clock, claim.turn, pages, on_pages=keep_pages) as live:
-                closing = await self._reply(running, live)
-                whole = "" if running.taken_back else shown(closing)
-                closing = replace(closing, pages=await live.finish(whole))
-        except PageGone:
-            log.info("turn %d: somebody deleted the reply", claim.turn)
-            closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
-        await self._ledger.finish(claim, closing, self._clock.now())
-        await leave_offers(surface, self._clock, closing)
-        log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
-        return closing.outcome
-
-    async def _reply(self, running: "_Running", live: LiveReply) -> Closing:
-        claim = running.claim
-        if claim.attempts > self._limits.max_attempts:
-            return Closing(Outcome.REFUSED, GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
-        # A task of its own: stopping ends the thinking, and never the showing and storing of what was said.
-        stopped = self._stopping.__contains__
-        running.thinking = asyncio.create_task(self._thinking.think(claim, live, lambda: stopped(claim.turn)))
-        try:
-            closing = await running.thinking
-        except asyncio.CancelledError:
-            if not (running.thinking.cancelled() and stopped(claim.turn)):
-                running.thinking.cancel()
-                await asyncio.wait({running.thinking})
-                raise
-            closing = Closing(Outcome.STOPPED, "")  # before its first step
-        return replace(closing, reply="") if running.taken_back else closing
-
-
-@dataclass(slots=True, eq=False)
-class _Running:
-    """One claimed turn in this process. `earlier`: the same turn, claimed before the clock jumped."""
-
-    claim: Claim
-    earlier: "_Running | None"
-    task: asyncio.Task[Outcome | None] = field(init=False)
-    thinking: asyncio.Task[Closing] | None = None
-    taken_back: bool = False
-
-    def stop(self) -> None:
-        if self.thinking is not None:
-            self.thinking.cancel()
 
 
 def _resolve(asking: "asyncio.Future[Outcome | None]", outcome: Outcome | None) -> None:

@@ -1,0 +1,127 @@
+"""One claimed turn, from its first step to its stored reply.
+
+Above: `bot.turns.worker` claims turns and runs each of them here. Below: `bot.turns.thinking`, `bot.reply.live`,
+`bot.reply.ending`, `bot.surface`, the port Ledger.
+
+Rules
+- Every write carries the claim's epoch; whoever lost the lease stops without a word.
+- The reply is saved before its final frame, and shown before it is stored: a crash in between shows nothing twice.
+- A turn that keeps killing its process is given up with a sentence, not tried for ever.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from agent.errors import LeaseLost, StoreError
+from agent.events import Outcome
+from agent.ports import Clock, Ledger
+from agent.records import Claim, Closing, Incoming
+from bot.reply.ending import leave_offers, shown
+from bot.reply.live import LiveReply
+from bot.surface import PageGone, PageRef, Surface, SurfaceError
+from bot.turns.thinking import Thinking
+
+log = logging.getLogger(__name__)
+
+GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
+
+
+@dataclass(slots=True, eq=False)
+class RunningTurn:
+    """One claimed turn in this process. `earlier`: the same turn, claimed before the clock jumped."""
+
+    claim: Claim
+    earlier: "RunningTurn | None"
+    task: asyncio.Task[Outcome | None] = field(init=False)
+    thinking: asyncio.Task[Closing] | None = None
+    taken_back: bool = False
+
+    def stop(self) -> None:
+        if self.thinking is not None:
+            self.thinking.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    ledger: Ledger
+    thinking: Thinking
+    surface_for: Callable[[Incoming], Surface]
+    clock: Clock
+    lease: timedelta
+    """How long each renewal holds."""
+    max_attempts: int
+
+    async def run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
+        """Answer the turn. `stopped`: somebody has asked to end it.
+
+        None if the turn was put off: it is claimed again when its lease has run out.
+        """
+        claim = running.claim
+        if running.earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
+            running.earlier.task.cancel()
+            await asyncio.wait({running.earlier.task})
+        renewing = asyncio.create_task(self._renew(running))
+        try:
+            return await self._answer(running, stopped)
+        except LeaseLost as error:
+            log.info("turn %d: given up: %s", claim.turn, error)
+        except (StoreError, SurfaceError) as error:
+            log.warning("turn %d: put off: %s", claim.turn, error)
+        finally:
+            renewing.cancel()
+        return None
+
+    async def _renew(self, running: RunningTurn) -> None:
+        claim = running.claim
+        while True:
+            await self.clock.sleep(self.lease.total_seconds() / 3)
+            try:
+                await self.ledger.renew(claim, self.clock.now(), self.lease)
+            except LeaseLost:
+                running.task.cancel()
+                return
+            except StoreError as error:
+                log.warning("turn %d: lease not renewed: %s", claim.turn, error)
+
+    async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
+        """Think, show the reply, store it."""
+        claim = running.claim
+
+        async def keep_pages(pages: tuple[str, ...]) -> None:
+            await self.ledger.save(claim, reply_ref=json.dumps(pages))
+
+        pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
+        closing = Closing(Outcome.STOPPED, "")
+        surface = self.surface_for(claim.incoming)
+        try:
+            async with LiveReply(surface, self.clock, claim.turn, pages, on_pages=keep_pages) as live:
+                closing = await self._reply(running, live, stopped)
+                whole = "" if running.taken_back else shown(closing)
+                closing = replace(closing, pages=await live.finish(whole))
+        except PageGone:
+            log.info("turn %d: somebody deleted the reply", claim.turn)
+            closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
+        await self.ledger.finish(claim, closing, self.clock.now())
+        await leave_offers(surface, self.clock, closing)
+        log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
+        return closing.outcome
+
+    async def _reply(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
+        claim = running.claim
+        if claim.attempts > self.max_attempts:
+            return Closing(Outcome.REFUSED, GIVEN_UP.format(attempts=claim.attempts - 1, turn=claim.turn))
+        # A task of its own: stopping ends the thinking, and never the showing and storing of what was said.
+        running.thinking = asyncio.create_task(self.thinking.think(claim, live, stopped))
+        try:
+            closing = await running.thinking
+        except asyncio.CancelledError:
+            if not (running.thinking.cancelled() and stopped()):
+                running.thinking.cancel()
+                await asyncio.wait({running.thinking})
+                raise
+            closing = Closing(Outcome.STOPPED, "")  # before its first step
+        return replace(closing, reply="") if running.taken_back else closing
