@@ -7,7 +7,7 @@ Rule: whatever goes wrong is a StoreError with one sentence that says what to do
 
 import secrets
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,15 +69,15 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
     `key` makes the key of the erased ids when the database is new. Raises StoreLocked if another process has the file
     open, StoreError if the database cannot be used.
     """
-    database = _database(url, patience_s)
-    try:
+    async with AsyncExitStack() as unless_open:
+        database = _database(url, patience_s)
+        unless_open.push_async_callback(database.close)
         async with migrating():
             prepared = await database.write(prepare, database.where, key)
         store = _store(database, prepared)
+        unless_open.push_async_callback(store.bell.close)
         await store.forgetting.sweep()
-    except BaseException:
-        await database.close()
-        raise
+        unless_open.pop_all()
     return store
 
 
