@@ -3,7 +3,7 @@
 Above: `bot.turns.worker` claims turns and runs each of them here. Below: `bot.turns.thinking`, `bot.reply.live`,
 `bot.reply.ending`, `bot.surface`, the port Ledger.
 
-Rules
+Rules (ARCHITECTURE.md, "One visible reply").
 - Every write carries the claim's epoch; whoever lost the lease stops without a word.
 - The reply is saved before its final frame, and shown before it is stored: a crash in between shows nothing twice.
 - A turn that keeps killing its process is given up with a sentence, not tried for ever.

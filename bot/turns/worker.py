@@ -1,7 +1,7 @@
 """From an incoming message to its finished reply: durable intake, and one turn at a time per conversation.
 
 Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
-Below: `bot.turns.thinking`, `bot.reply.live`, `bot.reply.ending`, `bot.surface`, the ports Ledger and Bell.
+Below: `bot.turns.answering` runs each turn; the ports Ledger and Bell.
 
 Rules (ARCHITECTURE.md, "One visible reply").
 - A message is stored, with its turn, before the platform is told that it arrived.

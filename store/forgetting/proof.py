@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, or_, select, text
-from sqlmodel import SQLModel
 
 from agent.memory.forgetting import ForgettingPlan
 from store.columns import StorableText
@@ -31,7 +30,7 @@ from store.forgetting import unlearn
 from store.search import index
 from store.search.reach import of_plan, orphaned_notes_of
 from store.search.text import TELLING_BYTES, holds, index_words, stretches
-from store.tables import action_record, conversation, job, message, note, profile_entry, turn, workspace
+from store.tables import action_record, conversation, job, message, metadata, note, profile_entry, turn, workspace
 
 PIECES: Final = 64
 """Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
@@ -107,7 +106,7 @@ def _text_columns(table: Table) -> list[ColumnElement[str]]:
 
 def _is_held(connection: Connection, piece: str, *, derived: bool) -> bool:
     """Does a row hold the piece? `derived`: what was made of others' words counts too."""
-    for table in SQLModel.metadata.sorted_tables:
+    for table in metadata.sorted_tables:
         columns = [column for column in _text_columns(table) if derived or column not in DERIVED]
         held = [func.instr(column, piece) > 0 for column in columns]
         if held and connection.execute(select(exists().where(or_(*held)))).scalar_one():

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, create_engine
 
 from store.columns import StorableText, UtcDateTime
 from store.search import index
-from store.tables import SQLModel
+from store.tables import metadata
 
 
 def _ours(name: str | None, type_: str, _parent: object) -> bool:
@@ -28,7 +28,7 @@ def _plain(type_: str, item: object, _context: object) -> str | Literal[False]:
 def _run(connection: Connection) -> None:
     context.configure(
         connection=connection,
-        target_metadata=SQLModel.metadata,
+        target_metadata=metadata,
         include_name=_ours,
         render_item=_plain,
         transactional_ddl=True,

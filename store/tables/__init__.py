@@ -1,0 +1,95 @@
+"""The tables. Portable to PostgreSQL: text, integers, aware times; states are text; JSON is kept as text.
+
+Above: everything in `store`; every name is imported from here. Below: one module for each room, `store.columns`.
+`store/migrations` follows these tables (a test compares them).
+
+Rules
+  Ids of rows are never used again (AUTOINCREMENT): they stand in contexts, claims and the search index long after
+  their row is gone. Ids of people, conversations and platform messages are the platform's own texts.
+  Whatever holds somebody's words names the person, the turn or the conversation by which `store.forgetting.erase` finds
+  it.
+"""
+
+from store.tables.memory import (
+    Note,
+    Profile,
+    ProfileEntry,
+    ProfileSource,
+    note,
+    profile,
+    profile_entry,
+    profile_source,
+)
+from store.tables.naming import metadata
+from store.tables.talk import (
+    Conversation,
+    Message,
+    Participant,
+    Person,
+    conversation,
+    message,
+    participant,
+    person,
+)
+from store.tables.upkeep import (
+    Erased,
+    Meta,
+    ModelCall,
+    Preference,
+    erased,
+    meta,
+    model_call,
+    preference,
+)
+from store.tables.work import (
+    DONE,
+    RUNNING,
+    WAITING,
+    ActionRecord,
+    Job,
+    TaskWorkspace,
+    Turn,
+    action_record,
+    job,
+    turn,
+    workspace,
+)
+
+__all__ = [
+    "DONE",
+    "RUNNING",
+    "WAITING",
+    "ActionRecord",
+    "Conversation",
+    "Erased",
+    "Job",
+    "Message",
+    "Meta",
+    "ModelCall",
+    "Note",
+    "Participant",
+    "Person",
+    "Preference",
+    "Profile",
+    "ProfileEntry",
+    "ProfileSource",
+    "TaskWorkspace",
+    "Turn",
+    "action_record",
+    "conversation",
+    "erased",
+    "job",
+    "message",
+    "meta",
+    "metadata",
+    "model_call",
+    "note",
+    "participant",
+    "person",
+    "preference",
+    "profile",
+    "profile_entry",
+    "profile_source",
+    "turn",
+    "workspace",
+]

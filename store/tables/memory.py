@@ -1,0 +1,70 @@
+"""What is kept of people: notes and profiles.
+
+Above: `store.tables`, which names the rules. Below: `store.tables.naming`, `store.columns`.
+"""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlalchemy import Index
+from sqlmodel import Field, SQLModel
+
+from store.columns import StorableText, UtcDateTime
+from store.tables.naming import NEVER_REUSED, metadata
+
+
+class Note(SQLModel, table=True):
+    """`source_message` outlives its row as a number, so no foreign key; forgetting the message takes the note along."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_note_person", "person", "audience"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    text: str = Field(sa_type=StorableText)
+    audience: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime)
+    source_message: int | None = Field(default=None, index=True)
+
+
+class Profile(SQLModel, table=True):
+    """What was learned of a person in one audience. `revision` grows with every change, by whomever."""
+
+    person: str = Field(sa_type=StorableText, primary_key=True, foreign_key="person.id")
+    audience: str = Field(sa_type=StorableText, primary_key=True)
+    created: datetime = Field(sa_type=UtcDateTime)
+    updated: datetime = Field(sa_type=UtcDateTime)
+    interaction_count: int
+    synthesised_count: int
+    synthesis_version: int
+    revision: int
+
+
+class ProfileEntry(SQLModel, table=True):
+    """One thing that is known; it falls with any of its sources."""
+
+    __tablename__ = "profile_entry"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+    __table_args__: ClassVar[Any] = (Index("ix_profile_entry_person", "person", "audience"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person: str = Field(sa_type=StorableText, foreign_key="person.id")
+    audience: str = Field(sa_type=StorableText)
+    field: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    text: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime)
+    confidence: float
+
+
+class ProfileSource(SQLModel, table=True):
+    """A message that an entry came from. It outlives its row as a number, as a note's source does."""
+
+    __tablename__ = "profile_source"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+
+    entry: int = Field(primary_key=True, foreign_key="profile_entry.id")
+    message: int = Field(primary_key=True, index=True)
+
+
+note = metadata.tables["note"]
+profile = metadata.tables["profile"]
+profile_entry = metadata.tables["profile_entry"]
+profile_source = metadata.tables["profile_source"]
