@@ -9,11 +9,11 @@ import getpass
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 MAX_DAYS = 3_650
 """More than anybody keeps a bill for."""
+SETTINGS = (
+    "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
+    "lists them all, README.md shows the first steps."
+)
+CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
+BESIDE = "It works while the bot runs."
+
+Command: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
 
 def main() -> None:
@@ -59,26 +67,26 @@ def run(arguments: Sequence[str]) -> Exit:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="cogency", description="A self-hosted AI agent.")
+    parser = argparse.ArgumentParser(prog="cogency", description="A self-hosted AI agent.", epilog=SETTINGS)
     parser.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    commands.add_parser("chat", help="chat in the terminal, or through pipes").set_defaults(command=_chat)
-    commands.add_parser("run", help="serve Slack and Discord: every platform that has a token").set_defaults(
-        command=_run
-    )
-    commands.add_parser("migrate", help="bring the database to the newest version, as every start does").set_defaults(
-        command=_migrate
-    )
-    checking = commands.add_parser("check-model", help="ask the configured model twenty questions about the protocol")
-    checking.set_defaults(command=_check_model)
-    usage = commands.add_parser("usage", help="what model calls took: tokens, and money at list prices")
+
+    def command(name: str, does: str, run: Command, more: str = "") -> argparse.ArgumentParser:
+        description = f"{does[:1].upper()}{does[1:]}. {more}".strip()
+        added = commands.add_parser(name, help=does, description=description, epilog=SETTINGS)
+        added.set_defaults(command=run)
+        return added
+
+    command("chat", "chat in the terminal, or through pipes", _chat, "Write /help in it for its commands.")
+    command("run", "serve Slack and Discord: every platform that has a token", _run, "Ends with Ctrl-C or SIGTERM.")
+    command("migrate", "bring the database to the newest version, as every start does", _migrate)
+    command("check-model", "ask the configured model twenty questions about the protocol", _check_model, CHECKED)
+    usage = command("usage", "show what model calls took: tokens, and money at list prices", _usage, BESIDE)
     usage.add_argument("--days", type=_days, default=30, metavar="N", help="today and the days before it (30)")
     usage.add_argument("--by", type=By, choices=list(By), default=By.PERSON, help="what to sum for (person)")
     usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
-    usage.set_defaults(command=_usage)
-    budget = commands.add_parser("budget", help="see a budget, or change it: person:ID 5,000,000 tokens")
+    budget = command("budget", "see a budget, or change it: person:ID 5,000,000 tokens", _budget)
     budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
-    budget.set_defaults(command=_budget)
     return parser
 
 

@@ -47,6 +47,8 @@ from store.engine import Store, open_spending, open_store
 
 log = logging.getLogger(__name__)
 
+NO_MODEL = "There is no model to check: rehearsal only follows rules; set COGENCY_MODEL, or an API key, to a real one."
+
 GRACE_S = 8.0
 """Open replies may finish in this time after SIGTERM; with parking them it stays under the ten seconds that
 supervisors usually give."""
@@ -129,7 +131,7 @@ async def serve_platforms(settings: Settings) -> None:
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
         host.profiles = store.profiles
         host.desk = ModelDesk(models, store.preferences, access_rules(settings))
-        limits = TurnsLimits(per_person=settings.person_running, lease=timedelta(seconds=settings.lease_s))
+        limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
         answering = mind(settings, store, host.desk, work, gate.budget_left)
         host.turns = open_turns(store, answering, host.surface_for, limits, lambda: frozenset(host.surfaces))
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
@@ -233,10 +235,15 @@ def open_turns(
 
 @asynccontextmanager
 async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Registry, str], None]:
-    """A model, the tools that it is asked about, and the line that says why it is this one. Nothing is stored."""
+    """A model, the tools that it is asked about, and the line that says why it is this one. Nothing is stored.
+
+    Raises SettingsError where none is configured: rehearsal follows rules, so there is nothing to find out.
+    """
     store = await open_store("sqlite://")
     try:
         async with open_models(settings) as models:
+            if models.is_rehearsal:
+                raise SettingsError(NO_MODEL)
             yield models.provider, tools(settings, store.memories), models.sentence
     finally:
         await store.close()

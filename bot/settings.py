@@ -105,6 +105,8 @@ class Settings:
     """A lively channel; more answers than that nobody can read, nor would a platform show them in time."""
     backlog: Annotated[int | None, From("COGENCY_BACKLOG", casts.limit(1_000_000))] = 1_000
     """Questions that wait. Sixteen at a time and half a minute each, the last of them waits for half an hour."""
+    max_running: Annotated[int, From("COGENCY_MAX_RUNNING", casts.whole(1, 10_000))] = 16
+    """Answers that run at once in one process: as many as a vendor's lower tiers and two cores carry; more wait."""
     person_running: Annotated[int | None, From("COGENCY_PERSON_RUNNING", casts.limit(1_000))] = 4
     """Answers of one person that run at once: some threads side by side, a quarter of one process's places."""
     person_tokens: Annotated[int | None, From("COGENCY_PERSON_TOKENS_PER_DAY", casts.limit(10**12))] = 2_000_000

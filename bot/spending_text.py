@@ -67,11 +67,11 @@ def _block(when: str, spent: Spent) -> list[str]:
         return [f"**{when}**: nothing"]
     used = spent.usage
     about = "~" if used.estimated else ""
-    asked = (
-        f"- Input: {about}{used.input_uncached:,} new tokens, {about}{used.input_cached:,} read from the vendor's "
-        f"cache, {about}{used.input_written:,} written to it"
-    )
-    answered = f"- Output: {about}{counted(used.output, 'token', 'tokens')}, and {about}{used.reasoning:,} of reasoning"
+    read = f", {about}{used.input_cached:,} read from the vendor's cache" if used.input_cached else ""
+    written = f", {about}{used.input_written:,} written to the vendor's cache" if used.input_written else ""
+    reasoning = f", and {about}{used.reasoning:,} of reasoning" if used.reasoning else ""
+    asked = f"- Input: {about}{counted(used.input_uncached, 'new token', 'new tokens')}{read}{written}"
+    answered = f"- Output: {about}{counted(used.output, 'token', 'tokens')}{reasoning}"
     total = f"**{when}**: {cost_text(spent)}, {counted(spent.calls, 'model call', 'model calls')}"
     return ["\n".join([total, "", asked, answered])]
 

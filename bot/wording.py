@@ -100,6 +100,11 @@ def forget_which() -> str:
     return "Forget this `thread`, or `everything`?"
 
 
+def not_understood(words: str) -> str:
+    """Somebody wrote something after a command that means nothing there."""
+    return f"I did not understand “{literal(shortened(words, TITLE_CHARS))}”."
+
+
 def forget_question(scope: Scope) -> str:
     """What will be forgotten, and how to say yes."""
     match scope:

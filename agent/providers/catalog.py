@@ -46,9 +46,9 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """What may be shown of the address: scheme, host and port."""
+        """What may be shown of the address: scheme, host, port and path; never credentials or a query."""
         parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     @property
     def host(self) -> str:

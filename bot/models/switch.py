@@ -52,6 +52,11 @@ class ModelSwitch:
         return self._row(self._choice)
 
     @property
+    def is_rehearsal(self) -> bool:
+        """Whether no real model answers."""
+        return self._choice.endpoint is None
+
+    @property
     def learning(self) -> Provider:
         """The model for work in the background."""
         return self._row(self.learning_choice)

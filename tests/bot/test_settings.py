@@ -343,6 +343,15 @@ def test_the_example_file_lists_every_setting_once_each_after_a_comment() -> Non
             assert not SETTING.fullmatch(before)
 
 
+def test_the_example_file_groups_the_settings_under_headings() -> None:
+    lines = EXAMPLE.read_text("utf-8").splitlines()
+    headings = [line for line in lines if line.startswith("## ")]
+    first_setting = next(number for number, line in enumerate(lines) if SETTING.fullmatch(line))
+    assert len(headings) >= 5
+    assert lines.index(headings[0]) < first_setting
+    assert all(lines[lines.index(heading) - 1] == "" for heading in headings)
+
+
 def test_the_example_file_is_valid_when_every_line_is_uncommented(tmp_path: Path) -> None:
     lines = [line[2:] for line in EXAMPLE.read_text("utf-8").splitlines() if SETTING.fullmatch(line)]
     settings = load_settings({}, dotenv_with(tmp_path, "\n".join(lines)))

@@ -21,12 +21,12 @@ def test_a_person_sees_today_and_this_month_with_every_count_apart() -> None:
         "",
         "**Today**: $0.0034, 1 model call",
         "",
-        "- Input: 1,000 new tokens, 8,000 read from the vendor's cache, 200 written to it",
+        "- Input: 1,000 new tokens, 8,000 read from the vendor's cache, 200 written to the vendor's cache",
         "- Output: 300 tokens, and 40 of reasoning",
         "",
         "**This month**: $0.0067, 2 model calls",
         "",
-        "- Input: 2,000 new tokens, 16,000 read from the vendor's cache, 400 written to it",
+        "- Input: 2,000 new tokens, 16,000 read from the vendor's cache, 400 written to the vendor's cache",
         "- Output: 600 tokens, and 80 of reasoning",
         "",
         LIST_PRICES,
@@ -40,6 +40,11 @@ def test_estimates_are_marked_and_the_mark_is_explained() -> None:
     assert "~20 new tokens" in text
     assert "~ in part estimated" in text
     assert "~" not in account_text(Account(TERRA, TERRA))
+
+
+def test_what_was_not_used_is_not_listed() -> None:
+    text = account_text(Account(Spent(), LOCAL))
+    assert "- Input: ~20 new tokens\n- Output: ~1 token\n" in text
 
 
 def test_who_asked_nothing_reads_one_sentence() -> None:

@@ -107,7 +107,12 @@ class Control:
             raise
 
     async def refused(self, refusal: Refused, heard: Heard) -> None:
-        """A message was not taken in: tell the person, unless they were told just now."""
+        """A message was not taken in: tell the person, unless they were told just now.
+
+        One mention comes as two events.
+        """
+        if not self.done.first(f"refused:{heard.channel}:{heard.ts}"):
+            return
         log.info("a message was refused: %s", refusal)
         if refusal.told:
             return

@@ -81,9 +81,11 @@ class Desk:
 
     async def forget(self, body: JsonObject) -> None:
         """`/forget`. Slack does not say in which thread a command is written, so only a DM is a thread here."""
-        to = of_command(body)
+        to, words = of_command(body), text(body, "text")
         direct = inbound.direct_conversation(self.me, to.channel) or None
-        await self._ask_what_to_forget(to, direct, inbound.forget_scopes(text(body, "text")))
+        scopes = inbound.forget_scopes(words)
+        unclear = "" if scopes is not None else wording.not_understood(words)
+        await self._ask_what_to_forget(to, direct, scopes or (Scope.THREAD, Scope.EVERYTHING), unclear)
 
     # The same in words, and on a message
 
@@ -170,12 +172,16 @@ class Desk:
     async def _show_usage(self, to: ReplyTo) -> None:
         await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))
 
-    async def _ask_what_to_forget(self, to: ReplyTo, conversation: str | None, scopes: Scopes) -> None:
-        question = forms.FORGET_QUESTION
+    async def _ask_what_to_forget(
+        self, to: ReplyTo, conversation: str | None, scopes: Scopes, before: str = ""
+    ) -> None:
+        question = [before, forms.FORGET_QUESTION]
         if conversation is None:
             scopes = (Scope.EVERYTHING,)
-            question = f"{question} {forms.NO_THREAD_HERE.format(name=self.me.name)}"
-        await Whisper(self.api, to).say(question, forms.forget_buttons(to.user, conversation, scopes))
+            question.append(forms.NO_THREAD_HERE.format(name=self.me.name))
+        await Whisper(self.api, to).say(
+            " ".join(filter(None, question)), forms.forget_buttons(to.user, conversation, scopes)
+        )
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Whisper(self.api, to).say(neutral(markdown))

@@ -115,6 +115,11 @@ _TEXT_COMMANDS: Mapping[str, TextCommand] = {
 }
 
 Scopes: TypeAlias = tuple[Scope, ...]
+_FORGETTABLE: Mapping[str, Scopes] = {
+    "": (Scope.THREAD, Scope.EVERYTHING),
+    **dict.fromkeys(("thread", "this thread", "this"), (Scope.THREAD,)),
+    **dict.fromkeys(("everything", "all"), (Scope.EVERYTHING,)),
+}
 
 
 def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozenset()) -> Heard | None:
@@ -258,15 +263,9 @@ def depth_words(words: str) -> tuple[Depth, str]:
     return (depth, rest.strip()) if colon and depth is not None and rest.strip() else (Depth.ADAPT, words.strip())
 
 
-def forget_scopes(words: str) -> Scopes:
-    """What `/forget` should offer: what the words name, else both."""
-    match " ".join(words.split()).casefold():
-        case "thread" | "this thread" | "this":
-            return (Scope.THREAD,)
-        case "everything" | "all":
-            return (Scope.EVERYTHING,)
-        case _:
-            return (Scope.THREAD, Scope.EVERYTHING)
+def forget_scopes(words: str) -> Scopes | None:
+    """What `/forget` should offer: what the words name, both if there are none; None for other words."""
+    return _FORGETTABLE.get(" ".join(words.split()).casefold())
 
 
 def ask_words(words: str) -> tuple[str, bool]:

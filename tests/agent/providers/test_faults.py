@@ -73,14 +73,14 @@ def told(fault: Fault, endpoint: Endpoint = OPENAI, key: str | None = KEY, *, be
             b"404 page not found",
             OPENAI,
             ProviderRefused,
-            "No model is served at https://api.openai.com (404); check OPENAI_BASE_URL.",
+            "No model is served at https://api.openai.com/v1 (404); check OPENAI_BASE_URL.",
         ),
         (
             308,
             b"",
             OPENAI,
             ProviderRefused,
-            "No model is served at https://api.openai.com (308); check OPENAI_BASE_URL.",
+            "No model is served at https://api.openai.com/v1 (308); check OPENAI_BASE_URL.",
         ),
         (
             429,
@@ -187,25 +187,28 @@ def test_a_server_that_wants_a_key_where_none_is_set_is_told_apart() -> None:
         (
             Fault(FaultKind.UNREACHABLE),
             OLLAMA,
-            "Ollama does not answer at http://localhost:11434; start it with `ollama serve`, or set OLLAMA_BASE_URL.",
+            (
+                "Ollama does not answer at http://localhost:11434/v1; "
+                "start it with `ollama serve`, or set OLLAMA_BASE_URL."
+            ),
         ),
         (
             Fault(FaultKind.UNREACHABLE),
             LLAMACPP,
             (
-                "llama.cpp does not answer at http://localhost:8080; start it with `llama-server`, "
+                "llama.cpp does not answer at http://localhost:8080/v1; start it with `llama-server`, "
                 "or use OPENAI_BASE_URL for another address."
             ),
         ),
         (
             Fault(FaultKind.UNREACHABLE),
             OPENAI,
-            "OpenAI does not answer at https://api.openai.com; check the network and OPENAI_BASE_URL.",
+            "OpenAI does not answer at https://api.openai.com/v1; check the network and OPENAI_BASE_URL.",
         ),
         (
             Fault(FaultKind.UNREACHABLE),
             OPENROUTER,
-            "OpenRouter does not answer at https://openrouter.ai; check the network.",
+            "OpenRouter does not answer at https://openrouter.ai/api/v1; check the network.",
         ),
         (
             Fault(FaultKind.CUT),
@@ -230,7 +233,7 @@ def test_once_the_answer_has_begun_it_is_broken_whatever_the_fault(kind: FaultKi
 def test_a_password_in_an_address_is_never_shown() -> None:
     endpoint = OPENAI.at("http://me:hunter2@gpu.example:8000/v1")
     assert str(told(Fault(FaultKind.UNREACHABLE), endpoint)).startswith(
-        "OpenAI does not answer at http://gpu.example:8000;"
+        "OpenAI does not answer at http://gpu.example:8000/v1;"
     )
 
 

@@ -155,13 +155,13 @@ async def test_no_service_is_asked_where_the_settings_decide() -> None:
 
 async def test_without_keys_a_local_ollama_decides() -> None:
     choice = await choose_model(EMPTY, listing("llama3.2", "qwen3"))
-    assert choice.line == "Model: ollama:llama3.2 — a local Ollama answers at http://localhost:11434"
+    assert choice.line == "Model: ollama:llama3.2 — a local Ollama answers at http://localhost:11434/v1"
 
 
 async def test_without_anything_it_is_a_rehearsal_and_says_how_to_change_that() -> None:
     choice = await choose_model(EMPTY, NOBODY)
     assert choice.line == (
-        "Model: rehearsal — no model is configured, and no Ollama answers at http://localhost:11434; "
+        "Model: rehearsal — no model is configured, and no Ollama answers at http://localhost:11434/v1; "
         "set COGENCY_MODEL or an API key for a real one"
     )
 
@@ -169,7 +169,7 @@ async def test_without_anything_it_is_a_rehearsal_and_says_how_to_change_that() 
 async def test_an_ollama_without_models_is_named() -> None:
     choice = await choose_model(EMPTY, listing())
     assert choice.name == "rehearsal"
-    assert "the Ollama at http://localhost:11434 has no model (get one with `ollama pull llama3.2`)" in choice.line
+    assert "the Ollama at http://localhost:11434/v1 has no model (get one with `ollama pull llama3.2`)" in choice.line
 
 
 MOVED = replace(EMPTY, openai_base_url="http://gpu.example:8000/v1")
@@ -178,9 +178,9 @@ MOVED = replace(EMPTY, openai_base_url="http://gpu.example:8000/v1")
 @pytest.mark.parametrize(
     ("models", "line"),
     [
-        (["qwen3"], "Model: openai:qwen3 — OPENAI_BASE_URL is http://gpu.example:8000"),
-        (["qwen3", "x"], "Model: openai:qwen3 — OPENAI_BASE_URL is http://gpu.example:8000, first of 2 models"),
-        (["x", "gpt-6.1-terra"], "Model: openai:gpt-6.1-terra — OPENAI_BASE_URL is http://gpu.example:8000"),
+        (["qwen3"], "Model: openai:qwen3 — OPENAI_BASE_URL is http://gpu.example:8000/v1"),
+        (["qwen3", "x"], "Model: openai:qwen3 — OPENAI_BASE_URL is http://gpu.example:8000/v1, first of 2 models"),
+        (["x", "gpt-6.1-terra"], "Model: openai:gpt-6.1-terra — OPENAI_BASE_URL is http://gpu.example:8000/v1"),
     ],
 )
 async def test_a_server_of_ones_own_decides_before_any_key(models: list[str], line: str) -> None:
@@ -192,7 +192,7 @@ async def test_a_server_of_ones_own_without_models_is_an_error(models: list[str]
     with pytest.raises(SettingsError) as raised:
         await choose_model(MOVED, Listing(models))
     assert str(raised.value) == (
-        f"The server at http://gpu.example:8000 (OPENAI_BASE_URL) {problem}; "
+        f"The server at http://gpu.example:8000/v1 (OPENAI_BASE_URL) {problem}; "
         "check that it runs, or name a model with COGENCY_MODEL=openai:<model>."
     )
 

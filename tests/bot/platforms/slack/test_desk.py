@@ -185,6 +185,13 @@ async def test_in_a_direct_conversation_the_command_offers_that_conversation(sla
     assert host.forgotten == [(f"{TEAM}:{ANN}", f"{TEAM}:{DM}")]
 
 
+async def test_words_that_name_nothing_to_forget_are_not_passed_over(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        await slack.command(ANN, DM, "/forget", "my boat")
+        await slack.until(lambda: slack.state.whispers)
+    assert slack.state.whispers[0].text == f"I did not understand “my boat”. {forms.FORGET_QUESTION}"
+
+
 async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):

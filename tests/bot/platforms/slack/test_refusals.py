@@ -1,11 +1,13 @@
 """Who may not ask in Slack is told so alone, once a minute; who they are is what Slack says at that moment."""
 
+import logging
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from agent.errors import Refused
-from agent.records import Authority
+from agent.records import Authority, Incoming
 from bot.platforms.slack.inbound import Me, asks_budget, budget_words, read_event
 from bot.platforms.slack.people import member_of
 from tests.fakes.host import FakeHost
@@ -18,6 +20,12 @@ ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 US = Me("T1", "UBOT", "BBOT")
 CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
+
+
+@dataclass
+class RefusingHost(FakeHost):
+    async def take(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- nobody may ask
+        raise Refused(CLOSED)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +79,16 @@ async def test_a_refusal_shows_to_its_person_alone_and_the_event_is_acknowledged
     [whisper] = slack.state.whispers
     assert (whisper.user, whisper.text, whisper.thread_ts) == (ANN, CLOSED, root.ts)
     assert not slack.state.answers(GENERAL)
+
+
+async def test_a_refused_mention_is_one_line_in_the_log_though_it_comes_as_two_events(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with serving(slack, RefusingHost()):
+        await slack.say(ANN, GENERAL, f"{ME} hello")
+        await slack.settled()
+    assert [line for line in caplog.messages if "refused" in line] == [f"a message was refused: {CLOSED}"]
 
 
 async def test_who_was_told_just_now_is_not_told_again(slack: FakeSlack) -> None:

@@ -1,0 +1,28 @@
+"""How well a model keeps the protocol: twenty verdicts and a sentence."""
+
+import pytest
+
+from agent.probes import PROBES
+from agent.providers.rehearsal import RehearsalProvider
+from agent.tools.registry import Registry
+from bot.models.check import Verdict, check_model, conclusion, is_usable, line
+from tests.fakes.clock import FakeClock
+
+
+async def test_every_probe_gets_a_verdict_on_a_line_of_its_own() -> None:
+    clock = FakeClock()
+    rules = RehearsalProvider(sleep=clock.sleep)
+    verdicts = [verdict async for verdict in check_model(rules, Registry([]), clock)]
+    assert [verdict.probe for verdict in verdicts] == list(PROBES)
+    assert len(verdicts) == 20
+    assert all("The model can " in line(verdict) for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("passed", "usable", "meaning"), [(20, True, "a good choice"), (12, True, "usable"), (11, False, "a larger model")]
+)
+def test_the_conclusion_says_what_the_verdicts_mean(passed: int, *, usable: bool, meaning: str) -> None:
+    verdicts = [Verdict(probe, number < passed, 1.0) for number, probe in enumerate(PROBES)]
+    assert is_usable(verdicts) is usable
+    assert meaning in conclusion("ollama:llama3.2", verdicts)
+    assert f"passed {passed} of 20 probes" in conclusion("ollama:llama3.2", verdicts)
