@@ -1,6 +1,6 @@
 """What was said in a conversation, and which conversations a person has.
 
-Above: `store.engine` bundles it. Below: `store.databases.database`, rows, seen, tables.
+Above: `store.engine` bundles it. Below: `store.databases.database`, groups, rows, seen, tables.
 """
 
 from datetime import datetime
@@ -11,6 +11,7 @@ from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
 from store import rows, seen
 from store.databases.database import Database
+from store.groups import groups
 from store.tables import action_record, conversation, message, participant, person, turn
 
 
@@ -34,6 +35,9 @@ class SqlConversations:
     async def threads(self, person: str, *, limit: int) -> list[Thread]:
         """Titled by the person's own first question there."""
         return await self._database.read(threads, person, limit)
+
+    async def groups(self, person: str, limit: int) -> list[str]:
+        return await self._database.read(groups, person, limit)
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         return await self._database.read(participants, conversation)

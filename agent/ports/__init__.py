@@ -5,6 +5,7 @@ Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.provi
 """
 
 from agent.ports.clock import Clock
+from agent.ports.membership import Membership
 from agent.ports.memory import Conversations, Forgetting, Memories, Preferences, Profiles, Spending
 from agent.ports.models import (
     CallOptions,
@@ -38,6 +39,7 @@ __all__ = [
     "Jobs",
     "KeepingProvider",
     "Ledger",
+    "Membership",
     "Memories",
     "ModelChanged",
     "Preferences",

@@ -32,6 +32,10 @@ class Conversations(Protocol):
         """The conversations in which the person wrote, the latest first."""
         ...
 
+    async def groups(self, person: str, limit: int) -> list[str]:
+        """The group places to which something of the person belongs: a thread, a note, a profile; the latest first."""
+        ...
+
     async def participants(self, conversation: str) -> frozenset[str] | None:
         """The ids of the people who wrote in this conversation; None if it is not known."""
         ...

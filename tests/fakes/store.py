@@ -5,7 +5,7 @@ or ranking by rarity. Tests look at its lists: `turns`, `messages`, `kept_notes`
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -282,6 +282,14 @@ class FakeStore:
             found.append(Thread(conversation, asked, max(m.time for m in stored), len(stored)))
         return sorted(found, key=lambda thread: thread.last, reverse=True)[:limit]
 
+    async def groups(self, person: str, limit: int) -> list[str]:
+        mine = self._written_in(person)
+        said = {m.audience: m.time for _, m in sorted(self.messages, key=_said_at) if m.conversation in mine}
+        noted = {note.audience: note.time for note in self.kept_notes if note.person == person}
+        learned = {at.audience: kept.last_updated for at, kept in self.profiles.kept.items() if at.person == person}
+        labels = sorted({*said, *noted, *learned}, key=lambda one: _latest(one, said, noted, learned), reverse=True)
+        return [one.removeprefix("group:") for one in labels if one.startswith("group:")][: max(limit, 0)]
+
     async def participants(self, conversation: str) -> frozenset[str] | None:
         wrote = (m for _, m in self.messages if m.conversation == conversation and m.author is Author.PERSON)
         return frozenset(m.person for m in wrote) or None
@@ -423,6 +431,14 @@ def _question(turn: FakeTurn) -> StoredMessage:
         message_id=asked.message_id,
         permalink=asked.permalink,
     )
+
+
+def _said_at(stored: tuple[int, StoredMessage]) -> datetime:
+    return stored[1].time
+
+
+def _latest(label: str, *times: Mapping[str, datetime | None]) -> datetime:
+    return max(time for some in times if (time := some.get(label)) is not None)
 
 
 def _restart(turn: FakeTurn) -> None:

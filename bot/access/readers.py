@@ -1,0 +1,85 @@
+"""Which group places a person can read now: what was said there may be used where only they read.
+
+Above: `bot.hosting` hands in what the platforms know; whoever answers, lists or searches asks `groups_of`.
+Below: the port Membership, `agent.memory.audience`, a question to the store.
+
+Rules
+  Only the places in which the person wrote are asked about: nothing else of them is found or told anyway.
+  An answer counts for MAX_AGE_S from when it was asked for. What a platform does not know, or not in time, is a no, and
+  is asked again. A platform is asked about its own people and places only.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from agent.memory.audience import PersonAudience, Place, may_flow_from
+from agent.ports import Clock, Membership
+
+MAX_GROUPS: Final = 20
+"""The places in which the person wrote last; nobody follows more of them at once, and each may cost a request."""
+PATIENCE_S: Final = 1.0
+"""For all of them together, once in a minute: the reply waits for it."""
+MAX_AGE_S: Final = 60.0
+"""By design the most that leaving a place may take to count."""
+MAX_KNOWN: Final = 20_000
+"""Pairs of person and place: as many people as write to one bot within a minute, in ten places each."""
+
+WrittenIn = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The group places in which a person wrote, the latest first, at most so many."""
+
+
+@dataclass(slots=True)
+class Readers:
+    """`platforms`: what can be asked, by the source of its messages."""
+
+    written_in: WrittenIn
+    clock: Clock
+    platforms: dict[str, Membership] = field(default_factory=dict[str, Membership])
+    _known: dict[tuple[str, str], tuple[float, bool]] = field(default_factory=dict[tuple[str, str], tuple[float, bool]])
+
+    async def groups_of(self, place: Place) -> frozenset[str]:
+        """The group places whose readers include the person of this place; none where others read, too.
+
+        Raises StoreError.
+        """
+        if not isinstance(place.audience, PersonAudience):
+            return frozenset()
+        person = place.audience.person
+        membership = self._platform(person)
+        if membership is None:
+            return frozenset()
+        return await self._readable(membership, person, await self.written_in(person, MAX_GROUPS))
+
+    async def audiences(self, place: Place) -> frozenset[str]:
+        """The labels of everything that may be used at this place now. Raises StoreError."""
+        return may_flow_from(place, await self.groups_of(place))
+
+    async def _readable(self, membership: Membership, person: str, places: Sequence[str]) -> frozenset[str]:
+        now = self.clock.monotonic()
+        asked = [place for place in places if self._platform(place) is membership]
+        unknown = [place for place in asked if self._fresh((person, place), now) is None]
+        if unknown:
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    answered = await membership.readable(person, unknown)
+            except TimeoutError:
+                answered = dict[str, bool]()
+            self._keep({(person, place): (now, answered[place]) for place in unknown if place in answered})
+        return frozenset(place for place in asked if self._fresh((person, place), now))
+
+    def _platform(self, name: str) -> Membership | None:
+        """Whose person or place this is: names begin with their source."""
+        return next((one for source, one in self.platforms.items() if name.startswith(f"{source}:")), None)
+
+    def _fresh(self, key: tuple[str, str], now: float) -> bool | None:
+        asked_at, reads = self._known.get(key, (float("-inf"), False))
+        return reads if now - asked_at <= MAX_AGE_S else None
+
+    def _keep(self, answers: dict[tuple[str, str], tuple[float, bool]]) -> None:
+        for key in answers:
+            self._known.pop(key, None)
+        self._known |= answers
+        while len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
