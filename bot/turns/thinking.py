@@ -19,7 +19,7 @@ from agent.context import Context, ContextBudget, ContextParts, Persona, build_c
 from agent.errors import StoreError
 from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
-from agent.memory.audience import may_flow_from
+from agent.memory.audience import Place, may_flow_from
 from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Profiles, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
@@ -46,6 +46,10 @@ WAITED = timedelta(seconds=5)
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
 
 
+async def no_groups(place: Place) -> frozenset[str]:  # noqa: ARG001 -- nobody to ask
+    return frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Mind:
     """What answers: chosen anew for each turn, so that a person's choice of model counts from the next question."""
@@ -68,6 +72,8 @@ class Mind:
     """Entered while a model is asked: what works in the background gives way."""
     profiles: Profiles | None = None
     """What is known of people; None: nothing."""
+    groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
+    """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
@@ -99,12 +105,13 @@ class Thinking:
                 return closing
             if (spent := await self._overspent(claim, turn)) is not None:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
-            context, summary = await self._context(claim)
+            groups = await self._mind.groups_of(claim.incoming.place)
+            context, summary = await self._context(claim, groups)
             seen = (*context.message_ids, *context.sources)
             closing = replace(closing, context_messages=seen, context_notes=context.note_ids)
             provider = await self._mind.provider(claim.incoming)
             heard.asked = provider.name
-            loop = self._loop(claim, turn, context, provider, heard)
+            loop = self._loop(claim, turn, context, groups, provider, heard)
             await _show_again(turn.progress, live)
             with self._mind.answering():
                 ended = await loop.run()
@@ -146,9 +153,9 @@ class Thinking:
         await self._ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
         return replace(closing, outcome=outcome, reply=reply)
 
-    async def _context(self, claim: Claim) -> tuple[Context, SituationSummary]:
+    async def _context(self, claim: Claim, groups: frozenset[str]) -> tuple[Context, SituationSummary]:
         incoming = claim.incoming
-        audiences = may_flow_from(incoming.place)
+        audiences = may_flow_from(incoming.place, groups)
         limit = self._mind.history_messages
         said = await self._conversations.history(incoming.conversation, before_turn=claim.turn, limit=limit)
         # A place that has become more public keeps for itself what was said before.
@@ -180,7 +187,9 @@ class Thinking:
         )
         return build_context(parts, self._mind.budget), summary
 
-    def _loop(self, claim: Claim, turn: Turn, context: Context, provider: Provider, heard: "_Heard") -> Loop:
+    def _loop(
+        self, claim: Claim, turn: Turn, context: Context, groups: frozenset[str], provider: Provider, heard: "_Heard"
+    ) -> Loop:
         async def save(progress: Progress) -> None:
             await self._ledger.save(claim, progress=encode(progress))
 
@@ -189,7 +198,7 @@ class Thinking:
 
         incoming = claim.incoming
         tool_context = ToolContext(
-            incoming.person, incoming.place, incoming.conversation, claim.message, self._clock.now()
+            incoming.person, incoming.place, incoming.conversation, claim.message, self._clock.now(), groups
         )
         return Loop(
             turn,

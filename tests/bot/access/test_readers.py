@@ -1,0 +1,82 @@
+"""Who can read a group place now: asked of the platform, remembered for a minute, and no wherever that is not known."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from bot.access.readers import MAX_AGE_S, MAX_GROUPS, Readers
+from tests.fakes.clock import FakeClock
+from tests.fakes.membership import FakeMembership
+
+ANN = Place(PersonAudience("slack:T:ann"), within_team="slack:T")
+CLUB, CREW = "slack:T:club", "slack:T:crew"
+
+
+def readers(clock: FakeClock, *places: str, **platforms: FakeMembership) -> Readers:
+    async def written_in(person: str, most: int) -> Sequence[str]:  # noqa: ARG001 -- of everybody the same
+        return places[:most]
+
+    return Readers(written_in, clock, {"slack:T" if name == "slack" else name: one for name, one in platforms.items()})
+
+
+async def test_of_the_places_in_which_a_person_wrote_those_count_that_they_can_read() -> None:
+    slack = FakeMembership({CLUB: {"slack:T:ann"}, CREW: {"slack:T:bob"}})
+    known = readers(FakeClock(), CLUB, CREW, slack=slack)
+    assert await known.groups_of(ANN) == {CLUB}
+    assert await known.audiences(ANN) == {"person:slack:T:ann", "team:slack:T", f"group:{CLUB}"}
+
+
+async def test_where_others_read_too_no_platform_is_asked() -> None:
+    slack = FakeMembership({CLUB: {"slack:T:ann"}})
+    known = readers(FakeClock(), CLUB, slack=slack)
+    for place in (Place(GroupAudience(CREW)), Place(TeamAudience("slack:T"), within_team="slack:T")):
+        assert await known.groups_of(place) == frozenset()
+    assert slack.asked == []
+
+
+async def test_an_answer_counts_for_a_minute_from_the_question() -> None:
+    clock, slack = FakeClock(), FakeMembership({CLUB: {"slack:T:ann"}})
+    known = readers(clock, CLUB, slack=slack)
+    assert await known.groups_of(ANN) == {CLUB}
+    slack.readers[CLUB].clear()
+    await clock.advance(MAX_AGE_S)
+    assert await known.groups_of(ANN) == {CLUB}
+    await clock.advance(0.1)
+    assert await known.groups_of(ANN) == frozenset()
+    assert len(slack.asked) == 2
+
+
+async def test_what_is_not_known_is_a_no_and_asked_again() -> None:
+    slack = FakeMembership({CLUB: {"slack:T:ann"}, CREW: {"slack:T:ann"}}, silent={CLUB})
+    known = readers(FakeClock(), CLUB, CREW, slack=slack)
+    assert await known.groups_of(ANN) == {CREW}
+    slack.silent.clear()
+    assert await known.groups_of(ANN) == {CLUB, CREW}
+    assert [places for _, places in slack.asked] == [(CLUB, CREW), (CLUB,)]
+
+
+async def test_a_platform_that_does_not_answer_holds_nobody_up() -> None:
+    class Silent:
+        async def readable(self, person: str, places: Sequence[str]) -> Mapping[str, bool]:  # noqa: ARG002 -- silent
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    async def written_in(person: str, most: int) -> Sequence[str]:  # noqa: ARG001 -- of everybody the same
+        return [CLUB]
+
+    async with asyncio.timeout(5):
+        assert await Readers(written_in, FakeClock(), {"slack:T": Silent()}).groups_of(ANN) == frozenset()
+
+
+async def test_a_platform_is_asked_about_its_own_people_and_places_only() -> None:
+    slack, discord = FakeMembership(), FakeMembership({"discord:20": {"slack:T:ann"}})
+    known = readers(FakeClock(), CLUB, "discord:20", "slack:T2:club", "elsewhere", slack=slack, discord=discord)
+    assert await known.groups_of(ANN) == frozenset()
+    assert await known.groups_of(Place(PersonAudience("terminal:ann"))) == frozenset()
+    assert (slack.asked, discord.asked) == ([("slack:T:ann", (CLUB,))], [])
+
+
+async def test_no_more_places_are_asked_about_than_anybody_follows() -> None:
+    slack = FakeMembership()
+    await readers(FakeClock(), *(f"slack:T:{n}" for n in range(MAX_GROUPS + 5)), slack=slack).groups_of(ANN)
+    assert len(slack.asked[0][1]) == MAX_GROUPS
