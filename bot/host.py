@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from agent.memory.audience import Place
+from agent.ports import Membership
 from agent.records import Incoming, LastSeen, Receipt, Remembered
 from agent.spending import Account
 from bot.surface import Surface
@@ -29,6 +30,10 @@ class ModelMenu:
 class Host(Protocol):
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         """Answers to messages of this source are shown where `surface_for` says; also after a restart."""
+        ...
+
+    def ask_readers(self, source: str, membership: Membership) -> None:
+        """Who can read a group place of this source is asked of `membership`."""
         ...
 
     async def take(self, incoming: Incoming) -> bool:
