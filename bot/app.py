@@ -133,6 +133,7 @@ async def serve_platforms(settings: Settings) -> None:
         host.desk = ModelDesk(models, store.preferences, access_rules(settings))
         limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
         answering = mind(settings, store, host.desk, work, gate.budget_left)
+        answering = replace(answering, groups_of=host.readers.groups_of)
         host.turns = open_turns(store, answering, host.surface_for, limits, lambda: frozenset(host.surfaces))
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 

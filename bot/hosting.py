@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.errors import CogencyError
-from agent.memory.audience import Place, may_flow_from
+from agent.memory.audience import Place
 from agent.memory.forgetting import forget_everything, forget_thread
-from agent.ports import Clock, Conversations, Forgetting, Ledger, Memories, Profiles, Spending
+from agent.ports import Clock, Conversations, Forgetting, Ledger, Membership, Memories, Profiles, Spending
 from agent.records import Incoming, LastSeen, Receipt, Remembered
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
+from bot.access.readers import Readers
 from bot.host import ModelMenu
 from bot.models.desk import ModelDesk
 from bot.surface import PageUnsent, Surface
@@ -48,6 +49,10 @@ class BotHost:
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     registered: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by each `show_on`; whoever waits for one clears it."""
+    readers: Readers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.readers = Readers(self.conversations.groups, self.clock)
 
     def surface_for(self, incoming: Incoming) -> Surface:
         """Raises PageUnsent for a platform that is not connected; the turn is then put off."""
@@ -58,6 +63,9 @@ class BotHost:
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
         self.registered.set()
+
+    def ask_readers(self, source: str, membership: Membership) -> None:
+        self.readers.platforms[source] = membership
 
     async def take(self, incoming: Incoming) -> bool:
         return not (await self.gate.admit(incoming, self.turns.submit)).duplicate
@@ -79,7 +87,7 @@ class BotHost:
         await self.conversations.hear_until(source, time)
 
     async def memory(self, person: str, place: Place) -> list[Remembered]:
-        audiences = may_flow_from(place)
+        audiences = await self.readers.audiences(place)
         notes = await self.memories.notes(person, audiences)
         return [*notes, *(await self.profiles.readable(person, audiences)).entries] if self.profiles else [*notes]
 

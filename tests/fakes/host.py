@@ -10,6 +10,7 @@ from datetime import datetime
 
 from agent.errors import CogencyError, SettingsError
 from agent.memory.audience import Place, label, may_flow_from
+from agent.ports import Membership
 from agent.records import Incoming, LastSeen, Note, Receipt
 from agent.spending import Account, Spent
 from bot.host import ModelMenu
@@ -45,10 +46,14 @@ class FakeHost:
     """Until when each platform has been heard; `noted` is set by each change after the first."""
     noted: asyncio.Event = field(default_factory=asyncio.Event)
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
+    memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
+
+    def ask_readers(self, source: str, membership: Membership) -> None:
+        self.memberships[source] = membership
 
     def surface(self, incoming: Incoming) -> Surface:
         """Where the answer to this message would be shown."""

@@ -38,6 +38,7 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
         tools=Registry([RecallTool(store), RememberTool(store)]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
+        groups_of=host.readers.groups_of,
     )
     thinking = Thinking(mind, store, store, store, clock)
     limits = TurnsLimits(sweep_s=0.01)

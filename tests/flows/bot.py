@@ -3,12 +3,13 @@
 Above: the flows. Below: everything that `bot.app` composes, composed in the same way.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.context import ContextBudget, Persona
+from agent.memory.audience import Place
 from agent.ports import Clock, Provider
 from agent.records import Incoming
 from agent.tools.recall import RecallTool
@@ -21,7 +22,7 @@ from bot.access.gate import Gate, GateRules
 from bot.app import CLOCK
 from bot.hosting import BotHost
 from bot.surface import Surface
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.thinking import Mind, Thinking, no_groups
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.minds import always
@@ -35,7 +36,11 @@ class LiveBot:
 
 @asynccontextmanager
 async def live_bot(
-    folder: Path, model: Provider, surface_for: Callable[[Incoming], Surface], clock: Clock = CLOCK
+    folder: Path,
+    model: Provider,
+    surface_for: Callable[[Incoming], Surface],
+    clock: Clock = CLOCK,
+    groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups,
 ) -> AsyncGenerator[LiveBot, None]:
     """A bot on a database in `folder`, answering until the block ends."""
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
@@ -46,6 +51,7 @@ async def live_bot(
             tools=Registry([RecallTool(store.memories), RememberTool(store.memories)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
+            groups_of=groups_of,
         )
         limits = TurnsLimits(sweep_s=0.05)
         thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
@@ -64,7 +70,10 @@ async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerat
     def surface_for(incoming: Incoming) -> Surface:
         return host.surface_for(incoming)
 
-    async with live_bot(folder, model, surface_for, clock) as bot:
+    async def groups_of(place: Place) -> frozenset[str]:
+        return await host.readers.groups_of(place)
+
+    async with live_bot(folder, model, surface_for, clock, groups_of) as bot:
         store = bot.store
         gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
         host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock, gate)
