@@ -32,6 +32,7 @@ PER_MINUTE = {
     "chat.postEphemeral": 100,
     "users.info": 100,
     "conversations.info": 50,
+    "users.conversations": 50,
     "conversations.replies": 50,
     "conversations.history": 50,
     "views.open": 100,
@@ -84,6 +85,7 @@ class Workspace:
             "assistant.threads.setStatus": self._set_status,
             "users.info": self._user,
             "conversations.info": self._channel,
+            "users.conversations": self._conversations,
             "conversations.replies": self._replies,
             "conversations.history": self._history,
             "views.open": self._open_view,
@@ -210,6 +212,15 @@ class Workspace:
 
     def _channel(self, args: Object) -> Object:
         return {"channel": self._visible(args["channel"]).info}
+
+    def _conversations(self, args: Object) -> Object:
+        if args.get("user") not in self.users:
+            raise Refusal("user_not_found")
+        kinds = {kind.removesuffix("_channel") for kind in str(args.get("types") or "public_channel").split(",")}
+        told = [c for c in self.channels.values() if c.kind in kinds and {args["user"], BOT_USER} <= c.members]
+        start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
+        more = str(start + most) if start + most < len(told) else ""
+        return {"channels": [c.info for c in told[start : start + most]], "response_metadata": {"next_cursor": more}}
 
     def _replies(self, args: Object) -> Object:
         self._member_of(args["channel"])

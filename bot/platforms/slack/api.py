@@ -45,6 +45,7 @@ class Method(StrEnum):
     SET_STATUS = "assistant.threads.setStatus"
     USER = "users.info"
     CHANNEL = "conversations.info"
+    CONVERSATIONS = "users.conversations"
     REPLIES = "conversations.replies"
     HISTORY = "conversations.history"
     OPEN_VIEW = "views.open"
@@ -62,6 +63,7 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.SET_STATUS: ("chat:write",),
     Method.USER: ("users:read",),
     Method.CHANNEL: ("channels:read", "groups:read", "mpim:read"),  # never asked about a DM
+    Method.CONVERSATIONS: ("channels:read", "groups:read", "mpim:read"),
     Method.REPLIES: _HISTORY,
     Method.HISTORY: _HISTORY,
     Method.OPEN_VIEW: (),
@@ -81,7 +83,7 @@ SCOPES: frozenset[str] = frozenset(
 )
 """Everything that the bot token needs, and nothing else."""
 
-_READS = frozenset({Method.USER, Method.CHANNEL, Method.REPLIES, Method.HISTORY})
+_READS = frozenset({Method.USER, Method.CHANNEL, Method.CONVERSATIONS, Method.REPLIES, Method.HISTORY})
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
 )

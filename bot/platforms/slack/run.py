@@ -27,6 +27,7 @@ from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.listeners import bolt_app
+from bot.platforms.slack.membership import SlackMembership
 from bot.platforms.slack.missed import Missed
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
@@ -58,6 +59,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         api = SlackApi(_client(settings, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
         host.show_on(me.source, _Surfaces(api, me, clock, started=clock.now()))
+        host.ask_readers(me.source, SlackMembership(api, me))
         people, places = People(api, me, clock), Places(api, me, clock)
         desk = Desk(host, api, me, people, places, clock)
         control = Control(host, api, me, people, places, clock, desk.done, desk.asked)

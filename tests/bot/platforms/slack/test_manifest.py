@@ -30,6 +30,7 @@ DOCUMENTED_SCOPES = {
     "assistant.threads.setStatus": "chat:write",
     "users.info": "users:read",
     "conversations.info": "channels:read groups:read mpim:read",
+    "users.conversations": "channels:read groups:read mpim:read",
     "conversations.replies": "channels:history groups:history im:history mpim:history",
     "conversations.history": "channels:history groups:history im:history mpim:history",
     "views.open": "",
