@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from agent.errors import StoreError
-from store.databases.postgresql import PostgresDatabase, store_error
+from store.databases.postgresql import IDLE_S, LOCK_S, POOL_WAIT_S, STATEMENT_S, PostgresDatabase, store_error
 from store.engine import Store, open_store
 from store.tables import meta
 from tests.contracts.steps import answered
@@ -157,7 +157,11 @@ async def test_every_connection_has_its_time_limits(store: Store) -> None:
         names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "application_name")
         return tuple(connection.execute(text(f"SHOW {name}")).scalar_one() for name in names)
 
-    assert await store.database.read(limits) == ("30s", "15s", "1min", "cogency")
+    assert await store.database.read(limits) == ("30s", "15s", "5s", "cogency")
+
+
+def test_the_locks_of_a_frozen_process_are_taken_from_it_before_others_run_out_of_connections() -> None:
+    assert IDLE_S < POOL_WAIT_S < LOCK_S < STATEMENT_S
 
 
 async def test_a_closed_store_connects_no_more(store: Store) -> None:
