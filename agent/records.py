@@ -212,12 +212,10 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found message, best first; `before` and `after` are its neighbours in the same thread, if any."""
+    """One found message. What stands beside it in its thread is a hit of its own where it helps."""
 
     message: StoredMessage
     score: float
-    before: StoredMessage | None = None
-    after: StoredMessage | None = None
 
 
 @dataclass(frozen=True, slots=True)

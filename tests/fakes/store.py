@@ -336,7 +336,7 @@ class FakeStore:
         open_ = [m for _, m in self.messages if m.conversation in mine and m.audience in query.audiences]
         scored = [(len(wanted & _words(m.text)), m) for m in open_]
         best = sorted(((s, m) for s, m in scored if s), key=lambda pair: (pair[0], pair[1].time), reverse=True)
-        return [Hit(m, float(s), *_neighbours(m, open_)) for s, m in best[: query.limit]]
+        return [Hit(m, float(s)) for s, m in best[: query.limit]]
 
     # Forgetting
 
@@ -469,11 +469,3 @@ def _keys(incoming: Incoming) -> set[tuple[str, str, str]]:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.casefold()))
-
-
-def _neighbours(
-    message: StoredMessage, readable: list[StoredMessage]
-) -> tuple[StoredMessage | None, StoredMessage | None]:
-    thread = [m for m in readable if m.conversation == message.conversation]
-    at = thread.index(message)
-    return (thread[at - 1] if at else None, thread[at + 1] if at + 1 < len(thread) else None)

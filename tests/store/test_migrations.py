@@ -130,7 +130,6 @@ def lived(connection: Connection) -> object:
         [m.text for m in history(connection, "old", 99, 99)],
         [n.text for n in notes(connection, "ann", query.audiences)],
         [hit.message.text for hit in search(connection, query)],
-        [hit.after and hit.after.text for hit in search(connection, query)],
     )
 
 
