@@ -1,30 +1,28 @@
 """SQLite: one file, one process, one writer, and what its errors mean to a person.
 
 Above: `store.engine` opens it. Below: `store.databases.database` (the port and the rules that hold for both engines),
-SQLAlchemy, aiosqlite.
+`store.databases.sqlite_thread`, where transactions run.
 
 Rules
   The file belongs to one process. The lock lies beside it, and the system drops it when the process dies.
   A write begins with BEGIN IMMEDIATE and there is one at a time: SQLite's default mode loses updates, a plain BEGIN
   fails with "database is locked" when it turns to writing, and several writers sleep in the busy handler.
-  A read of a file runs as a whole on one thread; in memory readers and writers share one connection.
+  Of a file there are readers beside the writer; in memory all share one connection.
 """
 
 import asyncio
 import os
-import sqlite3
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from filelock import BaseFileLock, FileLock, Timeout
-from sqlalchemy import URL, AdaptedConnection, Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent.errors import StoreError, StoreLocked
-from store.databases.database import CLOSED, Files, quieten, whole
+from store.databases.database import Files, quieten
+from store.databases.sqlite_thread import Begin, SqliteThreads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,25 +31,7 @@ READERS: Final = 4
 """Connections that may read at the same time; each costs a thread."""
 CHECKPOINT_TRIES: Final = 3
 """Each waits for readers as long as the busy handler does."""
-SYNCHRONOUS: Final = "FULL"
-"""What was acknowledged survives a power cut, for one fsync a write; NORMAL could lose the last half minute."""
 BLOCK_BYTES: Final = 1 << 20
-_BEGIN: Final = "store_begin"
-
-_POOL: Final[dict[str, Any]] = {"pool_size": READERS, "max_overflow": 0}
-_OPTIONS: Final[dict[str, Any]] = {
-    "connect_args": {"isolation_level": None},  # transactions are begun below, not by the driver
-    "hide_parameters": True,
-}
-_PRAGMAS: Final = """
-PRAGMA busy_timeout = {patience_ms};
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = {synchronous};
-PRAGMA foreign_keys = ON;
-PRAGMA secure_delete = ON;
-PRAGMA temp_store = MEMORY;
-"""
-# Some builds leave secure_delete off: deleted words would stay in the file. Sorting to disk would copy them there.
 
 _SENTENCES: Final = {
     "SQLITE_FULL": "The disk is full: free some space for {path}, then start again.",
@@ -120,15 +100,12 @@ class SqliteDatabase:
     """
 
     def __init__(self, path: Path | None, *, lock: BaseFileLock | None, file: int | None, patience_s: float) -> None:
+        quieten()
         self.path = path
         self._lock = lock
         self._file = file
-        self._engine = _engine(path, patience_s)
-        self._reader = None if path is None else _reader(path, patience_s)
-        self._writer = self._engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
-        self._bare = self._engine.execution_options(**{_BEGIN: None})
-        self._writing = asyncio.Lock()
-        self._closed = False
+        self._writer = SqliteThreads(path, patience_s, most=1)
+        self._readers = self._writer if path is None else SqliteThreads(path, patience_s, most=READERS)
 
     @property
     def where(self) -> str:
@@ -143,23 +120,17 @@ class SqliteDatabase:
         return self
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        def whole_work(connection: Connection) -> T:
-            return work(connection, *args, **options)
-
-        if self._reader is None:  # in memory there is one connection, so a reader takes its turn like a writer
-            return await self._run(self._writing, lambda: _transaction(self._engine, whole_work))
-        reader = self._reader
-        return await self._run(nullcontext(), lambda: asyncio.to_thread(_read, reader, whole_work))
+        return await self._run(self._readers, Begin.READING, lambda c: work(c, *args, **options))
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._run(self._writing, lambda: _transaction(self._writer, lambda c: work(c, *args, **options)))
+        return await self._run(self._writer, Begin.WRITING, lambda c: work(c, *args, **options))
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
         return await self.write(work, *args, **options)  # every write is alone
 
     async def checkpoint(self) -> bool:
         for _ in range(CHECKPOINT_TRIES):
-            if await self._run(self._writing, lambda: _transaction(self._bare, _checkpointed)):
+            if await self._run(self._writer, Begin.NOTHING, _checkpointed):
                 return True
         return False
 
@@ -169,35 +140,19 @@ class SqliteDatabase:
         return await asyncio.to_thread(_found_in_files, self._file, Path(f"{self.path}-wal"), pieces)
 
     async def close(self) -> None:
-        async with self._writing:
-            self._closed = True
-            await self._engine.dispose()
-            if self._reader is not None:
-                self._reader.dispose()
+        await self._writer.close()
+        await self._readers.close()
         if self._file is not None:
             os.close(self._file)
             self._file = None
         if self._lock is not None:
             self._lock.release()
 
-    async def _run(self, turn: AbstractAsyncContextManager[Any], work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _run(self, threads: SqliteThreads, begin: Begin, work: Callable[[Connection], T]) -> T:
         try:
-            async with turn:
-                if self._closed:  # a late caller would open the file again, without the lock
-                    raise StoreError(CLOSED)
-                return await whole(work())
+            return await threads.transaction(begin, work)
         except DBAPIError as error:
             raise store_error(error, self.path) from error
-
-
-def _read(engine: Engine, work: Callable[[Connection], T]) -> T:
-    with engine.begin() as connection:
-        return work(connection)
-
-
-async def _transaction(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
-    async with engine.begin() as connection:
-        return await connection.run_sync(work)
 
 
 def _found_in_files(database: int, log: Path, pieces: frozenset[bytes]) -> frozenset[bytes]:
@@ -216,55 +171,6 @@ def _found_in(file: int, pieces: frozenset[bytes]) -> frozenset[bytes]:
         found.update(piece for piece in pieces if piece in block)
         at += BLOCK_BYTES
     return frozenset(found)
-
-
-def _engine(path: Path | None, patience_s: float) -> AsyncEngine:
-    quieten()
-    engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=":memory:" if path is None else str(path)),
-        **_OPTIONS,
-        **({} if path is None else _POOL),
-    )
-
-    async def run_pragmas(driver: Any) -> None:  # noqa: ANN401  (aiosqlite's connection)
-        try:
-            await driver.executescript(_pragmas(patience_s))
-        except sqlite3.Error:
-            await driver.close()  # the pool does not know this connection yet
-            raise
-
-    def connected(connection: AdaptedConnection, _: object) -> None:
-        connection.run_async(run_pragmas)
-
-    event.listen(engine.sync_engine, "connect", connected)
-    event.listen(engine.sync_engine, "begin", _begin)
-    return engine
-
-
-def _reader(path: Path, patience_s: float) -> Engine:
-    """For reading on a thread: the whole of it costs one change of thread, and not several for each statement."""
-    engine = create_engine(URL.create("sqlite", database=str(path)), **_OPTIONS, **_POOL)
-
-    def connected(driver: sqlite3.Connection, _: object) -> None:
-        try:
-            driver.executescript(_pragmas(patience_s))
-        except sqlite3.Error:
-            driver.close()  # as above
-            raise
-
-    event.listen(engine, "connect", connected)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _pragmas(patience_s: float) -> str:
-    return _PRAGMAS.format(patience_ms=int(patience_s * 1000), synchronous=SYNCHRONOUS)
-
-
-def _begin(connection: Connection) -> None:
-    begin = connection.get_execution_options().get(_BEGIN, "BEGIN")
-    if begin is not None:
-        connection.exec_driver_sql(begin)
 
 
 def _checkpointed(connection: Connection) -> bool:
