@@ -86,7 +86,7 @@ class Claim:
 
     `progress` and `reply_ref` are what `Ledger.save` stored last ("" at first): the steps done so far, and the pages
     shown so far. `message` is the row id of the question. `attempts` counts claims since it last got further, this one
-    included. `stopping`: somebody has asked to stop it while it waited.
+    included. `stopping`: somebody has asked to stop it while it waited. `withdrawn`: its question was deleted since.
     """
 
     turn: int
@@ -98,6 +98,7 @@ class Claim:
     progress: str = ""
     reply_ref: str = ""
     stopping: bool = False
+    withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ RESULT_CHARS: Final = 1_000
 TITLE_CHARS: Final = 80
 
 Row: TypeAlias = Mapping[Any, Any]
+_WITHDRAWN: Final = "withdrawn"
 
 
 def json_text(value: object) -> str:
@@ -69,6 +70,13 @@ def sources(progress: str) -> frozenset[int]:
     quoted = [id_ for result in results for id_ in _items(_field(result, "sources"))]
     joined = [_field(one, "message") for step in steps for one in _items(_field(step, "joined"))]
     return frozenset(id_ for id_ in (*quoted, *joined) if isinstance(id_, int))
+
+
+def joined(progress: str) -> dict[int, int]:
+    """The turns of the messages that joined, by the ids of these: `steps[].joined[]`."""
+    found = [one for step in _items(_field(read(progress), "steps")) for one in _items(_field(step, "joined"))]
+    pairs = [(_field(one, "message"), _field(one, "turn")) for one in found]
+    return {message: turn for message, turn in pairs if isinstance(message, int) and isinstance(turn, int)}
 
 
 def calls(progress: str) -> tuple[ModelCall, ...]:
@@ -135,7 +143,19 @@ def claim(row: Row, owner: str) -> Claim:
         progress=row["progress"],
         reply_ref=row["reply_ref"],
         stopping=row["stopping"],
+        withdrawn=kept.get(_WITHDRAWN, False),
     )
+
+
+def withdrawn(payload: str) -> bool:
+    """Whether the question was deleted while its turn ran."""
+    return _field(read(payload), _WITHDRAWN) is True
+
+
+def withdraw(payload: str) -> str:
+    """The payload of a turn whose question was just deleted."""
+    kept = read(payload)
+    return json_text({**(kept if isinstance(kept, dict) else {}), _WITHDRAWN: True})
 
 
 def _image_text(image: Image) -> tuple[str, str]:

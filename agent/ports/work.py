@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.admission import Terms
+from agent.events import Outcome
 from agent.records import Accepted, Claim, Closing, Incoming, Job, Waiting
 
 
@@ -62,6 +63,10 @@ class Ledger(Protocol):
         """The turns that this worker runs and that somebody, in any process, has marked as to be stopped."""
         ...
 
+    async def withdrawn(self, owner: str) -> frozenset[int]:
+        """Those of `stopping` whose question was deleted: what they have shown is to be deleted, too."""
+        ...
+
     async def waiting(self, claim: Claim) -> list[Waiting]:
         """What the same person wrote behind this turn in its conversation, in order: words alone, for the same readers.
 
@@ -74,7 +79,21 @@ class Ledger(Protocol):
         ...
 
     async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
-        """End the turn of a question that was deleted while it waited, unanswered; False if it does not wait."""
+        """End the turn of a question that was deleted, and erase its words; False if it neither waits nor runs.
+
+        One that runs, in whatever process, is marked: see `stopping` and `withdrawn`.
+        """
+        ...
+
+    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+        """Let `source` have the open turns that processes which are gone have left of this person; how many.
+
+        Only those whose source is `family`, or begins with it and ":".
+        """
+        ...
+
+    async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
+        """How those of these turns ended that are over; None for one that was forgotten."""
         ...
 
     async def release_all(self) -> int:

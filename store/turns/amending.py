@@ -2,13 +2,16 @@
 
 Above: `store.turns.ledger`. Below: index, tables, `store.search.text`.
 
-Rule: a turn that has begun answers the question as it was; so only one is changed that nobody runs, of which nothing is
-done, and that has not joined a running one.
+Rules
+  A turn that has begun answers the question as it was; so only one is edited that nobody runs, of which nothing is
+  done, and that has not joined a running one.
+  A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
+  or claims it, takes back what it has shown.
 """
 
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, delete, select, update
+from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from agent.events import Outcome
 from agent.records import Author
@@ -32,6 +35,12 @@ def stopping(connection: Connection, owner: str) -> frozenset[int]:
     return frozenset(connection.execute(mine).scalars())
 
 
+def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
+    """Those of `stopping` whose question was deleted."""
+    mine = select(turn.c.id, turn.c.payload).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
+    return frozenset(row.id for row in connection.execute(mine) if rows.withdrawn(row.payload))
+
+
 def amend(connection: Connection, channel: str, message_id: str, text: str) -> bool:
     """Put `text` in place of a question that waits; False if it does not wait."""
     if (question := _waiting(connection, channel, message_id)) is None:
@@ -45,17 +54,37 @@ def amend(connection: Connection, channel: str, message_id: str, text: str) -> b
 
 
 def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
-    """End the turn of a question that waits, unanswered, and erase its words; False if it does not wait.
+    """End the turn of a question that waits, unanswered, or mark one that runs, and erase its words; else False.
 
     The turn stays, empty, so that a message delivered again is known.
     """
     if (question := _waiting(connection, channel, message_id)) is None:
-        return False
+        return _take_back(connection, channel, message_id)
     turn_id, asked, _ = question
     index.remove(connection, [asked])
     connection.execute(delete(message).where(message.c.id == asked))
     ended = {**rows.aside(now), "outcome": Outcome.STOPPED}
     connection.execute(update(turn).where(turn.c.id == turn_id).values(**ended))
+    return True
+
+
+def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
+    """Mark a turn that was begun. What has joined another one, and is answered with it, is let be."""
+    this = and_(turn.c.channel == channel, turn.c.message_id == message_id)
+    begun = or_(turn.c.state == RUNNING, turn.c.progress != "", turn.c.reply_ref != "")
+    asked = and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
+    found = connection.execute(
+        select(turn.c.id, turn.c.payload, message.c.id.label("question"))
+        .select_from(turn.join(message, asked))
+        .where(this, turn.c.state.in_((WAITING, RUNNING)), begun)
+        .with_for_update(of=turn)
+    ).one_or_none()
+    if found is None:
+        return False
+    marked = {"stopping": True, "payload": rows.withdraw(found.payload)}
+    connection.execute(update(turn).where(turn.c.id == found.id).values(**marked))
+    index.remove(connection, [found.question])
+    connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))
     return True
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, and_, exists, select, update
 from agent.memory.audience import label
 from agent.records import Author, Claim, Closing, Waiting
 from store import rows
-from store.tables import WAITING, message, turn
+from store.tables import DONE, WAITING, message, turn
 
 MOST: Final = 50
 """More than join one turn."""
@@ -51,3 +51,16 @@ def end(connection: Connection, ended: int, closing: Closing, now: datetime) -> 
         over = {**rows.aside(now), "outcome": closing.outcome}
         if connection.execute(update(turn).where(stands).values(**over)).rowcount:
             connection.execute(update(message).where(message.c.id == one.message).values(turn=ended))
+
+
+def quoted(connection: Connection, progress: str) -> frozenset[int]:
+    """The messages that have to stand for this progress to be kept.
+
+    All that it names, but for those that joined and were then deleted: their turns are over.
+    """
+    joined = rows.joined(progress)
+    if not joined:
+        return rows.sources(progress)
+    over = select(turn.c.id).where(turn.c.id.in_(joined.values()), turn.c.state == DONE)
+    deleted = set(connection.execute(over).scalars())
+    return rows.sources(progress) - {asked for asked, its in joined.items() if its in deleted}

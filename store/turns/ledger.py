@@ -1,7 +1,7 @@
 """The ledger: which turns there are, who runs them, and what they leave behind.
 
 Above: `store.engine` bundles it; `bot.turns.worker` works from it. Below: `store.databases.database`, queue, terms,
-amending, joining, people, index, rows, tables.
+amending, joining, elsewhere, people, index, rows, tables.
 
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
@@ -21,6 +21,7 @@ from sqlalchemy.exc import NoResultFound
 
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
+from agent.events import Outcome
 from agent.memory.audience import label, may_flow_from
 from agent.records import Accepted, Author, Claim, Closing, Incoming, Waiting
 from store import rows, spending
@@ -30,7 +31,7 @@ from store.memory import learning, people
 from store.search import index
 from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
-from store.turns import amending, joining, queue
+from store.turns import amending, elsewhere, joining, queue
 from store.turns.terms import check
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,9 @@ class SqlLedger:
     async def stopping(self, owner: str) -> frozenset[int]:
         return await self._database.read(amending.stopping, owner)
 
+    async def withdrawn(self, owner: str) -> frozenset[int]:
+        return await self._database.read(amending.withdrawn, owner)
+
     async def waiting(self, claim: Claim) -> list[Waiting]:
         return await self._database.read(joining.waiting, claim)
 
@@ -97,6 +101,13 @@ class SqlLedger:
 
     async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
         return await self._database.write(amending.withdraw, channel, message_id, now)
+
+    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+        alone = not self._database.is_shared
+        return await self._database.write(elsewhere.adopt, person, family, source, now, lease, alone=alone)
+
+    async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
+        return await self._database.read(elsewhere.ended, turns)
 
     async def release_all(self) -> int:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
@@ -187,8 +198,11 @@ def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta)
 
 
 def save(connection: Connection, claim: Claim, *, progress: str | None, reply_ref: str | None) -> bool:
-    """False: the progress names a message that stands no longer, and the turn waits again, from its start."""
-    if progress is not None and not _all_stand(connection, message, rows.sources(progress)):
+    """False: the progress names a message that was forgotten, and the turn waits again, from its start.
+
+    One that had just joined and was then deleted unanswered does not count: nothing that was done would be undone.
+    """
+    if progress is not None and not _all_stand(connection, message, joining.quoted(connection, progress)):
         spending.keep(connection, claim, rows.calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         return False

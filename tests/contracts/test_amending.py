@@ -26,7 +26,6 @@ async def test_a_question_that_is_being_answered_stays_as_it_was(store: AnyStore
     await store.ledger.accept(asked)
     claim = await claimed(store)
     assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
-    assert not await store.ledger.withdraw(asked.channel, asked.message_id, START)
     await store.ledger.save(claim, progress="a step")
     await store.ledger.release_all()
     assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
@@ -53,6 +52,30 @@ async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are
     assert await texts_found(store, "bicycle") == []
     assert (await store.ledger.accept(first)).duplicate
     assert await store.ledger.claim("worker", START, LEASE) is None
+
+
+@pytest.mark.parametrize("released", [False, True])
+async def test_a_question_that_is_taken_back_while_it_is_answered_loses_its_words_and_its_turn_is_told(
+    store: AnyStore, *, released: bool
+) -> None:
+    asked = said("where is my bicycle?")
+    turn = (await store.ledger.accept(asked)).turn
+    claim = await claimed(store)
+    await store.ledger.save(claim, reply_ref='["a page"]')
+    assert await store.ledger.withdrawn("worker") == frozenset()
+    if released:
+        await store.ledger.release(claim)
+    assert await store.ledger.withdraw(asked.channel, asked.message_id, START)
+    assert await texts_found(store, "bicycle") == []
+    if released:
+        claim = await claimed(store)
+        assert (claim.stopping, claim.withdrawn, claim.reply_ref) == (True, True, '["a page"]')
+    assert await store.ledger.stopping("worker") == await store.ledger.withdrawn("worker") == {turn}
+    assert await store.ledger.withdrawn("another worker") == frozenset()
+    await store.ledger.finish(claim, Closing(Outcome.STOPPED, ""), START)
+    history = await store.conversations.history("thread", before_turn=10**6, limit=9)
+    assert "where is my bicycle?" not in [message.text for message in history]
+    assert (await store.ledger.accept(asked)).duplicate
 
 
 async def test_a_stop_reaches_what_runs_and_what_waits_in_the_conversation_and_nothing_else(store: AnyStore) -> None:

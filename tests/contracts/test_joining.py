@@ -90,6 +90,19 @@ async def test_what_the_running_turn_has_read_is_neither_edited_nor_taken_back(s
     assert await words(store, claim) == ["the blue one"]
 
 
+async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_turn_anew(store: AnyStore) -> None:
+    claim = await running(store)
+    later = said("the blue one")
+    await store.ledger.accept(later)
+    joined = tuple(await store.ledger.waiting(claim))
+    assert await store.ledger.withdraw(later.channel, later.message_id, START)
+    await store.ledger.save(claim, progress=encode(Progress((Step(joined=joined),))))
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
+    history = await store.conversations.history("thread", before_turn=10**6, limit=9)
+    assert [message.text for message in history] == ["where is my bicycle?", "In the shed."]
+    assert await store.ledger.claim("worker", START, LEASE) is None
+
+
 async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: AnyStore) -> None:
     claim = await running(store)
     await store.ledger.accept(said("the blue one"))

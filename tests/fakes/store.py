@@ -12,8 +12,9 @@ from itertools import count
 
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
+from agent.events import Outcome
 from agent.memory.audience import label, may_flow_from
-from agent.memory.forgetting import ForgettingPlan
+from agent.memory.forgetting import EntriesPlan, ForgettingPlan
 from agent.memory.profile import LEARNING, Partition
 from agent.ports import Conversations, Forgetting, Ledger, Memories, Preferences
 from agent.records import (
@@ -56,6 +57,7 @@ class FakeTurn:
     closing: Closing | None = None
     owner: str = ""
     stopping: bool = False
+    withdrawn: bool = False
     taken: datetime | None = None
 
 
@@ -158,7 +160,7 @@ class FakeStore:
         self.served[turn.incoming.person.id] = now
         if self.on_claim is not None:
             self.on_claim(turn.id)
-        kept = (turn.attempts, turn.progress, turn.reply_ref, turn.stopping)
+        kept = (turn.attempts, turn.progress, turn.reply_ref, turn.stopping, turn.withdrawn)
         return Claim(turn.id, turn.epoch, owner, turn.incoming, turn.message, *kept)
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
@@ -193,7 +195,7 @@ class FakeStore:
 
     async def _gather(self, turn: FakeTurn, at: datetime, now: datetime) -> None:
         asked = [m for t, m in self.messages if t == turn.id and m.author is Author.PERSON]
-        self.profiles.gather(asked)
+        self.profiles.gather(asked, turn.incoming.channel)
         partition = Partition(turn.incoming.person.id, label(turn.incoming.place.audience))
         run_at = now if self.profiles.how_many_wait(partition) >= ENOUGH else at
         await self.jobs.schedule(LEARNING, partition.key, "", run_at, person=partition.person)
@@ -211,6 +213,10 @@ class FakeStore:
     async def stopping(self, owner: str) -> frozenset[int]:
         mine = (turn for turn in self.turns if turn.state == "running" and turn.owner == owner)
         return frozenset(turn.id for turn in mine if turn.stopping)
+
+    async def withdrawn(self, owner: str) -> frozenset[int]:
+        stopping = await self.stopping(owner)
+        return frozenset(turn.id for turn in self.turns if turn.id in stopping and turn.withdrawn)
 
     async def waiting(self, claim: Claim) -> list[Waiting]:
         asked, found = claim.incoming, list[Waiting]()
@@ -243,7 +249,33 @@ class FakeStore:
         if turn is not None:
             turn.state = "done"
             self.messages = [(t, m) for t, m in self.messages if m.id != turn.message]
-        return turn is not None
+            return True
+        return any(self._take_back(turn) for turn in self.turns if turn.incoming.message_id == message_id)
+
+    def _take_back(self, turn: FakeTurn) -> bool:
+        if turn.state == "done" or not (turn.state == "running" or turn.progress or turn.reply_ref):
+            return False
+        turn.stopping = turn.withdrawn = True
+        turn.incoming = replace(turn.incoming, text="")
+        self.messages = [(t, _question(turn) if m.id == turn.message else m) for t, m in self.messages]
+        return True
+
+    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+        adopted = 0
+        for turn in self.turns:
+            lost = turn.lease_until is not None and turn.lease_until <= now
+            left = turn.state == "waiting" and (turn.epoch > 0 or turn.incoming.time <= now - lease)
+            theirs = turn.incoming.source.partition(":")[0] == family and turn.incoming.source != source
+            if turn.incoming.person.id == person and theirs and (left or (turn.state == "running" and lost)):
+                turn.incoming = replace(turn.incoming, source=source)
+                adopted += 1
+        return adopted
+
+    async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
+        known = {turn.id: turn for turn in self.turns}
+        over = (id_ for id_ in turns if id_ not in known or known[id_].state == "done")
+        closings = {id_: known[id_].closing if id_ in known else None for id_ in over}
+        return {id_: None if closing is None else closing.outcome for id_, closing in closings.items()}
 
     async def release_all(self) -> int:
         running = [turn for turn in self.turns if turn.state == "running"]
@@ -381,6 +413,9 @@ class FakeStore:
         if plan.everything:
             erased["preferences"] = len(self.choices.kept.pop(plan.person, {}))
         return Receipt(erased, found_again=0, bytes_gone=True)
+
+    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- it keeps no time
+        return Receipt({"profile": self.profiles.erase(plan.person, plan.entries)}, found_again=0, bytes_gone=True)
 
     async def sweep(self) -> bool:
         return True

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from agent.admission import Terms
 from agent.context import ContextBudget, Persona
+from agent.events import Outcome
 from agent.messages import JsonObject, Message
 from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
@@ -109,6 +110,15 @@ class DyingLedger:
     async def stopping(self, owner: str) -> frozenset[int]:
         return await self.inner.stopping(owner)
 
+    async def withdrawn(self, owner: str) -> frozenset[int]:
+        return await self.inner.withdrawn(owner)
+
+    async def adopt(self, person: str, family: str, source: str, now: datetime, lease: timedelta) -> int:
+        return await self.inner.adopt(person, family, source, now, lease)
+
+    async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
+        return await self.inner.ended(turns)
+
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         return await self.inner.amend(channel, message_id, text)
 
@@ -170,6 +180,9 @@ class DyingSurface:
     shown: Path
     steps: Steps
     limits: Limits = field(default_factory=lambda: Limits(page_chars=2_000, edit_interval_s=0.0))
+
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
+        return None
 
     async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
         page = PageRef(f"page {key}")

@@ -1,0 +1,64 @@
+"""The contract of the port Ledger for turns of other processes: what one that is gone has left, and how one ended."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent.events import Outcome
+from agent.memory.forgetting import forget_everything
+from agent.records import Closing, Incoming
+from tests.contracts.steps import AnyStore, claimed
+from tests.fakes.incoming import LEASE, START, said
+
+LATER = START + timedelta(days=1)
+
+
+def asked(text: str, *, source: str = "terminal:1", person: str = "ann") -> Incoming:
+    return replace(said(text, person=person, conversation=text), source=source)
+
+
+async def adopted(store: AnyStore, source: str = "terminal:2", *, now: datetime = LATER) -> int:
+    return await store.ledger.adopt("ann", "terminal", source, now, LEASE)
+
+
+async def left(store: AnyStore, source: str = "terminal:2", *, now: datetime = LATER) -> list[str]:
+    """What a process that shows the replies of one source finds to do."""
+    found: list[str] = []
+    while (claim := await store.ledger.claim("worker", now, LEASE, sources=frozenset({source}))) is not None:
+        found.append(claim.incoming.text)
+    return found
+
+
+async def test_what_a_process_left_is_taken_over_by_the_next_one_of_its_kind_and_person(store: AnyStore) -> None:
+    for one in (asked("runs"), asked("waits", source="terminal")):
+        await store.ledger.accept(one)
+    for other in (
+        asked("on Slack", source="slack"),
+        asked("ben's", person="ben"),
+        asked("like it", source="terminals"),
+    ):
+        await store.ledger.accept(other)
+    await claimed(store)
+    assert await left(store) == []
+    assert await adopted(store) == 2
+    assert await left(store) == ["runs", "waits"]
+    assert await adopted(store) == 0
+
+
+async def test_what_a_living_process_runs_stays_its_own(store: AnyStore) -> None:
+    await store.ledger.accept(asked("runs"))
+    claim = await claimed(store, now=LATER)
+    assert await adopted(store) == 0
+    await store.ledger.release(claim)
+    assert await adopted(store) == 1
+    assert await left(store) == ["runs"]
+
+
+async def test_a_process_is_told_how_its_turns_ended_elsewhere(store: AnyStore) -> None:
+    turns = [(await store.ledger.accept(asked(text))).turn for text in ("one", "two", "three")]
+    for outcome in (Outcome.ANSWERED, Outcome.STOPPED):
+        await store.ledger.finish(await claimed(store), Closing(outcome, "Yes."), START)
+    await claimed(store)
+    assert await store.ledger.ended(frozenset()) == {}
+    assert await store.ledger.ended(frozenset(turns)) == {turns[0]: Outcome.ANSWERED, turns[1]: Outcome.STOPPED}
+    await store.forgetting.forget(forget_everything("ann"), START)
+    assert await store.ledger.ended(frozenset(turns)) == dict.fromkeys(turns)
