@@ -48,11 +48,18 @@ class SurfaceError(CogencyError):
     """A call to the platform failed.
 
     SurfaceError
+    ├── PageQueued       others come first: its place is kept for `wait_s`
     ├── PageLimited      too fast: not before `retry_after_s`
     ├── PageGone         somebody deleted the page, or the place; do not write again
     ├── PageLocked       the page can no longer be edited; go on in a new one
     └── PageUnsent       the platform could not be reached or failed; the same call may be tried again
     """
+
+
+class PageQueued(SurfaceError):
+    def __init__(self, wait_s: float) -> None:
+        super().__init__(f"others are written first, for {wait_s:g} s")
+        self.wait_s = wait_s
 
 
 class PageLimited(SurfaceError):
@@ -81,10 +88,20 @@ class Offer(StrEnum):
 
 
 class Surface(Protocol):
-    """One place in which one reply grows. Pages are numbered from 0; `text` is always the page's whole text."""
+    """One place in which one reply grows. Pages are numbered from 0; `text` is always the page's whole text.
+
+    A call does not wait for a pace or a queue, which would keep a text that has become old: it says how long, and is
+    made again.
+    """
 
     @property
     def limits(self) -> Limits: ...
+
+    async def find(self, key: PageKey) -> PageRef | None:
+        """The page of this key, which may have been posted without our knowing. None if there is none, or if `post`
+        itself makes no second message of the same key.
+        """
+        ...
 
     async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
         """Show a new page. Posting the same key again must not make a second message where the platform can tell."""

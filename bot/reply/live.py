@@ -9,6 +9,8 @@ pace allows it, asks again, and performs it. So one write is in flight at a time
 Rules.
 - A write that has begun is never cancelled: leaving the block waits for its return, and stores its page. Surfaces
   bound their own calls.
+- Right before each write `sure` is asked whether the turn is still ours: a process that was stopped for a while, and
+  woke after another one had taken over, must not write what that one has written.
 - An intermediate frame that fails is dropped: the next one holds more. Final ones are tried again, for
   FINAL_PATIENCE_S.
 - What went wrong for good (somebody deleted the reply; the pages could not be stored; patience ran out) is raised by
@@ -25,8 +27,8 @@ from agent.events import AgentEvent
 from agent.ports import Clock
 from bot.reply.draft import Draft
 from bot.reply.pace import Pace
-from bot.reply.wall import Delete, Edit, Post, Wall, Write
-from bot.surface import PageGone, PageLimited, PageLocked, PageRef, PageUnsent, Surface, SurfaceError
+from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
+from bot.surface import PageGone, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent, Surface, SurfaceError
 
 FINAL_PATIENCE_S = 300.0
 """How long the final text is tried again: longer than a platform's hiccup; then the turn is put off, not lost."""
@@ -40,7 +42,9 @@ NAP_S = 5.0
 
 
 class LiveReply:
-    """One turn's reply. `pages` are those that an earlier process had posted; `on_pages` stores all ids durably."""
+    """One turn's reply. `pages` are those that an earlier process had posted, if this one has `resumed` its turn;
+    `on_pages` stores all ids durably. `sure` raises if the turn is no longer ours, or PageUnsent if nobody knows.
+    """
 
     def __init__(
         self,
@@ -49,12 +53,16 @@ class LiveReply:
         turn: int,
         pages: Sequence[PageRef] = (),
         on_pages: Callable[[tuple[str, ...]], Awaitable[None]] | None = None,
+        *,
+        resumed: bool = False,
+        sure: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._surface = surface
         self._clock = clock
         self._on_pages = on_pages
+        self._sure = sure
         self._draft = Draft()
-        self._wall = Wall(surface.limits, turn, pages)
+        self._wall = Wall(surface.limits, turn, pages, resumed=resumed)
         self._pace = Pace(surface.limits)
         self._status = ""
         self._backoff_s = FIRST_BACKOFF_S
@@ -77,7 +85,9 @@ class LiveReply:
             raise failure
 
     async def see(self, event: AgentEvent) -> None:
-        """Show what happened, soon. Raises PageGone and whatever `on_pages` raised, once the writer has met it."""
+        """Show what happened, soon. Raises PageGone and whatever `on_pages` and `sure` raised, once the writer has met
+        it.
+        """
         self._raise_failure()
         self._draft.see(event)
         self._wake()
@@ -146,7 +156,12 @@ class LiveReply:
     async def _perform(self, write: Write) -> None:
         self._writing = True
         try:
+            if self._sure is not None:
+                await self._sure()
             await self._write(write)
+        except PageQueued as queued:
+            self._failure = queued
+            self._pace = self._pace.after_queue(self._clock.monotonic(), queued.wait_s)
         except PageLimited as limited:
             self._failure = limited
             self._pace = self._pace.after_limit(self._clock.monotonic(), limited.retry_after_s)
@@ -156,14 +171,25 @@ class LiveReply:
             self._backoff_s = min(MAX_BACKOFF_S, self._backoff_s * 2)
         else:
             self._failure, self._backoff_s = None, FIRST_BACKOFF_S
-            self._pace = self._pace.after_write(self._clock.monotonic())
+            if not isinstance(write, Find):
+                self._pace = self._pace.after_write(self._clock.monotonic())
         finally:
             self._writing = False
 
     async def _write(self, write: Write) -> None:
         match write:
+            case Find(key):
+                found = await self._surface.find(key)
+                self._wall.found(found)
+                if found is not None:
+                    await self._store_pages()
             case Post(key, frame):
-                self._wall.posted(write, await self._surface.post(key, frame.text, final=frame.final))
+                try:
+                    page = await self._surface.post(key, frame.text, final=frame.final)
+                except PageUnsent:
+                    self._wall.unsent()
+                    raise
+                self._wall.posted(write, page)
                 await self._store_pages()
             case Edit(page, frame):
                 try:

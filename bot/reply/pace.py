@@ -33,6 +33,10 @@ class Pace:
         stretch = max(1.0, self.stretch / 2)
         return replace(self, not_before=returned + self.limits.edit_interval_s * stretch, stretch=stretch)
 
+    def after_queue(self, returned: float, wait_s: float) -> "Pace":
+        """A write has its place in a queue: no sign of haste."""
+        return replace(self, not_before=returned + wait_s)
+
     def after_limit(self, returned: float, retry_after_s: float) -> "Pace":
         """A write was refused: too fast."""
         stretch = min(MAX_STRETCH, self.stretch * 2)

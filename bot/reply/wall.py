@@ -5,6 +5,7 @@ Above: `bot.reply.live` performs the writes and reports back. Below: `bot.reply.
 Rules.
 - Pages are written in order: a page's last edit before the next page's post.
 - A page found after a restart is edited like one of ours; nobody knows what it shows, so it is written in any case.
+- Where a page may hang that nobody knows of, because a post was interrupted, it is looked for before the next post.
 - At the end, pages that the reply does not need are deleted.
 - A page that can no longer be edited keeps what it shows, and the rest follows in a new one. If that is not known, the
   page is given up: it is deleted at the end. From then on no intermediate frames are shown: where editing fails once,
@@ -35,6 +36,13 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class Find:
+    """Whether this page has been posted already."""
+
+    key: PageKey
+
+
+@dataclass(frozen=True, slots=True)
 class Post:
     key: PageKey
     frame: Frame
@@ -51,7 +59,7 @@ class Delete:
     page: PageRef
 
 
-Write: TypeAlias = Post | Edit | Delete
+Write: TypeAlias = Find | Post | Edit | Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +71,17 @@ class _Hung:
 
 
 class Wall:
-    """Ask `next_write`, perform it, report with `posted`, `edited`, `deleted` or `locked`; then ask again."""
+    """Ask `next_write`, perform it, report with `found`, `posted`, `unsent`, `edited`, `deleted` or `locked`; then ask
+    again. `resumed`: another process may have posted one more page after `pages`.
+    """
 
-    def __init__(self, limits: Limits, turn: int, pages: Sequence[PageRef] = ()) -> None:
+    def __init__(self, limits: Limits, turn: int, pages: Sequence[PageRef] = (), *, resumed: bool = False) -> None:
         self._limits = limits
         self._turn = turn
         self._hung = [_Hung(page) for page in pages]
         self._given_up: list[PageRef] = []
         self._posts = len(pages)
+        self._uncertain = resumed
         self._pager = Pager(limits.page_chars)
         self._text = ""
         self._only_final = False
@@ -87,13 +98,25 @@ class Wall:
             if self._only_final and not frame.final:
                 return None
             if place == len(self._hung):
-                return Post(PageKey(self._turn, self._posts), frame)
+                key = PageKey(self._turn, self._posts)
+                return Find(key) if self._uncertain else Post(key, frame)
             last = place == len(frames) - 1
             if self._worth_an_edit(self._hung[place].frame, frame, complete=draft.complete, last=last):
                 return Edit(self._hung[place].page, frame)
         if draft.final and (surplus := [*(hung.page for hung in self._hung[len(frames) :]), *self._given_up]):
             return Delete(surplus[-1])
         return None
+
+    def found(self, page: PageRef | None) -> None:
+        """The page of the next post, if it was already there."""
+        self._uncertain = False
+        if page is not None:
+            self._posts += 1
+            self._hung.append(_Hung(page))
+
+    def unsent(self) -> None:
+        """Nobody knows whether the post took effect."""
+        self._uncertain = True
 
     def posted(self, write: Post, page: PageRef) -> None:
         self._posts += 1

@@ -1,10 +1,11 @@
 """One claimed turn, from its first step to its stored reply.
 
-Above: `bot.turns.worker` claims turns and runs each of them here. Below: `bot.turns.thinking`, `bot.reply.live`,
-`bot.reply.ending`, `bot.surface`, the port Ledger.
+Above: `bot.turns.worker` claims turns and runs each of them here. Below: `bot.turns.lease`, `bot.turns.thinking`,
+`bot.reply.live`, `bot.reply.ending`, `bot.surface`, the port Ledger.
 
 Rules (ARCHITECTURE.md, "One visible reply").
-- Every write carries the claim's epoch; whoever lost the lease stops without a word.
+- Every write to the ledger carries the claim's epoch, and one to a platform is begun only while the lease surely
+  holds; whoever lost it stops without a word.
 - The reply is saved before its final frame, and shown before it is stored: a crash in between shows nothing twice.
 - A turn that keeps killing its process is given up with a sentence, not tried for ever.
 """
@@ -14,7 +15,8 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from functools import partial
+from typing import Final
 
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
@@ -23,6 +25,7 @@ from agent.records import Claim, Closing, Incoming
 from bot.reply.ending import leave_offers, shown
 from bot.reply.live import LiveReply
 from bot.surface import PageGone, PageRef, Surface, SurfaceError
+from bot.turns.lease import Lease
 from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
@@ -30,11 +33,16 @@ log = logging.getLogger(__name__)
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
 
+FIRST_EPOCH: Final = 1
+"""Of the first claim of a turn; a later one may find what an earlier one has shown."""
+
+
 @dataclass(slots=True, eq=False)
 class RunningTurn:
     """One claimed turn in this process. `earlier`: the same turn, claimed before the clock jumped."""
 
     claim: Claim
+    lease: Lease
     earlier: "RunningTurn | None"
     task: asyncio.Task[Outcome | None] = field(init=False)
     thinking: asyncio.Task[Closing] | None = None
@@ -51,8 +59,6 @@ class Answering:
     thinking: Thinking
     surface_for: Callable[[Incoming], Surface]
     clock: Clock
-    lease: timedelta
-    """How long each renewal holds."""
     max_attempts: int
 
     async def run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
@@ -78,9 +84,9 @@ class Answering:
     async def _renew(self, running: RunningTurn) -> None:
         claim = running.claim
         while True:
-            await self.clock.sleep(self.lease.total_seconds() / 3)
+            await self.clock.sleep(running.lease.pause_s)
             try:
-                await self.ledger.renew(claim, self.clock.now(), self.lease)
+                await running.lease.renew(claim)
             except LeaseLost:
                 running.task.cancel()
                 return
@@ -98,7 +104,15 @@ class Answering:
         closing = Closing(Outcome.STOPPED, "")
         surface = self.surface_for(claim.incoming)
         try:
-            async with LiveReply(surface, self.clock, claim.turn, pages, on_pages=keep_pages) as live:
+            async with LiveReply(
+                surface,
+                self.clock,
+                claim.turn,
+                pages,
+                on_pages=keep_pages,
+                resumed=claim.epoch > FIRST_EPOCH,
+                sure=partial(running.lease.sure, claim),
+            ) as live:
                 closing = await self._reply(running, live, stopped)
                 whole = "" if running.taken_back else shown(closing)
                 closing = replace(closing, pages=await live.finish(whole))

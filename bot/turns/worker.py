@@ -1,7 +1,7 @@
 """From an incoming message to its finished reply: durable intake, and one turn at a time per conversation.
 
 Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
-Below: `bot.turns.answering` runs each turn; the ports Ledger and Bell.
+Below: `bot.turns.answering` runs each turn, `bot.turns.lease`; the ports Ledger and Bell.
 
 Rules (ARCHITECTURE.md, "One visible reply").
 - A message is stored, with its turn, before the platform is told that it arrived.
@@ -25,6 +25,7 @@ from agent.ports import Bell, Clock, Ledger
 from agent.records import Accepted, Claim, Incoming
 from bot.surface import Surface
 from bot.turns.answering import Answering, RunningTurn
+from bot.turns.lease import Lease
 from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class Turns:
         Other processes on the same ledger answer the rest.
         """
         self._ledger = ledger
-        self._answering = Answering(ledger, thinking, surface_for, clock, limits.lease, limits.max_attempts)
+        self._answering = Answering(ledger, thinking, surface_for, clock, limits.max_attempts)
         self._clock = clock
         self._owner = owner
         self._limits = limits
@@ -195,6 +196,7 @@ class Turns:
     async def _claim(self) -> None:
         while len(self._running) < self._limits.max_running:
             limits, now = self._limits, self._clock.now()
+            lease = Lease(self._ledger, self._clock, limits.lease)
             claim = await self._ledger.claim(
                 self._owner, now, limits.lease, per_person=limits.per_person, sources=self._sources()
             )
@@ -202,7 +204,7 @@ class Turns:
                 return
             if claim.stopping:
                 self._stopping.add(claim.turn)
-            running = RunningTurn(claim, earlier=self._running.get(claim.turn))
+            running = RunningTurn(claim, lease, earlier=self._running.get(claim.turn))
             stopped = partial(self._stopping.__contains__, claim.turn)
             running.task = asyncio.create_task(self._answering.run(running, stopped))
             running.task.add_done_callback(lambda task, running=running: self._ended(running, task))

@@ -26,7 +26,7 @@ class SeenFrame:
 
 
 class FakeSurface:
-    """`frames` is the whole story, `wall` what is to be seen now, `calls` what was tried.
+    """`frames` is the whole story, `wall` what is to be seen now, `calls` what was tried, `sought` what was looked for.
 
     `fail_next` errors are raised by the next calls that show a page, one each, before they take effect;
     `fail_lost` ones after it, as when the answer of the platform is lost.
@@ -38,6 +38,7 @@ class FakeSurface:
         self.wall: dict[str, str] = {}
         self.keys: dict[PageKey, str] = {}
         self.calls: list[str] = []
+        self.sought: list[PageKey] = []
         self.statuses: list[str] = []
         self.offers: dict[str, frozenset[Offer]] = {}
         self.fail_offers: deque[SurfaceError] = deque()
@@ -48,6 +49,10 @@ class FakeSurface:
         self._in_flight = 0
         self._clock = clock
         self._latency_s = latency_s
+
+    async def find(self, key: PageKey) -> PageRef | None:
+        self.sought.append(key)
+        return PageRef(self.keys[key]) if key in self.keys else None
 
     async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
         began = await self._call(f"post {key}", text)

@@ -4,7 +4,8 @@ Above: `surface`. Below: nothing. Times are `Clock.monotonic` seconds.
 
 The rules. Slack counts edits per workspace and app, not per message. So each of n open replies edits at most every
 n-th time, at a pace whose sum stays below the limit; and no window of time ever holds more calls than allowed. Nothing
-is kept for whoever is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue.
+is kept for whoever is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue, and
+their places are kept.
 """
 
 from collections import deque
@@ -64,16 +65,22 @@ class Queue:
 
     interval_s: float
     _next: float = float("-inf")
-
-    def wait(self, now: float) -> float:
-        """The seconds until the place in the queue comes up that a `join` at this moment would get."""
-        return max(0.0, self._next - now)
+    _places: dict[str, float] = field(default_factory=dict[str, float])
 
     def join(self, now: float) -> float:
-        """Take that place; call after so many seconds."""
-        wait = self.wait(now)
+        """Take the next place; call after so many seconds."""
+        wait = max(0.0, self._next - now)
         self._next = now + wait + self.interval_s
         return wait
+
+    def wait(self, who: str, now: float) -> float:
+        """0.0: call now, and the place is given up. Else ask again after so many seconds: it is kept."""
+        if who not in self._places:
+            self._places[who] = now + self.join(now)
+        if (wait := self._places[who] - now) > 0:
+            return wait
+        del self._places[who]
+        return 0.0
 
     def limited(self, now: float, retry_after_s: float) -> None:
         """Slack refused a call: nobody calls before this time."""

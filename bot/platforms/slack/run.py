@@ -7,7 +7,6 @@ Rules: one workspace, one pair of tokens. What is wrong at the start ends in one
 
 import asyncio
 import logging
-from datetime import datetime
 from typing import NoReturn
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
@@ -23,7 +22,6 @@ from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, Sla
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
-from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.listeners import bolt_app
@@ -58,7 +56,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
         api = SlackApi(_client(settings, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
-        host.show_on(me.source, _Surfaces(api, me, clock, started=clock.now()))
+        host.show_on(me.source, _Surfaces(api, me, clock))
         host.ask_readers(me.source, SlackMembership(api, me))
         people, places = People(api, me, clock), Places(api, me, clock)
         desk = Desk(host, api, me, people, places, clock)
@@ -129,18 +127,14 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
 class _Surfaces:
     """Where an answer is shown, from what was stored with its question."""
 
-    def __init__(self, api: SlackApi, me: Me, clock: Clock, started: datetime) -> None:
+    def __init__(self, api: SlackApi, me: Me, clock: Clock) -> None:
         self._api = api
         self._me = me
         self._clock = clock
-        self._started = started
         self._budgets = Budgets()
-        self._begun = Once()
 
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode(incoming.reply_to)
         if to.private:
             return PrivateSurface(self._api, to, incoming.conversation)
-        first = self._begun.first(f"{incoming.channel}:{incoming.message_id}")
-        resumed = incoming.time < self._started or not first
-        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, incoming.conversation, resumed=resumed)
+        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, incoming.conversation)

@@ -3,8 +3,8 @@
 Above: `run` makes one for each reply. Below: `api`, `budget`, `forms`, `markup`, `reply_to`, `whisper`.
 
 Theory of operation. A page is posted with its key as message metadata, so that a post whose answer was lost, or whose
-process died before storing it, is found by looking instead of posting again. Edits ask the workspace's budget first:
-what it does not allow now is refused as PageLimited, and comes back with newer text.
+process died before storing it, is found by looking instead of posting again. Edits ask the workspace's budget first,
+posts the queue of their channel: what is not allowed now is refused, and comes back with newer text.
 
 A private answer cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most.
 So it is shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the
@@ -28,7 +28,7 @@ from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.whisper import Whisper
-from bot.surface import Limits, Offer, PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
+from bot.surface import Limits, Offer, PageGone, PageKey, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent
 
 LIMITS = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
@@ -43,9 +43,6 @@ UPDATES_PER_MINUTE = 48
 
 POST_INTERVAL_S = 1.0
 """For each channel; short bursts pass, but nobody says how short."""
-
-MAX_QUEUE_S = 5.0
-"""How long a first page may queue with its text fixed: afterwards it comes back with more of it."""
 
 EVENT_TYPE = "cogency_page"
 LOOK_BACK = 100
@@ -72,11 +69,9 @@ class Budgets:
 
 
 class SlackSurface:
-    """One reply in a channel, a thread or a DM. `resumed`: an earlier process may have posted pages of it."""
+    """One reply in a channel, a thread or a DM."""
 
-    def __init__(
-        self, api: SlackApi, me: Me, budgets: Budgets, clock: Clock, to: ReplyTo, conversation: str, *, resumed: bool
-    ) -> None:
+    def __init__(self, api: SlackApi, me: Me, budgets: Budgets, clock: Clock, to: ReplyTo, conversation: str) -> None:
         self._api = api
         self._me = me
         self._budgets = budgets
@@ -84,18 +79,32 @@ class SlackSurface:
         self._to = to
         self._conversation = conversation
         self._name = f"{to.channel}:{to.after}"
-        self._uncertain = resumed
         self._posted = False
 
     @property
     def limits(self) -> Limits:
         return LIMITS
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
-        if self._uncertain and (found := await self._find(key)):
-            self._uncertain = False
-            await self.edit(found, text, final=final)
-            return found
+    async def find(self, key: PageKey) -> PageRef | None:
+        """Looks among what was said since the question. None also where we may not look."""
+        where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
+        method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
+        where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
+        with _page_errors():
+            try:
+                said = await self._api.call(method, **where, include_all_metadata=True)
+            except SlackRefused:
+                return None
+        for message in payload.items(said, "messages"):
+            mine = payload.text(message, "user") == self._me.user or payload.text(message, "bot_id") == self._me.bot
+            if mine and payload.text(message, "metadata", "event_payload", "key") == str(key):
+                return PageRef(payload.text(message, "ts"))
+        return None
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:  # noqa: ARG002 -- a message is no stream
+        queue = self._budgets.posts(self._to.channel)
+        if (wait := queue.wait(self._name, self._clock.monotonic())) > 0:
+            raise PageQueued(wait)
         args: dict[str, Json] = {
             "channel": self._to.channel,
             "thread_ts": self._to.thread_ts or None,
@@ -103,15 +112,7 @@ class SlackSurface:
             "unfurl_links": False,
             "unfurl_media": False,
         }
-        queue = self._budgets.posts(self._to.channel)
-        if (wait := queue.wait(self._clock.monotonic())) > MAX_QUEUE_S:
-            raise PageLimited(wait)
-        await self._clock.sleep(queue.join(self._clock.monotonic()))
-        try:
-            posted = await self._write(queue, Method.POST, text, args)
-        except PageUnsent:
-            self._uncertain = True
-            raise
+        posted = await self._write(queue, Method.POST, text, args)
         self._posted = True
         return PageRef(payload.text(posted, "ts"))
 
@@ -154,22 +155,6 @@ class SlackSurface:
                 # A server that does not know markdown_text yet
                 return await self._api.call(method, **args, text=shown)
 
-    async def _find(self, key: PageKey) -> PageRef | None:
-        """The page of this key, among what was said since the question; None also where we may not look."""
-        where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
-        method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
-        where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
-        with _page_errors():
-            try:
-                said = await self._api.call(method, **where, include_all_metadata=True)
-            except SlackRefused:
-                return None
-        for message in payload.items(said, "messages"):
-            mine = payload.text(message, "user") == self._me.user or payload.text(message, "bot_id") == self._me.bot
-            if mine and payload.text(message, "metadata", "event_payload", "key") == str(key):
-                return PageRef(payload.text(message, "ts"))
-        return None
-
 
 class PrivateSurface:
     """An answer that only one person sees, shown when it is complete."""
@@ -183,6 +168,9 @@ class PrivateSurface:
     @property
     def limits(self) -> Limits:
         return PRIVATE_LIMITS
+
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- what only one person sees has no history
+        return None
 
     async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
         page = PageRef(str(key))

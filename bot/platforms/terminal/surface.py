@@ -28,6 +28,9 @@ class TerminalSurface:
     def limits(self) -> Limits:
         return LIMITS
 
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- no display outlives its process
+        return None
+
     async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
         page = PageRef(str(key))
         await self.edit(page, text, final=final)

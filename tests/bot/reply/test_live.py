@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.live import FINAL_PATIENCE_S, LiveReply
-from bot.surface import Limits, PageGone, PageLimited, PageRef, PageUnsent
+from bot.reply.live import FINAL_PATIENCE_S, FIRST_BACKOFF_S, LiveReply
+from bot.surface import Limits, PageGone, PageKey, PageLimited, PageQueued, PageRef, PageUnsent
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.reader import fences_are_balanced, read_back
@@ -44,12 +45,12 @@ class Stage:
     async def keep(self, pages: tuple[str, ...]) -> None:
         self.stored.append(pages)
 
-    def reply(self, pages: Iterable[str] = ()) -> LiveReply:
-        return LiveReply(self.surface, self.clock, 7, [PageRef(page) for page in pages], self.keep)
+    def reply(self, pages: Iterable[str] = (), **more: Any) -> LiveReply:
+        return LiveReply(self.surface, self.clock, 7, [PageRef(page) for page in pages], self.keep, **more)
 
     @asynccontextmanager
-    async def live(self, pages: Iterable[str] = ()) -> AsyncGenerator[LiveReply, None]:
-        async with asyncio.timeout(20), self.reply(pages) as live:
+    async def live(self, pages: Iterable[str] = (), **more: Any) -> AsyncGenerator[LiveReply, None]:
+        async with asyncio.timeout(20), self.reply(pages, **more) as live:
             yield live
 
     async def say(self, live: LiveReply, text: str, *, chunk: int = 4, chars_per_s: float = 200) -> None:
@@ -330,6 +331,78 @@ async def test_after_a_restart_more_pages_are_posted_under_new_keys() -> None:
     async with stage.live(["a"]) as live:
         assert await live.finish(WORDS * 60) == ("a", "page-7-1")
     assert stage.stored == [("a", "page-7-1")]
+
+
+async def test_a_page_that_was_posted_but_never_stored_is_found_and_goes_on() -> None:
+    stage = Stage()
+    stage.surface.wall = {"a": "one", "lost": "two"}
+    stage.surface.keys[PageKey(7, 1)] = "lost"
+    async with stage.live(["a"], resumed=True) as live:
+        assert await live.finish(WORDS * 60) == ("a", "lost")
+    assert "".join(stage.surface.shown) == WORDS * 60
+    assert stage.stored[-1] == ("a", "lost")
+
+
+async def test_a_page_that_was_found_but_may_not_be_edited_yet_is_not_posted_again() -> None:
+    stage = Stage()
+    stage.surface.wall = {"lost": "Hel"}
+    stage.surface.keys[PageKey(7, 0)] = "lost"
+    stage.surface.fail_next.extend([PageLimited(2.0)] * 3)
+    async with stage.live(resumed=True) as live:
+        assert await live.finish("Hello.") == ("lost",)
+    assert stage.surface.calls == ["edit lost"] * 4
+    assert stage.surface.wall == {"lost": "Hello."}
+
+
+async def test_what_nobody_posted_before_us_is_looked_for_once_and_posted() -> None:
+    stage = Stage()
+    async with stage.live(resumed=True) as live:
+        assert await live.finish(WORDS * 60) == ("page-7-0", "page-7-1")
+    assert stage.surface.sought == [PageKey(7, 0)]
+
+
+async def test_a_place_in_a_queue_is_waited_for_and_the_newest_text_is_posted() -> None:
+    stage = Stage()
+    stage.surface.fail_next.append(PageQueued(0.5))
+    async with stage.live() as live:
+        await stage.say(live, "It is blue", chars_per_s=100)
+        await stage.clock.sleep(1)
+        await live.finish()
+    assert [(frame.began, frame.text) for frame in stage.surface.frames if frame.posted] == [(0.5, "It is blue")]
+
+
+async def test_nothing_is_written_once_the_turn_is_not_ours() -> None:
+    stage = Stage()
+    ours = True
+
+    async def sure() -> None:
+        if not ours:
+            raise LeaseLost("taken over")
+
+    async def turn() -> None:
+        nonlocal ours
+        async with stage.live(sure=sure) as live:
+            await stage.say(live, WORDS)
+            ours = False
+            await live.finish(WORDS * 5)
+
+    with pytest.raises(LeaseLost):
+        await turn()
+    assert WORDS.startswith(stage.surface.shown[0])
+
+
+async def test_while_nobody_knows_whose_the_turn_is_the_writing_waits() -> None:
+    stage = Stage()
+    doubts = [PageUnsent("the ledger does not answer")] * 2
+
+    async def sure() -> None:
+        if doubts:
+            raise doubts.pop()
+
+    async with stage.live(sure=sure) as live:
+        assert await live.finish(WORDS) == ("page-7-0",)
+    assert stage.surface.calls == ["post 7-0"]
+    assert stage.clock.monotonic() >= FIRST_BACKOFF_S
 
 
 async def test_an_old_page_that_is_locked_is_replaced_and_deleted() -> None:

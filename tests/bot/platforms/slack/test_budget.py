@@ -79,10 +79,13 @@ def test_a_queue_serves_one_a_second_in_the_order_of_arrival() -> None:
     assert [queue.join(now) for now in (5.0, 5.0, 5.5, 9.0)] == [0.0, 1.0, 1.5, 0.0]
 
 
-def test_looking_at_a_queue_takes_no_place() -> None:
+def test_whoever_is_told_to_wait_keeps_their_place_until_they_take_it() -> None:
     queue = Queue(1.0)
-    queue.join(5.0)
-    assert [queue.wait(5.2), queue.join(5.2)] == [pytest.approx(0.8)] * 2
+    assert queue.wait("a", 5.0) == 0.0
+    assert queue.wait("b", 5.2) == queue.wait("b", 5.2) == pytest.approx(0.8)
+    assert queue.wait("c", 5.5) == pytest.approx(1.5)
+    assert queue.wait("b", 6.1) == 0.0
+    assert queue.wait("b", 6.2) == pytest.approx(1.8)
 
 
 def test_a_refusal_holds_the_queue_back() -> None:

@@ -11,7 +11,8 @@ from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.reply_to import ReplyTo, decode
 from bot.platforms.slack.surface import LIMITS, PRIVATE_LIMITS, Budgets, PrivateSurface, SlackSurface
-from bot.surface import PageGone, PageKey, PageLimited, PageLocked, PageRef, PageUnsent
+from bot.surface import PageGone, PageKey, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent
+from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_things import BOT_ID, BOT_TOKEN, BOT_USER, TEAM
@@ -38,7 +39,7 @@ def to(slack: FakeSlack) -> ReplyTo:
 
 @pytest.fixture
 def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> SlackSurface:
-    return SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=False)
+    return SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION)
 
 
 async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, surface: SlackSurface) -> None:
@@ -81,8 +82,7 @@ async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
 ) -> None:
     budgets = Budgets()
     one, two = (
-        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), CONVERSATION, resumed=False)
-        for after in ("1", "2")
+        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), CONVERSATION) for after in ("1", "2")
     )
     page = await surface.post(KEY, "Hel", final=False)
     slack.faults["chat.update"].append(limited(30))
@@ -96,31 +96,44 @@ async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
 
 
 @pytest.mark.parametrize("failure", [DOWN, LOST])
-async def test_a_post_whose_answer_was_lost_is_found_instead_of_repeated(
+async def test_a_post_whose_answer_was_lost_is_found_if_it_took_effect(
     slack: FakeSlack, surface: SlackSurface, failure: Fault
 ) -> None:
     slack.faults["chat.postMessage"].append(failure)
     with pytest.raises(PageUnsent):
         await surface.post(KEY, "Hel", final=False)
+    found = await surface.find(KEY)
+    assert [PageRef(answer.ts) for answer in slack.state.answers(GENERAL)] == [found] * (failure is LOST)
+
+
+async def test_a_page_is_found_by_its_key_alone_whoever_posted_it(
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface
+) -> None:
+    page = await surface.post(KEY, "Hel", final=False)
+    other = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION)
+    assert await other.find(KEY) == page
+    assert await other.find(PageKey(8, 0)) is None
+
+
+async def test_where_the_bot_may_not_look_it_finds_nothing(slack: FakeSlack, surface: SlackSurface) -> None:
     await surface.post(KEY, "Hello.", final=True)
-    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello."]
-
-
-async def test_a_resumed_reply_finds_its_own_pages_only(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
-    first = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=False)
-    page = await first.post(KEY, "Hel", final=False)
-    again = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=True)
-    assert await again.post(PageKey(8, 0), "Other.", final=True) != page
-    again = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=True)
-    assert await again.post(KEY, "Hello.", final=True) == page
-    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Other."]
-
-
-async def test_where_the_bot_may_not_look_it_posts(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
-    surface = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, resumed=True)
     slack.faults["conversations.replies"].append(Fault(error="missing_scope"))
-    await surface.post(KEY, "Hello.", final=True)
-    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello."]
+    assert await surface.find(KEY) is None
+
+
+async def test_a_post_that_has_to_queue_is_told_when_its_turn_comes_and_keeps_its_place(
+    slack: FakeSlack, api: SlackApi, to: ReplyTo
+) -> None:
+    budgets, clock = Budgets(), FakeClock(auto=False)
+    one, two, three = (SlackSurface(api, ME, budgets, clock, replace(to, after=after), CONVERSATION) for after in "123")
+    await one.post(KEY, "Hello.", final=True)
+    with pytest.raises(PageQueued) as queued:
+        await two.post(KEY, "Hel", final=False)
+    await clock.advance(queued.value.wait_s)
+    with pytest.raises(PageQueued):
+        await three.post(KEY, "Hello, too.", final=True)
+    await two.post(KEY, "Hello.", final=True)
+    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Hello."]
 
 
 async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: FakeSlack, surface: SlackSurface) -> None:
