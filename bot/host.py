@@ -6,14 +6,14 @@ Rules. `take` returns only after the message is stored: acknowledge the platform
 method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from agent.memory.audience import Place
 from agent.ports import Membership
-from agent.records import Incoming, LastSeen, Receipt, Remembered
+from agent.records import Incoming, LastSeen, Person, Receipt
 from agent.spending import Account
 from bot.surface import Surface
 
@@ -25,6 +25,50 @@ class ModelMenu:
     current: str
     why: str
     allowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Somebody who looks at what is remembered about them. `place`: where only they read the answer.
+
+    `channel`: the platform's id of where they ask; `manages`: whether they may decide there for everybody.
+    """
+
+    person: Person
+    place: Place
+    channel: str = ""
+    manages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """Something that is known, as its person sees it: one line of Markdown each.
+
+    `key` stands for it in words and buttons, and `number` is its own, for as long as it is known.
+    """
+
+    key: str
+    number: int
+    text: str
+    source: str
+    may_go_everywhere: bool = False
+    everywhere: bool = False
+    plain: str = ""
+    """Its words alone, to be corrected."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAnswer:
+    """What `/memory` answers: Markdown, behind it a page of the list if there is one, and perhaps a file to hand over.
+
+    Pages count from 1.
+    """
+
+    text: str
+    entries: tuple[ShownEntry, ...] = ()
+    page: int = 1
+    pages: int = 1
+    file: str | None = None
 
 
 class Host(Protocol):
@@ -63,8 +107,8 @@ class Host(Protocol):
         """Keep that time."""
         ...
 
-    async def memory(self, person: str, place: Place) -> Sequence[Remembered]:
-        """What is known about the person and may be shown in this place: their notes, then what was learned."""
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
+        """What `/memory` with these words (see `bot.memory.words`) says to this person there, for them alone."""
         ...
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:

@@ -5,7 +5,7 @@ Above: `store.engine` bundles it. Below: `store.databases.database`, tables.
 
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
-from store.databases.database import Database
+from store.databases.database import Database, in_order
 from store.tables import preference
 
 
@@ -21,6 +21,9 @@ class SqlPreferences:
     async def set(self, owner: str, name: str, value: str | None) -> None:
         await self._database.write(choose, owner, name, value)
 
+    async def keep_first(self, owner: str, name: str, value: str) -> str:
+        return await self._database.write(keep_first, owner, name, value)
+
 
 def chosen(connection: Connection, owner: str) -> dict[str, str]:
     kept = select(preference.c.name, preference.c.value).where(preference.c.owner == owner)
@@ -33,3 +36,11 @@ def choose(connection: Connection, owner: str, name: str, value: str | None) -> 
         connection.execute(delete(preference).where(this))
     elif connection.execute(update(preference).where(this).values(value=value)).rowcount == 0:
         connection.execute(insert(preference).values(owner=owner, name=name, value=value))
+
+
+def keep_first(connection: Connection, owner: str, name: str, value: str) -> str:
+    in_order(connection, f"{owner} {name}")
+    kept = chosen(connection, owner).get(name)
+    if kept is None:
+        choose(connection, owner, name, value)
+    return value if kept is None else kept

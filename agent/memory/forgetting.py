@@ -27,3 +27,12 @@ def forget_thread(person: str, conversation: str) -> ForgettingPlan:
 
 def forget_everything(person: str) -> ForgettingPlan:
     return ForgettingPlan(person)
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesPlan:
+    """Erase these things that are known about `person`, by their ids. The messages that they came from stay."""
+
+    person: str
+    entries: frozenset[int] = frozenset()
+    """Of the profile."""

@@ -6,7 +6,8 @@ it. Below: nothing.
     insights ── learned ──► profile ── for_place ──► what may be read there ── compress_for_injection ──► context
 
 Rules
-  An entry belongs to the audience in which its sources were said, and is read where that audience may flow.
+  An entry belongs to the audience in which its sources were said, and is read where that audience may flow. Its person
+  may open it to all replies to them, never to anybody else's.
   Only the fields of `ProfileField` can be set: whose profile it is and its counters never come out of a model's answer.
   Every collection is bounded; the entries whose sources are oldest go first.
   A preference or a project has a key, and its newest value stands in place of the one before; there is one
@@ -101,7 +102,8 @@ class Insight:
 class ProfileEntry:
     """One thing that is known. `audience` is a label; `id` is 0 until it is stored.
 
-    `time`: when its newest source was said; `permalink` leads to that message, where the platform has links.
+    `time`: when its newest source was said; `permalink` leads to that message, where the platform has links. Without
+    sources it is the person's own correction.
     """
 
     id: int
@@ -113,6 +115,13 @@ class ProfileEntry:
     key: str = ""
     confidence: float = 0.5
     permalink: str | None = None
+    everywhere: bool = False
+    """Its person lets it be used in all replies to them, wherever it was said."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Its person has decided about these very words: nobody rewords or merges them."""
+        return self.everywhere or not self.sources
 
     @property
     def said(self) -> str:
@@ -202,6 +211,18 @@ def learned(profile: UserProfile, audience: str, insights: Sequence[Insight], co
     )
 
 
+def stated(profile: UserProfile, entry: ProfileEntry, now: datetime) -> UserProfile:
+    """The profile of a partition to which its person has added an entry themselves. Nothing else is dropped for it."""
+    made = profile.created_at or now
+    return replace(profile, entries=(*profile.entries, entry), created_at=made, last_updated=now)
+
+
+def opened(profile: UserProfile, entry: int, *, everywhere: bool) -> UserProfile:
+    """The profile after its person has decided where this entry may be used."""
+    entries = (replace(one, everywhere=everywhere) if one.id == entry else one for one in profile.entries)
+    return replace(profile, entries=tuple(entries))
+
+
 def bounded(entries: Iterable[ProfileEntry]) -> tuple[ProfileEntry, ...]:
     """Oldest first, at most as many of each field as `BOUNDS` says: those whose sources are oldest are dropped."""
     left, kept = dict(BOUNDS), list[ProfileEntry]()
@@ -213,10 +234,12 @@ def bounded(entries: Iterable[ProfileEntry]) -> tuple[ProfileEntry, ...]:
 
 
 def for_place(profile: UserProfile, audiences: AbstractSet[str]) -> UserProfile:
-    """What may be used of it where these audiences may flow (`may_flow_from`): bounded, without repetitions."""
+    """What may be used of it in a reply to its person where these audiences may flow (`may_flow_from`): bounded,
+    without repetitions. What they opened to all replies to them is there, too.
+    """
     kept: list[ProfileEntry] = []
     for entry in sorted(profile.entries, key=lambda entry: entry.time):
-        if entry.audience in audiences:
+        if entry.everywhere or entry.audience in audiences:
             kept = [*(earlier for earlier in kept if not _same_place(earlier, entry)), entry]
     return replace(profile, entries=bounded(kept))
 

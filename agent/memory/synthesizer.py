@@ -107,7 +107,7 @@ class ImpressionSynthesizer:
         """Asks for the refinement of the profile of one partition."""
         numbered = [
             {"number": number, "field": entry.field, "date": entry.time.date().isoformat(), "text": entry.said}
-            for number, entry in enumerate(profile.entries, 1)
+            for number, entry in enumerate(_unsettled(profile), 1)
         ]
         return _prompt(SYNTHESIS, numbered)
 
@@ -116,7 +116,8 @@ class ImpressionSynthesizer:
         actions = _list_in(answer, "actions")
         if actions is None:
             return None
-        refined = tuple(_refined(actions, profile.entries))
+        settled = (entry for entry in profile.entries if entry.is_settled)
+        refined = (*settled, *_refined(actions, _unsettled(profile)))
         return replace(synthesised(profile), entries=bounded(refined), last_updated=now)
 
     def _shown(self, text: str) -> str:
@@ -127,6 +128,11 @@ def synthesised(profile: UserProfile) -> UserProfile:
     """The profile after a synthesis that knew all of it."""
     version = profile.synthesis_version + 1
     return replace(profile, synthesised_count=profile.interaction_count, synthesis_version=version)
+
+
+def _unsettled(profile: UserProfile) -> tuple[ProfileEntry, ...]:
+    """What may be refined: not what the person has decided about."""
+    return tuple(entry for entry in profile.entries if not entry.is_settled)
 
 
 class _Do(StrEnum):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, or_, select, true, update
 
 from agent.memory.profile import Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
 from store.databases.database import Database, in_order, new_id
@@ -31,11 +31,17 @@ class SqlProfiles:
     async def readable(self, person: str, audiences: frozenset[str]) -> UserProfile:
         return await self._database.read(readable, person, audiences)
 
+    async def known(self, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+        return await self._database.read(known, person, audiences)
+
     async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
         return await self._database.read(unlearned, partition, limit)
 
     async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
         return await self._database.write(save, partition, profile, frozenset(learned))
+
+    async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
+        return await self._database.write(pass_over, person, channel)
 
 
 def of(connection: Connection, partition: Partition) -> UserProfile:
@@ -56,12 +62,15 @@ def of(connection: Connection, partition: Partition) -> UserProfile:
 
 
 def readable(connection: Connection, person_id: str, audiences: frozenset[str]) -> UserProfile:
-    found = UserProfile(person_id, _entries(connection, person_id, audiences))
-    read = for_place(found, audiences)
-    newest = {entry.id: max(entry.sources) for entry in read.entries}
+    return for_place(UserProfile(person_id, tuple(known(connection, person_id, audiences))), audiences)
+
+
+def known(connection: Connection, person_id: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+    found = _entries(connection, person_id, audiences, everywhere=True)
+    newest = {entry.id: max(entry.sources) for entry in found if entry.sources}
     linked = select(message.c.id, message.c.permalink).where(message.c.id.in_(sorted(newest.values())))
-    links = {row.id: row.permalink for row in connection.execute(linked)}
-    return replace(read, entries=tuple(replace(one, permalink=links.get(newest[one.id])) for one in read.entries))
+    links = {row.id: row.permalink for row in connection.execute(linked)} if newest else {}
+    return [replace(one, permalink=links.get(newest.get(one.id, 0))) for one in found]
 
 
 def unlearned(connection: Connection, partition: Partition, limit: int) -> list[Utterance]:
@@ -85,14 +94,26 @@ def save(connection: Connection, partition: Partition, became: UserProfile, lear
     return True
 
 
+def pass_over(connection: Connection, person_id: str | None, channel: str | None) -> int:
+    theirs = true() if person_id is None else message.c.person == person_id
+    there = true() if channel is None else message.c.channel == channel
+    waiting = update(message).where(message.c.to_learn, theirs, there)
+    return connection.execute(waiting.values(to_learn=False, passed_over=True)).rowcount
+
+
 def remove(connection: Connection, entries: frozenset[int]) -> int:
     """Take these entries out, with the names of their sources; how many there were."""
     connection.execute(delete(profile_source).where(profile_source.c.entry.in_(entries)))
     return connection.execute(delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
 
 
-def _entries(connection: Connection, person_id: str, audiences: frozenset[str]) -> tuple[ProfileEntry, ...]:
-    usable = and_(profile_entry.c.person == person_id, profile_entry.c.audience.in_(sorted(audiences)))
+def _entries(
+    connection: Connection, person_id: str, audiences: frozenset[str], *, everywhere: bool = False
+) -> tuple[ProfileEntry, ...]:
+    """The person's entries of these audiences; with `everywhere` also those that they opened to all replies to them."""
+    said_there = profile_entry.c.audience.in_(sorted(audiences))
+    open_ = or_(said_there, profile_entry.c.everywhere) if everywhere else said_there
+    usable = and_(profile_entry.c.person == person_id, open_)
     named = select(profile_source.c.entry, profile_source.c.message).join(profile_entry).where(usable)
     sources: dict[int, list[int]] = {}
     for entry, source in connection.execute(named.order_by(profile_source.c.message)):
@@ -111,6 +132,7 @@ def _entry(row: Mapping[Any, Any], sources: Sequence[int]) -> ProfileEntry:
         time=row["time"],
         key=row["key"],
         confidence=row["confidence"],
+        everywhere=row["everywhere"],
     )
 
 
@@ -159,6 +181,7 @@ def _columns(entry: ProfileEntry) -> dict[str, object]:
         "text": entry.text,
         "time": entry.time,
         "confidence": entry.confidence,
+        "everywhere": entry.everywhere,
     }
 
 

@@ -43,7 +43,7 @@ class Participant(SQLModel, table=True):
 class Message(SQLModel, table=True):
     """`person` wrote it or, for the bot's, was answered. `length` counts index words, for ranking.
 
-    `to_learn`: it waits to be learned from.
+    `to_learn`: it waits to be learned from. `passed_over`: its person wants nothing learned from it any more.
     """
 
     __table_args__: ClassVar[Any] = (
@@ -73,6 +73,7 @@ class Message(SQLModel, table=True):
     message_id: str | None = Field(sa_type=StorableText, default=None)
     permalink: str | None = Field(sa_type=StorableText, default=None)
     to_learn: bool = False
+    passed_over: bool = False
 
 
 person = metadata.tables["person"]

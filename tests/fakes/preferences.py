@@ -17,3 +17,6 @@ class FakePreferences:
             mine.pop(name, None)
         else:
             mine[name] = value
+
+    async def keep_first(self, owner: str, name: str, value: str) -> str:
+        return self.kept.setdefault(owner, {}).setdefault(name, value)

@@ -15,6 +15,9 @@ class FakeProfiles:
 
     kept: dict[Partition, UserProfile] = field(default_factory=dict[Partition, UserProfile])
     waiting: dict[int, StoredMessage] = field(default_factory=dict[int, StoredMessage])
+    passed_over: set[int] = field(default_factory=set[int])
+    """The messages from which nothing is learned any more."""
+    channels: dict[int, str] = field(default_factory=dict[int, str])
     links: dict[int, str | None] = field(default_factory=dict[int, "str | None"])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -22,10 +25,38 @@ class FakeProfiles:
         return self.kept.get(partition, UserProfile(partition.person))
 
     async def readable(self, person: str, audiences: frozenset[str]) -> UserProfile:
-        mine = [kept.entries for partition, kept in self.kept.items() if partition.person == person]
-        read = for_place(UserProfile(person, tuple(entry for some in mine for entry in some)), audiences)
-        linked = (replace(one, permalink=self.links.get(max(one.sources))) for one in read.entries)
-        return replace(read, entries=tuple(linked))
+        return for_place(UserProfile(person, tuple(await self.known(person, audiences))), audiences)
+
+    async def known(self, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+        mine = [entry for partition, kept in self.kept.items() if partition.person == person for entry in kept.entries]
+        open_ = [entry for entry in mine if entry.everywhere or entry.audience in audiences]
+        linked = (replace(one, permalink=self.links.get(max(one.sources, default=0))) for one in open_)
+        return sorted(linked, key=lambda one: (one.time, one.id))
+
+    async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
+        gone = {
+            id_
+            for id_, said in self.waiting.items()
+            if person in (None, said.person) and channel in (None, self.channels.get(id_))
+        }
+        self._pass_over(gone)
+        return len(gone)
+
+    def _pass_over(self, gone: Collection[int]) -> None:
+        self.passed_over |= set(gone)
+        self.waiting = {id_: said for id_, said in self.waiting.items() if id_ not in gone}
+
+    def erase(self, person: str, entries: Collection[int]) -> int:
+        """Take these entries of the person out, and let what they came from teach no more; how many there were."""
+        erased = 0
+        for partition, kept in self.kept.items():
+            if partition.person == person:
+                gone = [entry for entry in kept.entries if entry.id in entries]
+                self._pass_over({source for entry in gone for source in entry.sources})
+                staying = tuple(entry for entry in kept.entries if entry not in gone)
+                self.kept[partition] = replace(kept, entries=staying, revision=kept.revision + 1)
+                erased += len(gone)
+        return erased
 
     async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
         mine = [said for _, said in sorted(self.waiting.items()) if Partition(said.person, said.audience) == partition]
@@ -41,11 +72,14 @@ class FakeProfiles:
             del self.waiting[id_]
         return True
 
-    def gather(self, said: Iterable[StoredMessage]) -> None:
+    def gather(self, said: Iterable[StoredMessage], channel: str | None = None) -> None:
         """Let these messages be learned from."""
         for message in said:
-            self.waiting[message.id] = message
+            if message.id not in self.passed_over:
+                self.waiting[message.id] = message
             self.links[message.id] = message.permalink
+            if channel is not None:
+                self.channels[message.id] = channel
 
     def how_many_wait(self, partition: Partition) -> int:
         return sum(Partition(said.person, said.audience) == partition for said in self.waiting.values())

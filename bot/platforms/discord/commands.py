@@ -22,6 +22,7 @@ from agent.records import Incoming
 from bot import wording
 from bot.host import Host
 from bot.platforms.discord import forgetting, reading, refusals
+from bot.platforms.discord import memory as memory_view
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Question, Where, asked
 from bot.platforms.discord.markup import Names, readable
@@ -29,9 +30,7 @@ from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
 from bot.platforms.discord.settings import ReplyMode
-from bot.platforms.discord.surface import PAGE_CHARS
 from bot.platforms.discord.surroundings import Surroundings
-from bot.reply.split import pages
 from bot.spending_text import account_text
 from bot.wording import Scope
 
@@ -45,11 +44,6 @@ MAX_QUESTION_CHARS = 6_000
 
 MAX_REMEMBERED = 2_000
 """As many people as ask one bot while one answer grows."""
-
-MAX_MEMORY_PAGES = 5
-"""Discord takes five follow-ups where the bot is only installed by the user."""
-
-MORE = "\n\nThere is more: ask me about it."
 
 DEPTHS = {Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"}
 
@@ -106,11 +100,14 @@ class Commands:
         async def forget(interaction: Interaction, what: str) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self.forget(interaction, Scope(what))
 
-        @tree.command(name="memory", description="Show what I remember about you")
+        @tree.command(name="memory", description="See what I remember about you, and decide about it")
+        @app_commands.describe(
+            words="delete 3, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help"
+        )
         @app_commands.allowed_installs(guilds=True, users=True)
         @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
-        async def memory(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await self.memory(interaction)
+        async def memory(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await memory_view.show(interaction, self._host, words)
 
         @tree.command(name="usage", description="Show what your questions took today and this month")
         @app_commands.allowed_installs(guilds=True, users=True)
@@ -144,21 +141,6 @@ class Commands:
         channel = interaction.channel_id or interaction.id
         view = forgetting.buttons(scope, interaction.user.id, channel)
         await interaction.response.send_message(forgetting.QUESTIONS[scope], view=view, ephemeral=True)
-
-    async def memory(self, interaction: Interaction) -> None:
-        """Show, where only the caller sees it, what is remembered and may be shown there."""
-        await interaction.response.defer(ephemeral=True)
-        try:
-            notes = await self._host.memory(known_as(interaction.user.id), reading.private_place_of(interaction))
-            text = wording.memory_text(notes)
-        except CogencyError as error:
-            text = wording.literal(str(error))
-        shown = pages(text, PAGE_CHARS)
-        if len(shown) > MAX_MEMORY_PAGES:
-            shown = pages(text[: shown[MAX_MEMORY_PAGES - 1].end - len(MORE)] + MORE, PAGE_CHARS)
-        await interaction.edit_original_response(content=shown[0].text)
-        for page in shown[1:]:
-            await interaction.followup.send(page.text, ephemeral=True, suppress_embeds=True)
 
     async def usage(self, interaction: Interaction) -> None:
         """Show, where only the caller sees it, what their questions took."""

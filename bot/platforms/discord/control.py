@@ -73,8 +73,10 @@ class Control:
         person, roles = known_as(interaction.user.id), _roles(interaction)
         try:
             if name is not None:
-                await self._host.choose_model(person, wording.chosen_model(name), _channel(interaction), roles)
-            menu = await self._host.models(person, _channel(interaction), roles)
+                await self._host.choose_model(
+                    person, wording.chosen_model(name), reading.channel_of(interaction), roles
+                )
+            menu = await self._host.models(person, reading.channel_of(interaction), roles)
             text = wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
         except CogencyError as error:
             text = wording.literal(str(error))
@@ -85,7 +87,7 @@ class Control:
         await interaction.response.defer(ephemeral=True)
         person = known_as(interaction.user.id)
         try:
-            text = await self._host.budget(person, _channel(interaction), budget_words(words))
+            text = await self._host.budget(person, reading.channel_of(interaction), budget_words(words))
         except CogencyError as error:
             text = wording.literal(str(error))
         await interaction.edit_original_response(content=text)
@@ -93,7 +95,9 @@ class Control:
     async def choices(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:
         """What may be chosen and contains what was typed so far."""
         try:
-            menu = await self._host.models(known_as(interaction.user.id), _channel(interaction), _roles(interaction))
+            menu = await self._host.models(
+                known_as(interaction.user.id), reading.channel_of(interaction), _roles(interaction)
+            )
         except CogencyError:
             return []
         names = [*menu.allowed, wording.USUAL] if menu.allowed else []
@@ -103,10 +107,3 @@ class Control:
 
 def _roles(interaction: Interaction) -> frozenset[str]:
     return reading.standing_of(interaction.user).roles
-
-
-def _channel(interaction: Interaction) -> str:
-    """The channel as `inbound` names it: of a thread, the one that it belongs to."""
-    author = reading.author_of(interaction.user)
-    here = reading.where(interaction.channel or interaction, author, direct=interaction.context.dm_channel is True)
-    return str(here.parent or here.channel)

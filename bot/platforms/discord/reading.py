@@ -86,6 +86,13 @@ def private_place_of(interaction: discord.Interaction[discord.Client]) -> Place:
     return private_place(known_as(user.id), member_of)
 
 
+def channel_of(interaction: discord.Interaction[discord.Client]) -> str:
+    """The channel as `inbound` names it: of a thread, the one that it belongs to."""
+    author = author_of(interaction.user)
+    here = where(interaction.channel or interaction, author, direct=interaction.context.dm_channel is True)
+    return str(here.parent or here.channel)
+
+
 def is_automatic(message: discord.Message) -> bool:
     return message.author.bot or message.webhook_id is not None
 

@@ -49,6 +49,8 @@ class Method(StrEnum):
     REPLIES = "conversations.replies"
     HISTORY = "conversations.history"
     OPEN_VIEW = "views.open"
+    UPLOAD_URL = "files.getUploadURLExternal"
+    COMPLETE_UPLOAD = "files.completeUploadExternal"
 
 
 _HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
@@ -67,6 +69,8 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.REPLIES: _HISTORY,
     Method.HISTORY: _HISTORY,
     Method.OPEN_VIEW: (),
+    Method.UPLOAD_URL: ("files:write",),
+    Method.COMPLETE_UPLOAD: ("files:write",),
 }
 EVENT_SCOPES: Mapping[str, str] = {
     "app_mention": "app_mentions:read",
@@ -83,7 +87,10 @@ SCOPES: frozenset[str] = frozenset(
 )
 """Everything that the bot token needs, and nothing else."""
 
-_READS = frozenset({Method.USER, Method.CHANNEL, Method.CONVERSATIONS, Method.REPLIES, Method.HISTORY})
+_READS = frozenset(
+    {Method.USER, Method.CHANNEL, Method.CONVERSATIONS, Method.REPLIES, Method.HISTORY, Method.UPLOAD_URL}
+)
+"""Called with GET: these take no JSON."""
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
 )
@@ -172,6 +179,16 @@ class SlackApi:
         except (ClientError, TimeoutError) as error:
             raise SlackDown(f"Slack cannot be reached (a file: {type(error).__name__}).") from error
         return bytes(content[:most])
+
+    async def upload(self, url: str, content: bytes) -> None:
+        """Put a file where Slack said. Raises SlackError."""
+        try:
+            async with self._session.post(url, data=content, proxy=self._proxy) as response:
+                status = response.status
+        except (ClientError, TimeoutError, ValueError) as error:
+            raise SlackDown(f"Slack cannot be reached (a file: {type(error).__name__}).") from error
+        if status != 200:
+            raise SlackRefused("a file", f"status {status}")
 
     async def _send(
         self,

@@ -21,6 +21,7 @@ from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me, Scopes, TextCommand
 from bot.platforms.slack.markup import mentioned_users, neutral, quoted, readable
+from bot.platforms.slack.memory import NOT_YOURS, MemoryView
 from bot.platforms.slack.payload import fields, first_text, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, person_place
@@ -33,7 +34,6 @@ ASK_USAGE = (
     "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
     "and `deep:` or `fast:` before the question says how long I may think."
 )
-NOT_YOURS = "These buttons are for somebody else."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,10 @@ class Desk:
     done: Once = field(default_factory=Once)
     asked: Latest = field(default_factory=Latest)
     """The conversation of each person's last `/ask` in each channel."""
+
+    @property
+    def view(self) -> MemoryView:
+        return MemoryView(self.host, self.api, self.me, self.people)
 
     # Slash commands
 
@@ -72,8 +76,8 @@ class Desk:
         await self._take_or_delete(replace(incoming, depth=depth), delete=root is not None)
 
     async def memory(self, body: JsonObject) -> None:
-        """`/memory`."""
-        await self._show_memory(of_command(body))
+        """`/memory`, with or without words."""
+        await self.view.show(of_command(body), text(body, "text"))
 
     async def usage(self, body: JsonObject) -> None:
         """`/usage`."""
@@ -101,10 +105,21 @@ class Desk:
             self.done.again(message)
             raise
 
+    async def memory_in_words(self, words: str, heard: Heard) -> None:
+        """`memory` with words behind it, as a message. One mention comes as two events."""
+        message = f"{heard.channel}:{heard.ts}"
+        if not self.done.first(message):
+            return
+        try:
+            await self.view.show(ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else ""), words)
+        except CogencyError:
+            self.done.again(message)
+            raise
+
     async def _do(self, command: TextCommand, to: ReplyTo, conversation: str) -> None:
         match command:
             case TextCommand.MEMORY:
-                await self._show_memory(to)
+                await self.view.show(to)
             case TextCommand.USAGE:
                 await self._show_usage(to)
             case TextCommand.FORGET:
@@ -135,7 +150,7 @@ class Desk:
         await self.host.take(replace(incoming, quoted=(about,)))
 
     async def memory_shortcut(self, body: JsonObject) -> None:
-        await self._show_memory(of_click(body))
+        await self.view.show(of_click(body))
 
     async def forget_shortcut(self, body: JsonObject) -> None:
         to = of_click(body)
@@ -163,11 +178,6 @@ class Desk:
         """Tell the person, in the error's own sentence."""
         to = of_click(body) if fields(body, "user") else of_command(body)
         await self._say(to, wording.literal(str(error)))
-
-    async def _show_memory(self, to: ReplyTo) -> None:
-        member = await self.people.member(to.user)
-        notes = await self.host.memory(member.person.id, person_place(self.me, member))
-        await self._say(to, wording.memory_text(notes))
 
     async def _show_usage(self, to: ReplyTo) -> None:
         await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from agent.messages import Depth, JsonObject
 from bot.access.budget_words import read
+from bot.memory import words as memory
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 from bot.triggers import is_stop
@@ -250,9 +251,16 @@ def asks_budget(heard: Heard, me: Me) -> str | None:
     return words if word.casefold() == "budget" and read(words) is not None else None
 
 
+def memory_words(heard: Heard, me: Me) -> str | None:
+    """The words after "memory", if they are a request; None for every other message."""
+    word, _, rest = without_mention(heard.text, me.user).strip().removeprefix("/").partition(" ")
+    unclear = isinstance(memory.read(rest), memory.Unclear)
+    return rest if word.casefold() == "memory" and rest.strip() and not unclear else None
+
+
 def is_order(heard: Heard, me: Me) -> bool:
     """Whether it wants something done at once rather than a question answered."""
-    words = (model_words(heard, me), text_command(heard, me), asks_budget(heard, me))
+    words = (model_words(heard, me), text_command(heard, me), asks_budget(heard, me), memory_words(heard, me))
     return says_stop(heard, me) or any(asked is not None for asked in words)
 
 

@@ -76,6 +76,8 @@ class Intake:
             await self.control.model_in_words(model, heard)
         elif for_us and (command := inbound.text_command(heard, self.me)) is not None:
             await self.desk.in_words(command, heard, conversation)
+        elif for_us and (memory := inbound.memory_words(heard, self.me)) is not None:
+            await self.desk.memory_in_words(memory, heard)
         elif for_us and (budget := inbound.asks_budget(heard, self.me)) is not None:
             await self.control.budget_in_words(budget, heard)
         elif for_us:

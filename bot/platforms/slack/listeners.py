@@ -1,6 +1,6 @@
 """What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
 
-Above: `run`. Below: slack-bolt, `missed`, `desk`, `control`, `forms`.
+Above: `run`. Below: slack-bolt, `missed`, `desk`, `control`, `forms`, `memory_blocks`.
 
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
-from bot.platforms.slack import forms
+from bot.platforms.slack import forms, memory_blocks
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
@@ -74,6 +74,10 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, missed: Missed, desk: D
         await ack()
         await _told(desk, body, desk.clicked(body, action))
 
+    async def decided(ack: AsyncAck, body: Body, action: Body) -> None:
+        await ack()
+        await _told(desk, body, desk.view.clicked(body, action))
+
     async def go_on(ack: AsyncAck, body: Body, action: Body) -> None:
         await _told(desk, body, control.go_on(body, action))
         await ack()
@@ -92,6 +96,8 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, missed: Missed, desk: D
     on.shortcut(forms.FORGET_SHORTCUT)(_acting(desk, desk.forget_shortcut))
     on.view(forms.ASK_VIEW)(_storing(desk, desk.asked_about))
     on.action(re.compile(f"^({forms.FORGET_ACTION}:.*|{forms.KEEP_ACTION})$"))(clicked)
+    on.view(memory_blocks.VIEW)(_acting(desk, desk.view.corrected))
+    on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(decided)
     on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(go_on)
     return app
 

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
-from agent.memory.audience import PersonAudience, Place, may_flow_from
+from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.messages import Depth
-from agent.ports import Clock, Conversations, Forgetting, Memories, Profiles, Spending
-from agent.records import Incoming, Person, Receipt, Remembered, Thread
+from agent.ports import Clock, Conversations, Forgetting, Spending
+from agent.records import Incoming, Person, Receipt, Thread
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
+from bot.host import MemoryAnswer, Viewer
+from bot.memory.desk import MemoryDesk
 from bot.surface import Surface
 from bot.turns.worker import Turns
 
@@ -61,8 +63,7 @@ class TerminalBot:
     turns: Turns
     surfaces: TerminalSurfaces
     conversations: Conversations
-    memories: Memories
-    profiles: Profiles
+    view: MemoryDesk
     forgetting: Forgetting
     spending: Spending
     budgets: BudgetDesk
@@ -123,10 +124,8 @@ class TerminalBot:
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
 
-    async def memory(self) -> list[Remembered]:
-        audiences = may_flow_from(self.place)
-        notes = await self.memories.notes(self.person.id, audiences)
-        return [*notes, *(await self.profiles.readable(self.person.id, audiences)).entries]
+    async def memory(self, words: str = "") -> MemoryAnswer:
+        return await self.view.answer(Viewer(self.person, self.place), words)
 
     async def forget(self, conversation: str | None) -> Receipt:
         person = self.person.id

@@ -5,12 +5,13 @@ Above: `bot.platforms.terminal.run` calls it. Implemented by: `bot.app`, and by 
 Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from agent.messages import Depth
-from agent.records import Receipt, Remembered, Thread
+from agent.records import Receipt, Thread
 from agent.spending import Account
+from bot.host import MemoryAnswer
 from bot.surface import Surface
 
 
@@ -43,8 +44,8 @@ class ChatBot(Protocol):
         """The person's conversations, the latest first."""
         ...
 
-    async def memory(self) -> Sequence[Remembered]:
-        """What is known about the person: their notes, then what was learned."""
+    async def memory(self, words: str = "") -> MemoryAnswer:
+        """What `/memory` with these words (see `bot.memory.words`) says."""
         ...
 
     async def forget(self, conversation: str | None) -> Receipt:

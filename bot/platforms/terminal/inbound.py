@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "/new": "begin a new thread",
     "/threads": "list your threads",
     "/threads N": "go back to thread N of that list",
-    "/memory": "show what is remembered about you",
+    "/memory": "show what is remembered about you; /memory help says what you may decide about it",
     "/forget": "forget this thread, or everything; asks first",
     "/usage": "show what your questions took: tokens and money",
     "/budget": "show budgets, or raise one, as in /budget everyone $200",
@@ -66,8 +66,10 @@ class OpenThread:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowMemory:
-    pass
+class Memory:
+    """See what is remembered, or decide about it; `bot.memory.words` reads the words."""
+
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ Command: TypeAlias = (
     | NewThread
     | ListThreads
     | OpenThread
-    | ShowMemory
+    | Memory
     | Forget
     | ShowUsage
     | Budget
@@ -198,7 +200,6 @@ def _model(rest: str) -> Command:
 
 _ALONE: Mapping[str, Command] = {
     "/new": NewThread(),
-    "/memory": ShowMemory(),
     "/usage": ShowUsage(),
     "/stop": Stop(),
     "/help": ShowHelp(),
@@ -209,6 +210,7 @@ _WITH_WORDS: Mapping[str, Callable[[str], Command]] = {
     "/deep": _deep,
     "/fast": _fast,
     "/threads": _threads,
+    "/memory": Memory,
     "/forget": _forget,
     "/budget": Budget,
     "/model": _model,

@@ -7,14 +7,17 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from io import TextIOWrapper
+from pathlib import Path
 from typing import assert_never
 
 from agent.errors import CogencyError
 from agent.records import Thread
 from bot import wording
 from bot.exits import Exit
+from bot.memory.view import as_list
+from bot.memory.words import Export, read
 from bot.platforms.terminal import inbound
 from bot.platforms.terminal.chatbot import ChatBot
 from bot.platforms.terminal.surface import TerminalSurface
@@ -50,6 +53,19 @@ async def chat(bot: ChatBot, window: Window, now: Callable[[], datetime]) -> Exi
     with suppress(BrokenPipeError):  # whoever read the answers has seen enough
         await _Chat(bot, window, now).run()
     return Exit.OK
+
+
+def saved(name: str, content: str) -> str:
+    """Write a new file for its person alone; the sentence that says so, or why not."""
+    try:
+        path = Path(name).expanduser()
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(content, encoding="utf-8")
+    except FileExistsError:
+        return f"{wording.literal(name)} exists already, so nothing was written."
+    except (OSError, RuntimeError, ValueError):
+        return f"{wording.literal(name)} could not be written: name a file in a folder that exists."
+    return f"Written to {wording.literal(name)}."
 
 
 class _Chat:
@@ -90,8 +106,8 @@ class _Chat:
                 self._window.say(wording.threads_text(self._listed, self._now(), self._conversation))
             case inbound.OpenThread(number):
                 await self._open_thread(number)
-            case inbound.ShowMemory():
-                self._window.say(wording.memory_text(await self._bot.memory(), self._now().tzinfo or UTC))
+            case inbound.Memory(words):
+                await self._memory(words)
             case inbound.Forget(scope):
                 await self._forget(scope)
             case inbound.ShowUsage():
@@ -154,6 +170,17 @@ class _Chat:
         thread = threads[number - 1]
         self._conversation = thread.conversation
         self._window.say(wording.thread_opened(thread))
+
+    async def _memory(self, words: str) -> None:
+        answer = await self._bot.memory(words)
+        request = read(words)
+        path = request.path if isinstance(request, Export) else ""
+        if answer.file is None:
+            self._window.say(as_list(answer))
+        elif path:
+            self._window.say(saved(path, answer.file))
+        else:
+            self._window.say(f"```json\n{answer.file}\n```")
 
     async def _forget(self, scope: Scope | None) -> None:
         scope = scope or inbound.forget_scope(await self._window.answer(wording.forget_which()))

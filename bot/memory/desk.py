@@ -1,0 +1,179 @@
+"""A person's view of what is known about them: seeing it, and deciding about it.
+
+Above: `bot.hosting`, the terminal. Below: `bot.memory.words` (what is asked), `bot.memory.view` (what is said),
+`bot.memory.export`, `bot.memory.pauses`, and the ports of what is kept.
+
+Rules
+  Only what may be shown at the viewer's place is listed, and only what is listed there can be decided about.
+  What is deleted is erased as forgetting erases, with proof; the messages that it came from teach it no more.
+  A correction is a statement of its own: it belongs to the place where it is made, and needs no source.
+  "Everywhere" is for what comes from the person's own words alone, and works in replies to them alone.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from typing import Final, assert_never
+from zoneinfo import ZoneInfo
+
+from agent.memory.audience import Place, label
+from agent.memory.forgetting import EntriesPlan
+from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
+from agent.memory.secrets import has_secret
+from agent.ports import Clock, Conversations, Forgetting, Memories, Preferences, Profiles, Spending
+from agent.records import Receipt, Remembered
+from agent.spending import By, account
+from agent.spending import Period as SpendingPeriod
+from bot.host import MemoryAnswer, ShownEntry, Viewer
+from bot.memory import view, words
+from bot.memory.export import as_json
+from bot.memory.numbers import Numbers, decode
+from bot.memory.pauses import Pauses
+
+NUMBERS: Final = "memory numbers"
+"""The preference that keeps which number stands for what."""
+TRIES: Final = 5
+"""How often a change begins anew because something was learned meanwhile; between two of those are seconds."""
+MAX_THREADS: Final = 10_000
+"""Of an export: more than anybody began, and a file that still opens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDesk:
+    memories: Memories
+    profiles: Profiles
+    forgetting: Forgetting
+    preferences: Preferences
+    pauses: Pauses
+    audiences: Callable[[Place], Awaitable[frozenset[str]]]
+    """What may be shown at a place."""
+    conversations: Conversations
+    spending: Spending
+    clock: Clock
+
+    async def answer(self, viewer: Viewer, asked: str) -> MemoryAnswer:
+        """What `/memory` with these words says to this person there, for them alone. Raises StoreError."""
+        request = words.read(asked)
+        match request:
+            case words.Show(page):
+                return await self._list(viewer, "", page)
+            case words.Delete(which):
+                return await self._decide(viewer, which, self._delete)
+            case words.Correct(which, text):
+                return await self._decide(viewer, which, lambda one, here: self._correct(one, here, text))
+            case words.Everywhere(which, on):
+                return await self._decide(viewer, which, lambda one, here: self._open(one, here, on=on))
+            case words.Export():
+                return MemoryAnswer(view.EXPORTED, file=await self._export(viewer))
+            case words.Pause():
+                return MemoryAnswer(await self._pause(viewer, request))
+            case words.Help():
+                return MemoryAnswer(view.help_text())
+            case words.Unclear(sentence):
+                return MemoryAnswer(sentence)
+            case _:
+                assert_never(request)
+
+    async def known(self, viewer: Viewer) -> list[Remembered]:
+        """Everything that is known about the viewer and may be shown to them there."""
+        person, here = viewer.person.id, await self.audiences(viewer.place)
+        notes = await self.memories.notes(person, here)
+        return [*notes, *await self.profiles.known(person, here)]
+
+    async def _list(self, viewer: Viewer, before: str = "", page: int = 1) -> MemoryAnswer:
+        """The list as it is now, below what has just happened."""
+        entries = await self._entries(viewer)
+        paused = view.IS_PAUSED if await self.pauses.is_paused(viewer.person.id) else ""
+        heading = view.HEADING if entries else view.NOTHING
+        return view.paged("\n\n".join(filter(None, [before, paused, heading])), entries, page)
+
+    async def _entries(self, viewer: Viewer) -> tuple[ShownEntry, ...]:
+        known = await self.known(viewer)
+        before = await self._numbers(viewer)
+        numbers = before.including(view.key_of(one) for one in known)
+        if numbers != before:
+            await self.preferences.set(viewer.person.id, NUMBERS, numbers.encode())
+        return view.listed(known, numbers, _zone(viewer))
+
+    async def _numbers(self, viewer: Viewer) -> Numbers:
+        return decode((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
+
+    async def _decide(
+        self, viewer: Viewer, which: str, do: Callable[[Remembered, Viewer], Awaitable[str]]
+    ) -> MemoryAnswer:
+        """Do it to the entry that is meant, if it is still known and may be shown here; then show the list."""
+        key: str | None = which
+        if which.isdecimal():
+            key = (await self._numbers(viewer)).key(int(which))
+        meant = next((one for one in await self.known(viewer) if view.key_of(one) == key), None)
+        if meant is None:
+            return MemoryAnswer(view.NO_NUMBER.format(number=which) if which.isdecimal() else view.GONE)
+        return await self._list(viewer, await do(meant, viewer))
+
+    async def _delete(self, one: Remembered, viewer: Viewer) -> str:
+        return view.erased_text(await self._erase(one, viewer))
+
+    async def _erase(self, one: Remembered, viewer: Viewer) -> Receipt:
+        plan = EntriesPlan(viewer.person.id, frozenset({one.id}))
+        return await self.forgetting.forget_entries(plan, self.clock.now())
+
+    async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:
+        if has_secret(text):
+            return view.NO_SECRETS
+        if len(" ".join(text.split())) > TEXT_CHARS:
+            return view.TOO_LONG.format(most=TEXT_CHARS)
+        if not isinstance(one, ProfileEntry):
+            return view.GONE
+        added = await self._state(one, viewer, text.removeprefix(f"{one.key}:"))
+        if added is None:
+            return view.BUSY
+        numbers = (await self._numbers(viewer)).moved(view.key_of(one), view.key_of(added))
+        await self.preferences.set(viewer.person.id, NUMBERS, numbers.encode())
+        # The new one stands before the old one falls, whatever happens in between.
+        return view.corrected_text(await self._erase(one, viewer))
+
+    async def _state(self, one: ProfileEntry, viewer: Viewer, text: str) -> ProfileEntry | None:
+        """Keep the person's own words beside the entry; None if the profile changed all the time."""
+        partition, now = Partition(viewer.person.id, label(viewer.place.audience)), self.clock.now()
+        own = replace(one, id=0, text=tidy(text), audience=partition.audience, sources=(), time=now, confidence=1.0)
+        if not await self._change(partition, lambda profile: stated(profile, own, now)):
+            return None
+        entries = (await self.profiles.of(partition)).entries
+        return max((entry for entry in entries if entry.text == own.text), key=lambda entry: entry.id, default=None)
+
+    async def _open(self, one: Remembered, viewer: Viewer, *, on: bool) -> str:
+        if not isinstance(one, ProfileEntry):
+            return view.NOT_YOUR_WORDS
+        partition = Partition(viewer.person.id, one.audience)
+        if not await self._change(partition, lambda profile: opened(profile, one.id, everywhere=on)):
+            return view.BUSY
+        return view.USED_EVERYWHERE if on else view.USED_HERE
+
+    async def _change(self, partition: Partition, how: Callable[[UserProfile], UserProfile]) -> bool:
+        """Change a profile, however often somebody learns meanwhile."""
+        for _ in range(TRIES):
+            if await self.profiles.save(partition, how(await self.profiles.of(partition))):
+                return True
+        return False
+
+    async def _export(self, viewer: Viewer) -> str:
+        person, now = viewer.person, self.clock.now()
+        threads = await self.conversations.threads(person.id, limit=MAX_THREADS)
+        totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
+        chosen = await self.preferences.of(person.id)
+        choices = {name: value for name, value in chosen.items() if name != NUMBERS}
+        return as_json(person, await self.known(viewer), threads, choices, account(totals, now), now)
+
+    async def _pause(self, viewer: Viewer, asked: words.Pause) -> str:
+        channel = viewer.channel if asked.here else None
+        if asked.for_everybody and not viewer.manages:
+            return view.NOT_THE_MANAGER
+        await self.pauses.set(None if asked.for_everybody else viewer.person.id, channel or None, on=asked.on)
+        return view.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)
+
+
+def _zone(viewer: Viewer) -> tzinfo:
+    try:
+        return ZoneInfo(viewer.person.time_zone)
+    except (KeyError, ValueError, OSError):
+        return UTC

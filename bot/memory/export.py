@@ -1,0 +1,86 @@
+"""Everything that is known about a person, as JSON that they may keep or take elsewhere. Pure.
+
+Above: `bot.memory.desk`. Below: the records.
+
+The schema (version 1); the README describes it. Times are ISO 8601 in UTC, audiences are labels ("person:…", "group:…",
+"team:…"), money is in US dollars at list prices.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from agent.memory.profile import ProfileEntry
+from agent.messages import Json
+from agent.prices import NANO
+from agent.records import Note, Person, Remembered, Thread
+from agent.spending import Account, Spent
+
+VERSION: Final = 1
+
+
+def as_json(
+    person: Person,
+    known: Sequence[Remembered],
+    threads: Sequence[Thread],
+    choices: Mapping[str, str],
+    spent: Account,
+    now: datetime,
+) -> str:
+    """All of it, indented for people who read it."""
+    profile: list[Json] = [_entry(one) for one in known if isinstance(one, ProfileEntry)]
+    notes: list[Json] = [_note(one) for one in known if isinstance(one, Note)]
+    listed: list[Json] = [_thread(one) for one in threads]
+    whole: Json = {
+        "version": VERSION,
+        "exported": _time(now),
+        "person": {"id": person.id, "name": person.name, "time_zone": person.time_zone},
+        "profile": profile,
+        "notes": notes,
+        "threads": listed,
+        "preferences": dict(choices),
+        "spending": {"today": _spent(spent.today), "month": _spent(spent.month)},
+    }
+    return json.dumps(whole, ensure_ascii=False, indent=2)
+
+
+def _entry(one: ProfileEntry) -> Json:
+    return {
+        "field": one.field.value,
+        "key": one.key or None,
+        "text": one.text,
+        "audience": one.audience,
+        "time": _time(one.time),
+        "confidence": one.confidence,
+        "source": one.permalink,
+        "corrected": not one.sources,
+        "everywhere": one.everywhere,
+    }
+
+
+def _note(one: Note) -> Json:
+    return {"text": one.text, "audience": one.audience, "time": _time(one.time), "source": one.permalink}
+
+
+def _thread(one: Thread) -> Json:
+    return {"id": one.conversation, "title": one.title, "last": _time(one.last), "messages": one.messages}
+
+
+def _spent(spent: Spent) -> Json:
+    used = spent.usage
+    return {
+        "calls": spent.calls,
+        "input_uncached": used.input_uncached,
+        "input_cached": used.input_cached,
+        "input_written": used.input_written,
+        "output": used.output,
+        "reasoning": used.reasoning,
+        "estimated": used.estimated,
+        "cost_usd": None if spent.calls and spent.calls == spent.unpriced else spent.cost / NANO,
+        "calls_without_price": spent.unpriced,
+    }
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()

@@ -1,0 +1,153 @@
+"""What `/memory` shows and says, as Markdown. Pure.
+
+Above: `bot.memory.desk`, and the platforms, which lay a page out. Below: `bot.host` (the values), `bot.wording`.
+
+Rules. Every entry says where it came from: the day, with the link to the message where there is one, and the kind of
+place. What people wrote is shown literally.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import tzinfo
+from typing import Final
+
+from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
+from agent.memory.profile import ProfileEntry, ProfileField
+from agent.records import Note, Receipt, Remembered
+from bot.host import MemoryAnswer, ShownEntry
+from bot.memory import words
+from bot.memory.numbers import Numbers
+from bot.wording import literal
+
+PAGE: Final = 6
+"""Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone."""
+
+HEADING: Final = "This is what I remember about you:"
+NOTHING: Final = "I remember nothing about you yet. Write “remember that …” and I will."
+GONE: Final = "There is no such entry any more; `/memory` shows the list."
+NO_NUMBER: Final = "There is no entry {number} in your list; `/memory` shows it."
+ERASED: Final = "Erased, and I will not learn it again from the same message, which stays until you `forget` it."
+LATER: Final = "Old bytes may stay in the database files until the next clean-up."
+STILL_FOUND: Final = "**A search afterwards still finds it.** Please tell whoever runs this bot."
+CORRECTED: Final = "Corrected: your own words stand there now."
+NO_SECRETS: Final = "That looks like a password or a key: I keep no secrets, so nothing was changed."
+TOO_LONG: Final = "That is longer than an entry may be ({most} characters), so nothing was changed."
+USED_EVERYWHERE: Final = (
+    "From now on I use it in all replies to you, and in nobody else's. Whoever reads such a reply may read it, too."
+)
+USED_HERE: Final = "From now on I use it only where it was said."
+BUSY: Final = "I was learning something at that very moment, so nothing was changed; please try again."
+NOT_YOUR_WORDS: Final = "That came not from your own words alone, so I can use it only where it was said."
+EXPORTED: Final = "This is everything that I know about you."
+NOT_THE_MANAGER: Final = (
+    "Only those who manage this channel may decide that for everybody; `/memory pause here` is for you alone."
+)
+IS_PAUSED: Final = "Learning is paused; `/memory resume` goes on."
+
+FIELDS: Final[Mapping[ProfileField, str]] = {
+    ProfileField.COMMUNICATION_STYLE: "How you like answers",
+    ProfileField.GOALS: "Goal",
+    ProfileField.PREFERENCES: "Preference",
+    ProfileField.PROJECTS: "Project",
+    ProfileField.EXPERTISE_AREAS: "You know well",
+    ProfileField.CONSTRAINTS: "Limit",
+    ProfileField.INTERESTS: "Interest",
+    ProfileField.SUCCESS_PATTERNS: "What helped you",
+    ProfileField.FAILURE_PATTERNS: "What did not help you",
+}
+"""What the entries of a profile are called."""
+
+
+def key_of(one: Remembered) -> str:
+    """What stands for it in words and buttons."""
+    return f"p:{one.id}" if isinstance(one, ProfileEntry) else f"f:{one.id}"
+
+
+def listed(known: Sequence[Remembered], numbers: Numbers, zone: tzinfo) -> tuple[ShownEntry, ...]:
+    """Everything that is known, in the order of its numbers, which `numbers` holds; days are of `zone`."""
+    shown = (_entry(one, numbers.of[key_of(one)], zone) for one in known)
+    return tuple(sorted(shown, key=lambda entry: entry.number))
+
+
+def paged(text: str, entries: Sequence[ShownEntry], page: int) -> MemoryAnswer:
+    """One page of the list below `text`; the nearest, if there is no such page."""
+    pages = max(1, -(-len(entries) // PAGE))
+    here = min(max(page, 1), pages)
+    return MemoryAnswer(text, tuple(entries[(here - 1) * PAGE : here * PAGE]), here, pages)
+
+
+def as_list(answer: MemoryAnswer) -> str:
+    """The answer with its entries as text, for where there are no buttons."""
+    lines = [line(entry) for entry in answer.entries]
+    if answer.pages > 1:
+        another = answer.page % answer.pages + 1
+        lines += ["", f"Page {answer.page} of {answer.pages}; `/memory page {another}` shows another."]
+    return "\n".join([answer.text, "", *lines]) if lines else answer.text
+
+
+def line(entry: ShownEntry) -> str:
+    """One entry on one line."""
+    return f"{entry.number}. {entry.text} ({entry.source})"
+
+
+def erased_text(receipt: Receipt) -> str:
+    """An entry was deleted. It claims no more than the receipt does."""
+    return _proved(ERASED, receipt)
+
+
+def corrected_text(receipt: Receipt) -> str:
+    """An entry was deleted, and the person's words are in its place."""
+    return _proved(CORRECTED, receipt)
+
+
+def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
+    """Learning was paused, or goes on."""
+    whom = "anybody says" if for_everybody else "you say"
+    where = " in this channel" if here else ""
+    if not on:
+        return f"I learn again from what {whom}{where}."
+    back = f"memory resume{' here' if here else ''}{' for everybody' if for_everybody else ''}"
+    return (
+        f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned; `{back}` goes on. "
+        "What is remembered already stays; `/memory` shows it."
+    )
+
+
+def help_text() -> str:
+    """What can be written, and what it does."""
+    return "\n".join(f"- `{written}`: {what}" for written, what in words.HELP.items())
+
+
+def _entry(one: Remembered, number: int, zone: tzinfo) -> ShownEntry:
+    said = one.text if isinstance(one, Note) else one.said
+    text = literal(said) if isinstance(one, Note) else f"{FIELDS[one.field]}: {literal(said)}"
+    shown = ShownEntry(key_of(one), number, text, _source(one, zone), plain=one.text)
+    if isinstance(one, Note):
+        return shown
+    return replace(shown, may_go_everywhere=not one.everywhere, everywhere=one.everywhere)
+
+
+def _proved(done: str, receipt: Receipt) -> str:
+    if receipt.found_again:
+        return f"{done} {STILL_FOUND}"
+    return done if receipt.bytes_gone or receipt.kept_by_server else f"{done} {LATER}"
+
+
+def _source(one: Remembered, zone: tzinfo) -> str:
+    said = one.time.astimezone(zone).date().isoformat()
+    if isinstance(one, ProfileEntry) and not one.sources:
+        said = f"{said}, your correction"
+    when = f"[{said}]({one.permalink})" if one.permalink else said
+    use = "; used everywhere" if isinstance(one, ProfileEntry) and one.everywhere else ""
+    return f"{when}, {_where(one.audience)}{use}"
+
+
+def _where(audience: str) -> str:
+    """The kind of place in which it was said; the link leads to the place itself."""
+    match audience_of(audience):
+        case PersonAudience():
+            return "between us"
+        case GroupAudience():
+            return "in a private place"
+        case TeamAudience():
+            return "in a public channel"

@@ -1,0 +1,93 @@
+"""A person's view of what is remembered about them: `/memory`, its buttons, its window, its file.
+
+Above: `desk` and `listeners` call it. Below: `memory_blocks`, `whisper`, `people`, `place`, `bot.host`.
+
+Rules. It shows only to the person who asked, and its buttons work for nobody else. What a button does is shown in the
+place of the list. A file cannot be shown to one person in a channel, so it goes to their direct messages.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from agent.authority import Authority
+from agent.messages import Json, JsonObject
+from bot.host import Host, MemoryAnswer, Viewer
+from bot.platforms.slack import memory_blocks as blocks
+from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.payload import fields, text
+from bot.platforms.slack.people import People
+from bot.platforms.slack.place import person_place
+from bot.platforms.slack.reply_to import ReplyTo, of_click
+from bot.platforms.slack.whisper import Whisper
+
+NOT_YOURS: Final = "These buttons are for somebody else."
+FILE_NAME: Final = "what-i-know.json"
+SENT: Final = "I have sent it to you as a direct message."
+NO_FILE: Final = (
+    "I could not send the file: the app may lack the scope `files:write`. Please tell whoever runs this bot."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    host: Host
+    api: SlackApi
+    me: Me
+    people: People
+
+    async def show(self, to: ReplyTo, words: str = "") -> None:
+        """What `/memory` with these words says."""
+        answer = await self._ask(to, words)
+        if answer.file is not None:
+            sent = await self._send_file(to.user, answer.text, answer.file)
+            await Whisper(self.api, to).say(SENT if sent else NO_FILE)
+        else:
+            await Whisper(self.api, to).say(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
+
+    async def clicked(self, body: JsonObject, action: JsonObject) -> None:
+        """A click on one of its buttons."""
+        made, to = blocks.clicked(action), of_click(body)
+        if made is None or made.user != to.user:
+            await Whisper(self.api, to).say(NOT_YOURS)
+        elif text(action, "action_id").startswith(f"{blocks.ACTION}:{blocks.CORRECT}:"):
+            view = blocks.correct_view(made, to)
+            await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+        else:
+            await self._replace(to, await self._ask(to, made.words))
+
+    async def corrected(self, body: JsonObject) -> None:
+        """The window was sent."""
+        made = blocks.corrected(fields(body, "view"))
+        if made is not None and made.to.user == text(body, "user", "id"):
+            await self._replace(made.to, await self._ask(made.to, made.words))
+
+    async def _ask(self, to: ReplyTo, words: str) -> MemoryAnswer:
+        member = await self.people.member(to.user)
+        manages = member.authority >= Authority.MANAGER
+        return await self.host.memory(Viewer(member.person, person_place(self.me, member), to.channel, manages), words)
+
+    async def _replace(self, to: ReplyTo, answer: MemoryAnswer) -> None:
+        """In the place of the list; below it, where Slack no longer lets that be changed."""
+        more = blocks.entry_blocks(answer, to.user)
+        shown: list[Json] = [{"type": "markdown", "text": neutral(answer.text)}, *more]
+        try:
+            await self.api.respond(to.response_url, replace_original=True, text=answer.text, blocks=shown)
+        except SlackRefused:
+            await Whisper(self.api, to).say(neutral(answer.text), *more)
+
+    async def _send_file(self, user: str, said: str, content: str) -> bool:
+        """Whether it is in the person's direct messages now. Raises SlackError, but for a refusal."""
+        data = content.encode()
+        try:
+            place = await self.api.call(Method.UPLOAD_URL, filename=FILE_NAME, length=len(data))
+            await self.api.upload(text(place, "upload_url"), data)
+            posted = await self.api.call(Method.POST, channel=user, text=said)
+            file: Json = {"id": text(place, "file_id"), "title": FILE_NAME}
+            await self.api.call(
+                Method.COMPLETE_UPLOAD, files=[file], channel_id=text(posted, "channel"), thread_ts=text(posted, "ts")
+            )
+        except SlackRefused:
+            return False
+        return True

@@ -1,0 +1,82 @@
+"""Erasing single things that are known of a person, while what they came from stays.
+
+Above: `store.forgetting.erase`. Below: `store.memory.profiles`, `store.search.text`, tables; `agent.memory.forgetting`.
+
+What falls with an entry: what the summaries of the person's conversations and the records of their turns say in its
+words. The messages that it came from are passed over from now on: nothing is learned from them again.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, delete, func, select, update
+
+from agent.memory.forgetting import EntriesPlan
+from store import rows
+from store.memory import profiles
+from store.search.text import quotes
+from store.tables import (
+    action_record,
+    conversation,
+    message,
+    participant,
+    profile,
+    profile_entry,
+    profile_source,
+    turn,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedEntries:
+    """What was erased: `texts` for the search for proof, `counts` for the receipt."""
+
+    texts: tuple[str, ...]
+    counts: dict[str, int]
+
+
+def erase(connection: Connection, plan: EntriesPlan) -> ErasedEntries:
+    """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
+    theirs = and_(profile_entry.c.person == plan.person, profile_entry.c.id.in_(plan.entries))
+    found = connection.execute(select(profile_entry.c.id, profile_entry.c.text).where(theirs)).all()
+    entries, texts = frozenset(row.id for row in found), tuple(row.text for row in found)
+    taught = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
+    passed_over = update(message).where(message.c.id.in_(taught), message.c.person == plan.person)
+    connection.execute(passed_over.values(to_learn=False, passed_over=True))
+    mine = update(profile).where(profile.c.person == plan.person)
+    connection.execute(mine.values(revision=profile.c.revision + 1))  # whoever learns meanwhile begins anew
+    counts = {"profile": profiles.remove(connection, entries)}
+    counts["summaries"] = _drop_summaries(connection, plan.person, texts)
+    counts["actions"] = _drop_actions(connection, plan.person, texts)
+    return ErasedEntries(texts, counts)
+
+
+def left(connection: Connection, plan: EntriesPlan) -> int:
+    """How many of the entries are still there. 0 is the proof."""
+    still = select(func.count()).select_from(profile_entry).where(profile_entry.c.id.in_(plan.entries))
+    return connection.execute(still).scalar_one()
+
+
+def _drop_summaries(connection: Connection, person: str, texts: Collection[str]) -> int:
+    joined = select(participant.c.conversation).where(participant.c.person == person)
+    kept = select(conversation.c.id, conversation.c.summary)
+    held = kept.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
+    gone = [id_ for id_, summary in connection.execute(held) if _any_quotes(rows.strings(rows.read(summary)), texts)]
+    return connection.execute(update(conversation).where(conversation.c.id.in_(gone)).values(summary="{}")).rowcount
+
+
+def _drop_actions(connection: Connection, person: str, texts: Collection[str]) -> int:
+    """The records of the person's turns that say it."""
+    kept = select(action_record).join(turn, turn.c.id == action_record.c.turn).where(turn.c.person == person)
+    gone = [
+        row.id
+        for row in connection.execute(kept)
+        if _any_quotes(
+            [row.thinking, *rows.strings(rows.read(row.calls)), *rows.strings(rows.read(row.results))], texts
+        )
+    ]
+    return connection.execute(delete(action_record).where(action_record.c.id.in_(gone))).rowcount
+
+
+def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:
+    return any(quotes(some, erased) for some in held for erased in texts)
