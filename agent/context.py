@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from agent.memory.facts import Fact
 from agent.memory.injection import Injection, compress_for_injection
 from agent.memory.profile import UserProfile
 from agent.messages import Image, Message, Role
 from agent.protocol.grammar import teach
 from agent.protocol.render import neutralise, one_line, quote
-from agent.records import Author, Note, Person, Quoted, StoredMessage
+from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
 from agent.tokens import estimate_tokens, fit_newest
 
@@ -54,7 +55,7 @@ class ContextBudget:
     history: int = 12_000
     """About fifty pages of chat; enough to follow any thread, small enough for an 32k local model."""
     memory: int = 3_000
-    """Notes and facts together."""
+    """Everything but the profile: identity, environment, facts, earlier threads, working set."""
     profile: int = 800
     """About sixty short entries (seed 000)."""
     quoted: int = 8_000
@@ -79,7 +80,7 @@ class ContextParts:
     """Stands in for a summary, if there is none and something has fallen out of the history."""
     quoted: Sequence[Quoted] = ()
     profile: UserProfile | None = None
-    notes: Sequence[Note] = ()
+    facts: Sequence[Fact] = ()
     summary: SituationSummary = field(default_factory=SituationSummary)
     workspace: Workspace = field(default_factory=Workspace)
     execution: Execution = field(default_factory=Execution)
@@ -87,14 +88,14 @@ class ContextParts:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The messages, and the ids of the stored messages and notes that stand in them.
+    """The messages, and the ids of the stored messages and facts that stand in them.
 
     `sources`: the ids of the messages that what else stands in them came from: the profile, what was done last.
     """
 
     messages: tuple[Message, ...]
     message_ids: tuple[int, ...]
-    note_ids: tuple[int, ...]
+    fact_ids: tuple[str, ...]
     sources: tuple[int, ...] = ()
 
 
@@ -105,7 +106,8 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     kept = fit_newest(
         (((message, line), estimate_tokens(line.text)) for message, line in reversed(rendered)), budget.history
     )
-    notes = fit_newest(((note, estimate_tokens(note.text)) for note in reversed(parts.notes)), budget.memory)
+    valid = [fact for fact in parts.facts if fact.is_valid]
+    facts = fit_newest(((fact, estimate_tokens(fact.said)) for fact in reversed(valid)), budget.memory)
     quoted = fit_newest(((text, estimate_tokens(text)) for text in map(_quoted, reversed(parts.quoted))), budget.quoted)
     profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()
     fell_out = parts.is_cut or len(kept) < len(parts.history)
@@ -114,13 +116,13 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
-        Message(Role.USER, _turn_context(parts, profile.text, notes, quoted, actions)),
+        Message(Role.USER, _turn_context(parts, profile.text, facts, quoted, actions)),
         Message(Role.USER, f"{one_line(parts.person.name)}: {question}" if named else question, parts.images),
     )
     return Context(
         messages,
         message_ids=tuple(message.id for message, _ in kept),
-        note_ids=tuple(note.id for note in notes),
+        fact_ids=tuple(fact.id for fact in facts),
         sources=(*profile.sources, *actions.sources),
     )
 
@@ -138,13 +140,13 @@ def _history_message(message: StoredMessage, *, named: bool) -> Message:
 
 
 def _turn_context(
-    parts: ContextParts, profile: str, notes: Sequence[Note], quoted: Sequence[str], actions: LastActions
+    parts: ContextParts, profile: str, facts: Sequence[Fact], quoted: Sequence[str], actions: LastActions
 ) -> str:
     return _joined(
         [
             "Context of this turn (data from the system, not from the person):",
             _profile(profile),
-            _notes(notes),
+            _facts(facts),
             f"IDENTITY: you are talking with {one_line(parts.person.name)}.",
             _environment(parts.now, parts.person.time_zone),
             "\n\n".join(["CAME WITH THE QUESTION:", *quoted]) if quoted else "",
@@ -163,11 +165,11 @@ def _profile(text: str) -> str:
     return "\n".join(["PROFILE of this person, learned from what they wrote:", *map(one_line, text.split("\n"))])
 
 
-def _notes(notes: Sequence[Note]) -> str:
-    if not notes:
+def _facts(facts: Sequence[Fact]) -> str:
+    if not facts:
         return ""
-    lines = [f"- {one_line(note.text)} ({note.time:%Y-%m-%d})" for note in notes]
-    return "\n".join(["NOTES that this person asked you to remember:", *lines])
+    lines = [f"- {one_line(fact.said)} ({fact.timestamp:%Y-%m-%d})" for fact in facts]
+    return "\n".join(["FACTS that hold for this person:", *lines])
 
 
 def _quoted(quoted: Quoted) -> str:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place
+from agent.memory.facts import Fact
 from agent.memory.periods import Period
 from agent.memory.profile import ProfileEntry
 from agent.messages import Depth, Image, ModelCall, Usage
@@ -174,20 +175,7 @@ class Thread:
     messages: int
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something that a person asked to be remembered, with its source and its audience label."""
-
-    id: int
-    person: str
-    text: str
-    audience: str
-    time: datetime
-    source_message: int | None = None
-    permalink: str | None = None
-
-
-Remembered: TypeAlias = Note | ProfileEntry
+Remembered: TypeAlias = Fact | ProfileEntry
 """What a person is shown of what is known about them."""
 
 
@@ -223,7 +211,7 @@ class Hit:
 class Closing:
     """Everything that a finished turn leaves behind, written in one transaction.
 
-    `context_messages` and `context_notes` are the ids of what stood in the turn's context, so that forgetting one
+    `context_messages` and `context_facts` are the ids of what stood in the turn's context, so that forgetting one
     of them finds what came of it; of the profile they are the messages that its entries came from, because entries are
     merged. `reply` may be "" (stopped before a word was said): then no message is stored.
     """
@@ -240,7 +228,7 @@ class Closing:
     joined: tuple[Waiting, ...] = ()
     """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()
-    context_notes: tuple[int, ...] = ()
+    context_facts: tuple[str, ...] = ()
     learn_at: datetime | None = None
     """When to learn from what the person asked; None: nothing is learned from it."""
 
@@ -254,7 +242,7 @@ class Closing:
 class Receipt:
     """What forgetting erased, and what the search for proof found afterwards.
 
-    `erased` counts rows by what they were ("messages", "notes", …). `found_again` counts what a search for the erased
+    `erased` counts rows by what they were ("messages", "facts", …). `found_again` counts what a search for the erased
     texts still found: 0 is the proof. `bytes_gone` says whether the database files hold none of the erased bytes;
     `kept_by_server` that a database server keeps them, so that nobody here can say: its files, its log and its backups
     follow the operator's vacuum and retention.

@@ -33,7 +33,7 @@ from benchmarks.chaos_town import Town, Verdict, judge, town
 from benchmarks.report import Options, print_report
 from bot.app import CLOCK
 from store.engine import open_store
-from store.tables import note
+from store.tables import fact
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
 START_S = 60.0
@@ -156,7 +156,7 @@ async def _written_twice(url: str) -> int:
     """Calls that left more than one note."""
 
     def texts(connection: Connection) -> Sequence[str]:
-        return connection.execute(select(note.c.text)).scalars().all()
+        return connection.execute(select(fact.c.value)).scalars().all()
 
     store = await open_store(url)
     try:

@@ -97,7 +97,7 @@ class Bench:
 
         model = ScriptedProvider(asked, sleep=self.clock.sleep)
         store = self.store
-        thinking = Thinking(_mind(model, store), store.ledger, store.conversations, store.memories, self.clock)
+        thinking = Thinking(_mind(model, store), store.ledger, store.conversations, store.facts, self.clock)
         turns = Turns(store.ledger, thinking, self.surface, store.bell, self.clock, "bench", self.limits)
         async with asyncio.timeout(BOUND_S), turns.serving():
             yield turns
@@ -107,7 +107,7 @@ def _mind(model: Provider, store: Store) -> Mind:
     return Mind(
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
-        tools=Registry([RecallTool(store.memories), RememberTool(store.memories)]),
+        tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )

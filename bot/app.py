@@ -16,7 +16,8 @@ from uuid import uuid4
 
 from agent.context import ContextBudget, Persona
 from agent.errors import SettingsError
-from agent.ports import Memories, Provider
+from agent.memory.audience import Place, may_flow_from
+from agent.ports import Provider
 from agent.records import Incoming, Person
 from agent.spending import By, Period, Total
 from agent.tools.recall import RecallTool
@@ -32,6 +33,8 @@ from bot.casts import DiscordReplies, WhileBusy
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.house_rules import access_rules, budgets, gate_rules
+from bot.memory.desk import MemoryDesk
+from bot.memory.pauses import Pauses
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
 from bot.models.switch import ModelSwitch
@@ -104,8 +107,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
-            memories=store.memories,
-            profiles=store.profiles,
+            view=memory_desk(store),
             forgetting=store.forgetting,
             spending=store.spending,
             budgets=budget_desk(settings, store),
@@ -128,7 +130,7 @@ async def serve_platforms(settings: Settings) -> None:
         log.info("%s", models.sentence)
         allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
         gate = Gate(gate_rules(settings), allowances, CLOCK)
-        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, CLOCK, gate)
+        host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, CLOCK, gate)
         host.profiles = store.profiles
         host.desk = ModelDesk(models, store.preferences, access_rules(settings))
         limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
@@ -230,7 +232,7 @@ def open_turns(
     limits: TurnsLimits,
     sources: Callable[[], frozenset[str]],
 ) -> Turns:
-    thinking = Thinking(answering, store.ledger, store.conversations, store.memories, CLOCK)
+    thinking = Thinking(answering, store.ledger, store.conversations, store.facts, CLOCK)
     return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, new_id(), limits, sources)
 
 
@@ -245,7 +247,7 @@ async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Re
         async with open_models(settings) as models:
             if models.is_rehearsal:
                 raise SettingsError(NO_MODEL)
-            yield models.provider, tools(settings, store.memories), models.sentence
+            yield models.provider, tools(settings, store), models.sentence
     finally:
         await store.close()
 
@@ -260,9 +262,28 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
-def tools(settings: Settings, memories: Memories) -> Registry:
+def memory_desk(store: Store) -> MemoryDesk:
+    """For a terminal, where every place is its person's own."""
+
+    async def audiences(place: Place) -> frozenset[str]:
+        return may_flow_from(place)
+
+    return MemoryDesk(
+        facts=store.facts,
+        profiles=store.profiles,
+        conversations=store.conversations,
+        spending=store.spending,
+        preferences=store.preferences,
+        forgetting=store.forgetting,
+        pauses=Pauses(store.preferences, store.profiles, CLOCK),
+        audiences=audiences,
+        clock=CLOCK,
+    )
+
+
+def tools(settings: Settings, store: Store) -> Registry:
     timeout_s = settings.tool_timeout_s
-    return Registry([RecallTool(memories, timeout_s), RememberTool(memories, timeout_s)])
+    return Registry([RecallTool(store.memories, timeout_s), RememberTool(store.facts, timeout_s)])
 
 
 def mind(
@@ -281,7 +302,7 @@ def mind(
     return Mind(
         provider=desk.provider,
         persona=persona,
-        tools=tools(settings, store.memories),
+        tools=tools(settings, store),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

@@ -7,20 +7,22 @@ functions.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.errors import CogencyError
-from agent.memory.audience import Place
 from agent.memory.forgetting import forget_everything, forget_thread
-from agent.ports import Clock, Conversations, Forgetting, Ledger, Membership, Memories, Profiles, Spending
-from agent.records import Incoming, LastSeen, Receipt, Remembered
+from agent.ports import Clock, Conversations, Facts, Forgetting, Ledger, Membership, Profiles, Spending
+from agent.records import Incoming, LastSeen, Receipt
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
 from bot.access.readers import Readers
-from bot.host import ModelMenu
+from bot.host import MemoryAnswer, ModelMenu, Viewer
+from bot.memory.desk import MemoryDesk
+from bot.memory.pauses import Pauses
+from bot.memory.view import NOTHING
 from bot.models.desk import ModelDesk
 from bot.surface import PageUnsent, Surface
 from bot.turns.worker import Turns
@@ -37,7 +39,7 @@ class BotHost:
 
     ledger: Ledger
     conversations: Conversations
-    memories: Memories
+    facts: Facts
     forgetting: Forgetting
     spending: Spending
     clock: Clock
@@ -86,10 +88,23 @@ class BotHost:
     async def hear_until(self, source: str, time: datetime) -> None:
         await self.conversations.hear_until(source, time)
 
-    async def memory(self, person: str, place: Place) -> list[Remembered]:
-        audiences = await self.readers.audiences(place)
-        notes = await self.memories.notes(person, audiences)
-        return [*notes, *(await self.profiles.readable(person, audiences)).entries] if self.profiles else [*notes]
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
+        if self.profiles is None:
+            return MemoryAnswer(NOTHING)
+        preferences = self.gate.allowances.preferences
+        manages = viewer.manages or self.gate.rules.access.is_operator(viewer.person.id)
+        desk = MemoryDesk(
+            facts=self.facts,
+            profiles=self.profiles,
+            conversations=self.conversations,
+            spending=self.spending,
+            preferences=preferences,
+            forgetting=self.forgetting,
+            pauses=Pauses(preferences, self.profiles, self.clock),
+            audiences=self.readers.audiences,
+            clock=self.clock,
+        )
+        return await desk.answer(replace(viewer, manages=manages), words)
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:
         await self.turns.take_back(person, conversation)

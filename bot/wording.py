@@ -2,7 +2,7 @@
 
 Above: the platforms' commands. Below: `agent.records`, `agent.memory.profile`, `bot.amounts`.
 
-Rules: short British English; dates as 2026-11-21; what people wrote is shown literally, so that a "*" in a note stays
+Rules: short British English; dates as 2026-11-21; what people wrote is shown literally, so that a "*" in a fact stays
 a "*"; nothing is claimed that a receipt does not prove.
 """
 
@@ -12,8 +12,9 @@ from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import assert_never
 
-from agent.memory.profile import ProfileField
-from agent.records import Note, Receipt, Remembered, Thread
+from agent.memory.facts import Fact
+from agent.memory.profile import ProfileEntry, ProfileField
+from agent.records import Receipt, Remembered, Thread
 from bot.amounts import counted
 
 TITLE_CHARS = 60
@@ -32,7 +33,7 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<>~|&]|(?<![^\W_])_|_(?![^\W_])|^[#+-]|^(?:\d+
 
 _KINDS = {
     "messages": ("message", "messages"),
-    "notes": ("note", "notes"),
+    "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
     "conversations": ("thread", "threads"),
     "summaries": ("summary", "summaries"),
@@ -164,12 +165,19 @@ def help_text(commands: Mapping[str, str]) -> str:
 
 
 def _known(one: Remembered) -> str:
-    """A note in its own words; what was learned with what it is: "Goal: learn Rust"."""
-    return literal(one.text) if isinstance(one, Note) else f"{_FIELDS[one.field]}: {literal(one.said)}"
+    """A fact in its own words; an entry of the profile with what it is: "Goal: learn Rust"."""
+    match one:
+        case Fact():
+            return literal(one.said)
+        case ProfileEntry():
+            return f"{_FIELDS[one.field]}: {literal(one.said)}"
+        case _:
+            assert_never(one)
 
 
 def _source(one: Remembered, zone: tzinfo) -> str:
-    day = one.time.astimezone(zone).date().isoformat()
+    time = one.timestamp if isinstance(one, Fact) else one.time
+    day = time.astimezone(zone).date().isoformat()
     return f"[{day}]({one.permalink})" if one.permalink else day
 
 

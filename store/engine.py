@@ -5,6 +5,7 @@ Above: `bot.app`. Below: everything in `store`.
 Rule: whatever goes wrong is a StoreError with one sentence that says what to do.
 """
 
+import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,14 +13,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.errors import StoreError
-from agent.ports import Conversations, Forgetting, Jobs, Ledger, Memories, Preferences, Profiles, Spending
+from agent.ports import Conversations, Facts, Forgetting, Jobs, Ledger, Memories, Preferences, Profiles, Spending
 from store.conversations import SqlConversations
 from store.databases.bell import LocalBell
 from store.databases.database import Database, migrating
 from store.databases.sqlite import open_sqlite, open_sqlite_beside
+from store.databases.watched import Watched
 from store.forgetting.erase import SqlForgetting
 from store.forgetting.erased import ErasedIds
 from store.jobs import SqlJobs
+from store.memory.facts import SqlFacts
 from store.memory.memories import SqlMemories
 from store.memory.profiles import SqlProfiles
 from store.migrations import HEAD
@@ -43,6 +46,7 @@ class Store:
     ledger: Ledger
     conversations: Conversations
     memories: Memories
+    facts: Facts
     profiles: Profiles
     forgetting: Forgetting
     preferences: Preferences
@@ -74,7 +78,7 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
         unless_open.push_async_callback(database.close)
         async with migrating():
             prepared = await database.write(prepare, database.where, key)
-        store = _store(database, prepared)
+        store = _store(database, Watched(database, asyncio.get_running_loop().time), prepared)
         unless_open.push_async_callback(store.bell.close)
         await store.forgetting.sweep()
         unless_open.pop_all()
@@ -106,18 +110,20 @@ def _database(url: str, patience_s: float, sqlite: Callable[[str, float], Databa
     return sqlite(rest, patience_s)
 
 
-def _store(database: Database, prepared: Prepared) -> Store:
+def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
+    """Its parts. `database`: what they work on, around the one that was opened."""
     erased_ids = ErasedIds(prepared.key)
     return Store(
         SqlLedger(database, erased_ids),
         SqlConversations(database),
         SqlMemories(database),
+        SqlFacts(database),
         SqlProfiles(database),
         SqlForgetting(database, erased_ids),
         SqlPreferences(database),
         SqlSpending(database),
         SqlJobs(database),
-        _bell(database),
+        _bell(opened),
         database,
         prepared.before,
     )

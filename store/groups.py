@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, func, select, union_all
 
 from agent.memory.audience import GroupAudience, audience_of
-from store.tables import conversation, message, note, participant, profile
+from store.tables import conversation, fact, message, participant, profile
 
 _GROUPS = "group:%"
 
@@ -24,7 +24,7 @@ def groups(connection: Connection, person_id: str, limit: int) -> list[str]:
 
 @cache
 def _latest() -> Select[Any]:
-    """The labels of the person's threads, notes and profiles, by when something was last said there. Made once."""
+    """The labels of the person's threads, facts and profiles, by when something was last said there. Made once."""
     last: Select[tuple[datetime]] = (
         select(message.c.time)
         .where(message.c.conversation == participant.c.conversation)
@@ -38,7 +38,7 @@ def _latest() -> Select[Any]:
     )
     kept = [
         select(table.c.audience, time).where(table.c.person == bindparam("person"), table.c.audience.like(_GROUPS))
-        for table, time in ((note, note.c.time), (profile, profile.c.updated))
+        for table, time in ((fact, fact.c.time), (profile, profile.c.updated))
     ]
     every = union_all(threads, *kept).subquery()
     return (

@@ -17,7 +17,7 @@ from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
 from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
 from agent.progress import decode
-from agent.records import Author, Authority, Claim, Closing, Incoming, Note, Person, Quoted, StoredMessage, Thread
+from agent.records import Author, Authority, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 
 RESULT_CHARS: Final = 1_000
@@ -192,18 +192,6 @@ def title(question: str) -> str:
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
 
-def note(row: Row) -> Note:
-    return Note(
-        id=row["id"],
-        person=row["person"],
-        text=row["text"],
-        audience=row["audience"],
-        time=row["time"],
-        source_message=row["source_message"],
-        permalink=row["permalink"],
-    )
-
-
 def summary(stored: str) -> SituationSummary:
     return SituationSummary().merged(json.loads(stored))
 
@@ -249,7 +237,7 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
         "usage": json_text(asdict(closing.usage)),
         "pages": json_text(closing.pages),
         "context_messages": id_list(closing.context_messages),
-        "context_notes": id_list(closing.context_notes),
+        "context_facts": id_list(map(int, closing.context_facts)),
         "payload": "{}",
         "progress": "",
         "reply_ref": "",

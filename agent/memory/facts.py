@@ -57,7 +57,8 @@ def memory_type_of(source: str) -> MemoryType:
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One persistent fact. `audience` is a label (see `agent.memory.audience.label`); `person` is whom it is about, or
-    "" for what is nobody's in particular. `authority` is what its writer was. Links are ids of facts.
+    "" for what is nobody's in particular. `authority` is what its writer was. Links are ids of facts. `permalink` leads
+    to the message that it came from. Without a key it is what somebody asked to be remembered, in their words.
     """
 
     id: str
@@ -80,6 +81,12 @@ class Fact:
     is_constraint: bool = False
     constraint_type: ConstraintType | None = None
     source_message: int | None = None
+    permalink: str | None = None
+
+    @property
+    def said(self) -> str:
+        """As it reads by itself: "deadline of Apollo: Friday"."""
+        return f"{self.key}: {self.value}" if self.key else self.value
 
 
 def resolve(facts: Iterable[Fact], name: str) -> Fact | None:
@@ -115,7 +122,8 @@ def current(facts: Iterable[Fact], name: str) -> Fact | None:
 
 
 def same_key(one: str, other: str) -> bool:
-    return one.strip().casefold() == other.strip().casefold()
+    """Is there a key, and is it one?"""
+    return bool(one.strip()) and one.strip().casefold() == other.strip().casefold()
 
 
 def age(fact: Fact) -> tuple[datetime, str]:

@@ -36,3 +36,5 @@ class EntriesPlan:
     person: str
     entries: frozenset[int] = frozenset()
     """Of the profile."""
+    facts: frozenset[str] = frozenset()
+    """With these fall the facts that were derived from them."""

@@ -261,7 +261,8 @@ def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
 
 def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
     review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
-    return f"{fact.key}: {withhold(fact.value, stale)}{review}"
+    key = f"{fact.key}: " if fact.key else ""
+    return " ".join(f"{key}{withhold(fact.value, stale)}{review}".split())
 
 
 def _working_set(layers: Layers, budget: int) -> str:

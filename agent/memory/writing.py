@@ -9,6 +9,7 @@ Rules
   what a greater authority wrote. A refused write changes nothing.
   A write supersedes what it names (rule 1), what stands under its key or contradicts it (rule 2), and only what is
   older than itself (rule 4): a late arrival joins the chain as history. How often something was said does not count.
+  What has no key supersedes by contradiction alone.
   A write marks facts of its own partition only (audience and person), and of its own scope: what was assumed in a
   hypothetical, a draft, a task or a session never touches what holds everywhere. A global write may settle a draft
   that it names.
@@ -59,6 +60,16 @@ class Refusal(StrEnum):
 
     NOT_A_MANAGER = "Only a manager or an administrator may set what binds others."
     GREATER_AUTHORITY = "Somebody with greater authority has set this."
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write came to: the fact that stands for it now, or the same one that stood already, and what it took the
+    place of. A late arrival is history at once (`fact.is_valid`).
+    """
+
+    fact: Fact
+    superseded: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,18 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     return _applied(facts, added, older if later is None else [])
 
 
+def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> Written | WriteRefused:
+    """What a write came to, from what `write` returned."""
+    refused = next((change for change in changes if isinstance(change, WriteRefused)), None)
+    if refused is not None:
+        return refused
+    gone = {change.fact for change in changes if isinstance(change, FactSuperseded)}
+    return Written(
+        fact=next(fact for fact in facts if (fact.id == new.id if changes else _stands_for(fact, new))),
+        superseded=tuple(fact for fact in facts if fact.id in gone),
+    )
+
+
 def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
     """The valid facts of its partition that a write takes the place of."""
     said = _own_words(mine, new)
@@ -138,7 +161,7 @@ def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
 
 
 def _implied(fact: Fact, new: NewFact, said: str) -> bool:
-    if same_key(fact.key, new.key):
+    if same_key(fact.key, new.key) or _says_the_same(fact, new):
         return True
     if fact.is_constraint != new.is_constraint:
         return False  # a wish that contradicts a policy is refused by whoever decides; it is no new policy
@@ -202,6 +225,10 @@ def _reviews(facts: Mapping[str, Fact], superseded: Sequence[str]) -> list[Revie
     return reviews
 
 
+def _stands_for(fact: Fact, new: NewFact) -> bool:
+    return fact.is_valid and _same_partition(fact, new) and _same_scope(fact, new) and _says_the_same(fact, new)
+
+
 def _same_partition(fact: Fact, new: NewFact) -> bool:
     return (fact.audience, fact.person) == (new.audience, new.person)
 
@@ -215,4 +242,5 @@ def _may_settle(new: NewFact, fact: Fact) -> bool:
 
 
 def _says_the_same(fact: Fact, new: NewFact) -> bool:
-    return same_key(fact.key, new.key) and fact.value.strip() == new.value.strip()
+    keys = fact.key.strip().casefold(), new.key.strip().casefold()
+    return keys[0] == keys[1] and fact.value.strip() == new.value.strip()

@@ -6,7 +6,7 @@ Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.provi
 
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
-from agent.ports.memory import Conversations, Forgetting, Memories, Preferences, Profiles, Spending
+from agent.ports.memory import Conversations, Facts, Forgetting, Memories, Preferences, Profiles, Spending
 from agent.ports.models import (
     CallOptions,
     Capabilities,
@@ -33,6 +33,7 @@ __all__ = [
     "Capabilities",
     "Clock",
     "Conversations",
+    "Facts",
     "Forgetting",
     "Halt",
     "HandleKept",

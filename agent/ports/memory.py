@@ -1,4 +1,4 @@
-"""The ports of what is kept: conversations, memories, profiles, choices, costs, and how all of it is forgotten.
+"""The ports of what is kept: conversations, memories, facts, profiles, choices, costs, and how all of it is forgotten.
 
 Above: `bot`, the tools. Implemented by: `store`, and by small fakes in `tests/fakes`.
 """
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from agent.memory.forgetting import ForgettingPlan
-from agent.memory.profile import Partition, UserProfile, Utterance
+from agent.memory.facts import Fact
+from agent.memory.forgetting import EntriesPlan, ForgettingPlan
+from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
+from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
-from agent.records import Hit, LastSeen, Note, RecallQuery, Receipt, StoredMessage, Thread
+from agent.records import Hit, LastSeen, RecallQuery, Receipt, StoredMessage, Thread
 from agent.spending import By, Period, Total
 from agent.state import LastActions, SituationSummary
 
@@ -33,7 +35,7 @@ class Conversations(Protocol):
         ...
 
     async def groups(self, person: str, limit: int) -> list[str]:
-        """The group places to which something of the person belongs: a thread, a note, a profile; the latest first."""
+        """The group places to which something of the person belongs: a thread, a fact, a profile; the latest first."""
         ...
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
@@ -57,17 +59,35 @@ class Conversations(Protocol):
         ...
 
 
+class Facts(Protocol):
+    """What people asked to be remembered, what was learned, and what binds everybody; see `agent.memory.facts`."""
+
+    async def write(self, new: NewFact) -> Written | WriteRefused:
+        """Do what `agent.memory.writing.write` says of all facts so far, one write of an audience after the other.
+
+        The store names the fact: `new.id` is not looked at. Raises StoreError if the message that it comes from was
+        forgotten meanwhile.
+        """
+        ...
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
+        """What may be used for these audiences of the person's facts and of nobody's in particular, oldest first, each
+        with the link to its source. What was superseded is among them: whoever shows them looks at `is_valid`.
+        """
+        ...
+
+    async def correct(self, person: str, fact: str, value: str, now: datetime) -> Fact | None:
+        """Put the person's own words in place of a fact of theirs; its old words and its source are gone, and what
+        rests on it needs review. None if there is no such fact.
+        """
+        ...
+
+    async def delete(self, person: str, fact: str) -> int:
+        """Take out a fact of the person's and what was derived from it; how many fell. Its messages stay."""
+        ...
+
+
 class Memories(Protocol):
-    async def remember(
-        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
-    ) -> Note:
-        """Keep a note; the same text for the same audience is kept once."""
-        ...
-
-    async def notes(self, person: str, audiences: frozenset[str]) -> list[Note]:
-        """The person's notes that may be used for these audiences, oldest first."""
-        ...
-
     async def search(self, query: RecallQuery) -> list[Hit]:
         """The person's past threads, best hit first. Any text is a valid query; none raises."""
         ...
@@ -84,8 +104,19 @@ class Profiles(Protocol):
         """What may be used for these audiences, each entry with the link to its newest source."""
         ...
 
+    async def known(self, person: str, audiences: frozenset[str]) -> list[ProfileEntry]:
+        """Everything that is kept of the person and may be shown there, with links, the oldest first.
+
+        Also what `readable` leaves out because something newer stands in its place.
+        """
+        ...
+
     async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
         """The messages that wait, oldest first."""
+        ...
+
+    async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
+        """Never learn from what waits of this person, in this channel, or of that person there; how many those were."""
         ...
 
     async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
@@ -107,6 +138,10 @@ class Preferences(Protocol):
         """Keep a choice in place of an earlier one; None takes it back."""
         ...
 
+    async def keep_first(self, owner: str, name: str, value: str) -> str:
+        """Keep a choice unless one is kept, whoever else tries at the same moment; the one that is kept now."""
+        ...
+
 
 class Spending(Protocol):
     async def totals(self, period: Period, by: By, *, person: str | None = None) -> list[Total]:
@@ -121,6 +156,10 @@ class Spending(Protocol):
 class Forgetting(Protocol):
     async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
         """Erase what the plan names in one transaction, then search for proof."""
+        ...
+
+    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:
+        """Erase single things that are known of a person; what they were learned from stays, and teaches no more."""
         ...
 
     async def sweep(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from agent.authority import Authority
 from agent.memory.audience import Place
 from agent.messages import JsonObject
 from agent.records import Person
@@ -22,6 +23,7 @@ class ToolContext:
     message: int
     now: datetime
     readable_groups: frozenset[str] = frozenset()
+    authority: Authority = Authority.EMPLOYEE
 
 
 @dataclass(frozen=True, slots=True)

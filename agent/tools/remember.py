@@ -1,6 +1,6 @@
 """`remember`: keep a note that the person asked to be remembered.
 
-Above: `bot.app` registers it. Below: the Memories port, `agent.memory.audience`, `agent.memory.secrets`.
+Above: `bot.app` registers it. Below: the port Facts, `agent.memory.audience`, `agent.memory.secrets`.
 Rules: the note belongs to the place where it was said, and keeps the message that it came from. A secret is not kept.
 """
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from agent.errors import ToolError
 from agent.memory.audience import label
 from agent.memory.secrets import has_secret
+from agent.memory.writing import NewFact, WriteRefused
 from agent.messages import JsonObject
-from agent.ports import Memories, ToolContext
+from agent.ports import Facts, ToolContext
 
 MAX_NOTE_CHARS = 2_000
 """Notes stand in every later context; a longer text is better found again by recall."""
@@ -22,7 +23,7 @@ REFUSED = (
 
 @dataclass(frozen=True, slots=True)
 class RememberTool:
-    memories: Memories
+    facts: Facts
     timeout_s: float = 10.0
     name: str = "remember"
     description: str = "Keep a note for this person's later conversations, when they ask you to remember something."
@@ -48,11 +49,18 @@ class RememberTool:
         text = str(args["text"])
         if has_secret(text):
             raise ToolError(REFUSED)
-        note = await self.memories.remember(
-            context.person.id,
-            text,
-            label(context.place.audience),
-            context.now,
-            context.message,
+        new = NewFact(
+            id="",
+            key="",
+            value=text,
+            source="user",
+            timestamp=context.now,
+            audience=label(context.place.audience),
+            person=context.person.id,
+            authority=context.authority,
+            source_message=context.message,
         )
-        return f"Remembered: {note.text}"
+        outcome = await self.facts.write(new)
+        if isinstance(outcome, WriteRefused):
+            raise ToolError(outcome.why)
+        return f"Remembered: {outcome.fact.said}"

@@ -17,10 +17,12 @@ from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
 from agent.memory.audience import Place, label
+from agent.memory.facts import Fact, age, chain
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
-from agent.ports import Clock, Conversations, Forgetting, Memories, Preferences, Profiles, Spending
+from agent.memory.writing import NewFact, Written
+from agent.ports import Clock, Conversations, Facts, Forgetting, Preferences, Profiles, Spending
 from agent.records import Receipt, Remembered
 from agent.spending import By, account
 from agent.spending import Period as SpendingPeriod
@@ -40,7 +42,7 @@ MAX_THREADS: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDesk:
-    memories: Memories
+    facts: Facts
     profiles: Profiles
     forgetting: Forgetting
     preferences: Preferences
@@ -77,8 +79,8 @@ class MemoryDesk:
     async def known(self, viewer: Viewer) -> list[Remembered]:
         """Everything that is known about the viewer and may be shown to them there."""
         person, here = viewer.person.id, await self.audiences(viewer.place)
-        notes = await self.memories.notes(person, here)
-        return [*notes, *await self.profiles.known(person, here)]
+        facts = [one for one in await self.facts.readable(person, here) if one.is_valid and one.person]
+        return [*facts, *await self.profiles.known(person, here)]
 
     async def _list(self, viewer: Viewer, before: str = "", page: int = 1) -> MemoryAnswer:
         """The list as it is now, below what has just happened."""
@@ -114,7 +116,12 @@ class MemoryDesk:
         return view.erased_text(await self._erase(one, viewer))
 
     async def _erase(self, one: Remembered, viewer: Viewer) -> Receipt:
-        plan = EntriesPlan(viewer.person.id, frozenset({one.id}))
+        person = viewer.person.id
+        if isinstance(one, ProfileEntry):
+            plan = EntriesPlan(person, entries=frozenset({one.id}))
+        else:
+            history = chain(await self.facts.readable(person, frozenset({one.audience})), one.id)
+            plan = EntriesPlan(person, facts=frozenset(fact.id for fact in history if age(fact) <= age(one)))
         return await self.forgetting.forget_entries(plan, self.clock.now())
 
     async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:
@@ -122,9 +129,9 @@ class MemoryDesk:
             return view.NO_SECRETS
         if len(" ".join(text.split())) > TEXT_CHARS:
             return view.TOO_LONG.format(most=TEXT_CHARS)
-        if not isinstance(one, ProfileEntry):
-            return view.GONE
-        added = await self._state(one, viewer, text.removeprefix(f"{one.key}:"))
+        own = tidy(text.removeprefix(f"{one.key}:"))
+        keep = self._state(one, viewer, own) if isinstance(one, ProfileEntry) else self._write(one, viewer, own)
+        added = await keep
         if added is None:
             return view.BUSY
         numbers = (await self._numbers(viewer)).moved(view.key_of(one), view.key_of(added))
@@ -132,14 +139,32 @@ class MemoryDesk:
         # The new one stands before the old one falls, whatever happens in between.
         return view.corrected_text(await self._erase(one, viewer))
 
-    async def _state(self, one: ProfileEntry, viewer: Viewer, text: str) -> ProfileEntry | None:
+    async def _write(self, one: Fact, viewer: Viewer, own: str) -> Fact | None:
+        """Keep the person's own words as a fact; None if something greater than their word stands in the way."""
+        written = await self.facts.write(
+            NewFact(
+                id="",
+                key=one.key,
+                value=own,
+                source="user",
+                timestamp=self.clock.now(),
+                audience=label(viewer.place.audience),
+                person=viewer.person.id,
+                authority=one.authority,
+                scope=one.scope,
+                scope_id=one.scope_id,
+            )
+        )
+        return written.fact if isinstance(written, Written) else None
+
+    async def _state(self, one: ProfileEntry, viewer: Viewer, own: str) -> ProfileEntry | None:
         """Keep the person's own words beside the entry; None if the profile changed all the time."""
         partition, now = Partition(viewer.person.id, label(viewer.place.audience)), self.clock.now()
-        own = replace(one, id=0, text=tidy(text), audience=partition.audience, sources=(), time=now, confidence=1.0)
-        if not await self._change(partition, lambda profile: stated(profile, own, now)):
+        entry = replace(one, id=0, text=own, audience=partition.audience, sources=(), time=now, confidence=1.0)
+        if not await self._change(partition, lambda profile: stated(profile, entry, now)):
             return None
         entries = (await self.profiles.of(partition)).entries
-        return max((entry for entry in entries if entry.text == own.text), key=lambda entry: entry.id, default=None)
+        return max((kept for kept in entries if kept.text == own), key=lambda kept: kept.id, default=None)
 
     async def _open(self, one: Remembered, viewer: Viewer, *, on: bool) -> str:
         if not isinstance(one, ProfileEntry):

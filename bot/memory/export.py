@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from agent.memory.facts import Fact
 from agent.memory.profile import ProfileEntry
 from agent.messages import Json
 from agent.prices import NANO
-from agent.records import Note, Person, Remembered, Thread
+from agent.records import Person, Remembered, Thread
 from agent.spending import Account, Spent
 
 VERSION: Final = 1
@@ -30,14 +31,14 @@ def as_json(
 ) -> str:
     """All of it, indented for people who read it."""
     profile: list[Json] = [_entry(one) for one in known if isinstance(one, ProfileEntry)]
-    notes: list[Json] = [_note(one) for one in known if isinstance(one, Note)]
+    facts: list[Json] = [_fact(one) for one in known if isinstance(one, Fact)]
     listed: list[Json] = [_thread(one) for one in threads]
     whole: Json = {
         "version": VERSION,
         "exported": _time(now),
         "person": {"id": person.id, "name": person.name, "time_zone": person.time_zone},
         "profile": profile,
-        "notes": notes,
+        "facts": facts,
         "threads": listed,
         "preferences": dict(choices),
         "spending": {"today": _spent(spent.today), "month": _spent(spent.month)},
@@ -59,8 +60,17 @@ def _entry(one: ProfileEntry) -> Json:
     }
 
 
-def _note(one: Note) -> Json:
-    return {"text": one.text, "audience": one.audience, "time": _time(one.time), "source": one.permalink}
+def _fact(one: Fact) -> Json:
+    return {
+        "key": one.key or None,
+        "text": one.value,
+        "audience": one.audience,
+        "time": _time(one.timestamp),
+        "source": one.permalink,
+        "scope": one.scope.value,
+        "is_constraint": one.is_constraint,
+        "needs_review": one.needs_review,
+    }
 
 
 def _thread(one: Thread) -> Json:

@@ -7,13 +7,12 @@ place. What people wrote is shown literally.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import tzinfo
 from typing import Final
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
 from agent.memory.profile import ProfileEntry, ProfileField
-from agent.records import Note, Receipt, Remembered
+from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
 from bot.memory import words
 from bot.memory.numbers import Numbers
@@ -106,7 +105,7 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
     where = " in this channel" if here else ""
     if not on:
         return f"I learn again from what {whom}{where}."
-    back = f"memory resume{' here' if here else ''}{' for everybody' if for_everybody else ''}"
+    back = f"/memory resume{' here' if here else ''}{' for everybody' if for_everybody else ''}"
     return (
         f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned; `{back}` goes on. "
         "What is remembered already stays; `/memory` shows it."
@@ -119,12 +118,19 @@ def help_text() -> str:
 
 
 def _entry(one: Remembered, number: int, zone: tzinfo) -> ShownEntry:
-    said = one.text if isinstance(one, Note) else one.said
-    text = literal(said) if isinstance(one, Note) else f"{FIELDS[one.field]}: {literal(said)}"
-    shown = ShownEntry(key_of(one), number, text, _source(one, zone), plain=one.text)
-    if isinstance(one, Note):
-        return shown
-    return replace(shown, may_go_everywhere=not one.everywhere, everywhere=one.everywhere)
+    key, source = key_of(one), _source(one, zone)
+    if not isinstance(one, ProfileEntry):
+        review = " (this rests on something that has changed)" if one.needs_review else ""
+        return ShownEntry(key, number, literal(one.said) + review, source, plain=one.value)
+    return ShownEntry(
+        key,
+        number,
+        f"{FIELDS[one.field]}: {literal(one.said)}",
+        source,
+        may_go_everywhere=not one.everywhere,
+        everywhere=one.everywhere,
+        plain=one.text,
+    )
 
 
 def _proved(done: str, receipt: Receipt) -> str:
@@ -134,12 +140,12 @@ def _proved(done: str, receipt: Receipt) -> str:
 
 
 def _source(one: Remembered, zone: tzinfo) -> str:
-    said = one.time.astimezone(zone).date().isoformat()
-    if isinstance(one, ProfileEntry) and not one.sources:
-        said = f"{said}, your correction"
+    is_entry = isinstance(one, ProfileEntry)
+    said = (one.time if is_entry else one.timestamp).astimezone(zone).date().isoformat()
     when = f"[{said}]({one.permalink})" if one.permalink else said
-    use = "; used everywhere" if isinstance(one, ProfileEntry) and one.everywhere else ""
-    return f"{when}, {_where(one.audience)}{use}"
+    stated = not one.sources if is_entry else one.source_message is None
+    notes = (["your correction"] if stated else []) + (["used everywhere"] if is_entry and one.everywhere else [])
+    return ", ".join([when, _where(one.audience), *notes])
 
 
 def _where(audience: str) -> str:

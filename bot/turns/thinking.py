@@ -21,7 +21,7 @@ from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, T
 from agent.loop import Loop
 from agent.memory.audience import Place, may_flow_from
 from agent.messages import ModelCall
-from agent.ports import CallOptions, Clock, Conversations, Ledger, Memories, Profiles, Provider, ToolContext
+from agent.ports import CallOptions, Clock, Conversations, Facts, Ledger, Profiles, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
@@ -81,13 +81,11 @@ class Mind:
 class Thinking:
     """Stateless but for its dependencies."""
 
-    def __init__(
-        self, mind: Mind, ledger: Ledger, conversations: Conversations, memories: Memories, clock: Clock
-    ) -> None:
+    def __init__(self, mind: Mind, ledger: Ledger, conversations: Conversations, facts: Facts, clock: Clock) -> None:
         self._mind = mind
         self._ledger = ledger
         self._conversations = conversations
-        self._memories = memories
+        self._facts = facts
         self._clock = clock
 
     async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
@@ -108,7 +106,7 @@ class Thinking:
             groups = await self._mind.groups_of(claim.incoming.place)
             context, summary = await self._context(claim, groups)
             seen = (*context.message_ids, *context.sources)
-            closing = replace(closing, context_messages=seen, context_notes=context.note_ids)
+            closing = replace(closing, context_messages=seen, context_facts=context.fact_ids)
             provider = await self._mind.provider(claim.incoming)
             heard.asked = provider.name
             loop = self._loop(claim, turn, context, groups, provider, heard)
@@ -167,7 +165,7 @@ class Thinking:
             )
         profiles = self._mind.profiles
         profile = None if profiles is None else await profiles.readable(incoming.person.id, audiences)
-        notes = await self._memories.notes(incoming.person.id, audiences)
+        facts = await self._facts.readable(incoming.person.id, audiences)
         parts = ContextParts(
             persona=self._mind.persona(incoming),
             tool_schemas=self._mind.tools.schemas(),
@@ -181,7 +179,7 @@ class Thinking:
             actions=actions,
             quoted=incoming.quoted,
             profile=profile,
-            notes=notes,
+            facts=facts,
             summary=summary,
             execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),
         )
@@ -198,7 +196,13 @@ class Thinking:
 
         incoming = claim.incoming
         tool_context = ToolContext(
-            incoming.person, incoming.place, incoming.conversation, claim.message, self._clock.now(), groups
+            incoming.person,
+            incoming.place,
+            incoming.conversation,
+            claim.message,
+            self._clock.now(),
+            groups,
+            incoming.authority,
         )
         return Loop(
             turn,

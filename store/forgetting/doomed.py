@@ -17,9 +17,10 @@ from agent.memory.forgetting import ForgettingPlan
 from agent.records import Author
 from store import rows
 from store.forgetting import unlearn
-from store.search.reach import notes_of, of_plan
+from store.memory import facts
+from store.search.reach import facts_of, of_plan
 from store.search.text import quotes
-from store.tables import conversation, job, message, note, participant, turn
+from store.tables import conversation, fact, job, message, participant, turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Doomed:
 
     messages: frozenset[int]
     replies: dict[int, Said]
-    notes: frozenset[int]
+    facts: frozenset[int]
     entries: frozenset[int]
     conversations: list[str]
 
@@ -51,7 +52,7 @@ def reached(connection: Connection, plan: ForgettingPlan) -> Doomed:
     return Doomed(
         messages=found(message.c.id, of_plan(plan, message)) | replies.keys(),
         replies=replies,
-        notes=found(note.c.id, notes_of(plan)),
+        facts=facts.with_derived(connection, facts_of(plan)),
         entries=unlearn.reached(connection, plan),
         conversations=list(connection.execute(joined).scalars()),
     )
@@ -86,7 +87,8 @@ def _quotes(reply: Said, source: Said) -> bool:
 def texts_of(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tuple[list[str], list[str]]:
     """What was said or kept, and what the summaries of the touched conversations and the profile said."""
     said = connection.execute(select(message.c.text).where(of_plan(plan, message))).scalars()
-    kept = connection.execute(select(note.c.text).where(notes_of(plan))).scalars()
+    known = connection.execute(select(fact.c.key, fact.c.value).where(fact.c.id.in_(doomed.facts)))
+    kept = [words for row in known for words in row]
     queued = connection.execute(select(job.c.payload).where(of_plan(plan, job))).scalars()
     planned = [held for payload in queued for held in rows.strings(rows.read(payload))]
     summed = select(conversation.c.summary).where(conversation.c.id.in_(doomed.conversations))

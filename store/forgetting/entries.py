@@ -1,6 +1,7 @@
 """Erasing single things that are known of a person, while what they came from stays.
 
-Above: `store.forgetting.erase`. Below: `store.memory.profiles`, `store.search.text`, tables; `agent.memory.forgetting`.
+Above: `store.forgetting.erase`. Below: `store.memory`, `store.search.text`, tables; `agent.memory.forgetting`,
+removal.
 
 What falls with an entry: what the summaries of the person's conversations and the records of their turns say in its
 words. The messages that it came from are passed over from now on: nothing is learned from them again.
@@ -9,11 +10,12 @@ words. The messages that it came from are passed over from now on: nothing is le
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, delete, func, select, update
+from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from agent.memory.forgetting import EntriesPlan
+from agent.memory.removal import fallen
 from store import rows
-from store.memory import profiles
+from store.memory import facts, profiles
 from store.search.text import quotes
 from store.tables import (
     action_record,
@@ -37,24 +39,42 @@ class ErasedEntries:
 
 def erase(connection: Connection, plan: EntriesPlan) -> ErasedEntries:
     """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
-    theirs = and_(profile_entry.c.person == plan.person, profile_entry.c.id.in_(plan.entries))
-    found = connection.execute(select(profile_entry.c.id, profile_entry.c.text).where(theirs)).all()
-    entries, texts = frozenset(row.id for row in found), tuple(row.text for row in found)
-    taught = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
-    passed_over = update(message).where(message.c.id.in_(taught), message.c.person == plan.person)
-    connection.execute(passed_over.values(to_learn=False, passed_over=True))
-    mine = update(profile).where(profile.c.person == plan.person)
-    connection.execute(mine.values(revision=profile.c.revision + 1))  # whoever learns meanwhile begins anew
-    counts = {"profile": profiles.remove(connection, entries)}
+    entries, texts = _entries(connection, plan)
+    known = facts.of_person(connection, plan.person)
+    out = fallen(known, plan.facts)
+    gone = [one for one in known if one.id in out]
+    texts += [words for one in gone for words in (one.key, one.value) if words]
+    _pass_over(connection, plan.person, entries, [one.source_message for one in gone if one.source_message is not None])
+    counts = {"profile": profiles.remove(connection, entries), "facts": facts.remove(connection, plan.person, out)}
     counts["summaries"] = _drop_summaries(connection, plan.person, texts)
     counts["actions"] = _drop_actions(connection, plan.person, texts)
-    return ErasedEntries(texts, counts)
+    return ErasedEntries(tuple(texts), counts)
 
 
 def left(connection: Connection, plan: EntriesPlan) -> int:
-    """How many of the entries are still there. 0 is the proof."""
+    """How many of them are still there. 0 is the proof."""
     still = select(func.count()).select_from(profile_entry).where(profile_entry.c.id.in_(plan.entries))
-    return connection.execute(still).scalar_one()
+    known = {one.id for one in facts.of_person(connection, plan.person)}
+    return connection.execute(still).scalar_one() + len(known & plan.facts)
+
+
+def _entries(connection: Connection, plan: EntriesPlan) -> tuple[frozenset[int], list[str]]:
+    """The entries of the profile that there are, and what they say."""
+    theirs = and_(profile_entry.c.person == plan.person, profile_entry.c.id.in_(plan.entries))
+    found = connection.execute(
+        select(profile_entry.c.id, profile_entry.c.key, profile_entry.c.text).where(theirs)
+    ).all()
+    return frozenset(row.id for row in found), [words for row in found for words in (row.key, row.text) if words]
+
+
+def _pass_over(connection: Connection, person: str, entries: Collection[int], messages: Collection[int]) -> None:
+    """Let these messages, and those that the entries came from, teach no more. Whoever learns just now begins anew."""
+    taught = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
+    sources = or_(message.c.id.in_(taught), message.c.id.in_(messages))
+    passed_over = update(message).where(message.c.person == person, sources)
+    connection.execute(passed_over.values(to_learn=False, passed_over=True))
+    mine = update(profile).where(profile.c.person == person)
+    connection.execute(mine.values(revision=profile.c.revision + 1))
 
 
 def _drop_summaries(connection: Connection, person: str, texts: Collection[str]) -> int:

@@ -5,8 +5,9 @@ Above: `store.engine` bundles it. Below: `store.forgetting.doomed`, proof, index
 
 What falls: the person's messages and the replies to them, with their turns (a waiting or running one is thereby
 cancelled: its worker gets LeaseLost), action records and workspaces; replies to others that quote them (see
-`store.forgetting.doomed`); the person's jobs there; their notes and profile entries from those messages (everywhere:
-all of them); action records and progress of other turns in whose context an erased message or note stood, and the
+`store.forgetting.doomed`); the person's jobs there; facts and profile entries from those messages (everywhere: all of
+theirs), and facts derived from those; action records and progress of other turns in whose context an erased message or
+fact stood, and the
 summary of their conversations; the summary of each touched conversation; an empty conversation; for everything, the
 person and what they chose. Platform ids stay as keyed hashes, and what model calls took without turn and channel.
 
@@ -30,16 +31,16 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, insert, or_, select, update
 
-from agent.memory.forgetting import ForgettingPlan
+from agent.memory.forgetting import EntriesPlan, ForgettingPlan
 from agent.records import Receipt
 from store import rows, spending
 from store.databases.database import Database, Files
-from store.forgetting import proof, unlearn
+from store.forgetting import entries, proof, unlearn
 from store.forgetting.doomed import Doomed, reached, texts_of
 from store.forgetting.erased import ErasedIds
-from store.memory import people
+from store.memory import facts, people
 from store.search import index
-from store.search.reach import notes_of, of_plan
+from store.search.reach import of_plan
 from store.search.text import holds
 from store.tables import (
     RUNNING,
@@ -50,7 +51,6 @@ from store.tables import (
     job,
     message,
     meta,
-    note,
     participant,
     person,
     preference,
@@ -78,6 +78,18 @@ class SqlForgetting:
         found_again = await self._database.read(
             proof.found_again, plan, [*gone.texts, *gone.summaries], touched=gone.touched, readers=gone.readers
         )
+        return await self._receipt(gone, found_again, wiped=wiped)
+
+    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
+        """See the port; `bytes_gone` as above."""
+        files = self._database.files
+        gone = await self._database.write_alone(erase_entries, plan, owes_sweep=files is not None)
+        wiped = files is not None and await self._wipe(files)
+        return await self._receipt(gone, await self._database.read(entries.left, plan), wiped=wiped)
+
+    async def _receipt(self, gone: "Erasure", found_again: int, *, wiped: bool) -> Receipt:
+        """What was erased, once the files were searched for what it said."""
+        files = self._database.files
         if files is None:
             return Receipt(gone.counts, found_again, bytes_gone=False, kept_by_server=True)
         said = proof.pieces(gone.texts)
@@ -131,7 +143,7 @@ def erase(
     own_turns = select(turn.c.id).where(of_plan(plan, turn))
     counts["workspaces"] = _delete(connection, workspace, workspace.c.task_id.in_(own_turns))
     counts["actions"] += _delete(connection, action_record, action_record.c.turn.in_(own_turns))
-    counts["notes"] = _delete(connection, note, notes_of(plan))
+    counts["facts"] = facts.remove_rows(connection, doomed.facts)
     counts["profile"] = unlearn.erase(connection, plan, doomed.entries)
     counts["messages"] = _delete(connection, message, or_(of_plan(plan, message), message.c.id.in_(doomed.replies)))
     spending.detach(connection, own_turns)
@@ -148,6 +160,15 @@ def erase(
     if owes_sweep:
         connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
     return Erasure(texts, summaries, touched, readers, counts)
+
+
+def erase_entries(connection: Connection, plan: EntriesPlan, *, owes_sweep: bool) -> Erasure:
+    """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
+    gone = entries.erase(connection, plan)
+    _settle(connection)
+    if owes_sweep:
+        connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
+    return Erasure(summaries=[*gone.texts], counts=gone.counts)
 
 
 def _keep_hashes(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> None:
@@ -171,19 +192,19 @@ class _Derived:
 
 
 def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> _Derived:
-    """Take what other turns made of the doomed messages and notes."""
-    contexts = select(turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.context_notes).where(
+    """Take what other turns made of the doomed messages and facts."""
+    contexts = select(turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.context_facts).where(
         ~of_plan(plan, turn),
-        or_(turn.c.context_messages != "[]", turn.c.context_notes != "[]"),
+        or_(turn.c.context_messages != "[]", turn.c.context_facts != "[]"),
     )
     actions, conversations = 0, set[str]()
-    for turn_id, conversation_id, messages, notes in connection.execute(contexts).all():
-        kept = rows.ids(messages) - doomed.messages, rows.ids(notes) - doomed.notes
-        if kept == (rows.ids(messages), rows.ids(notes)):
+    for turn_id, conversation_id, messages, known in connection.execute(contexts).all():
+        kept = rows.ids(messages) - doomed.messages, rows.ids(known) - doomed.facts
+        if kept == (rows.ids(messages), rows.ids(known)):
             continue
         conversations.add(conversation_id)
         actions += _delete(connection, action_record, action_record.c.turn == turn_id)
-        left = {"context_messages": rows.id_list(kept[0]), "context_notes": rows.id_list(kept[1]), "progress": ""}
+        left = {"context_messages": rows.id_list(kept[0]), "context_facts": rows.id_list(kept[1]), "progress": ""}
         connection.execute(update(turn).where(turn.c.id == turn_id).values(**left))
     near = or_(turn.c.person == plan.person, turn.c.conversation.in_(doomed.conversations))
     connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))

@@ -28,9 +28,9 @@ from agent.memory.forgetting import ForgettingPlan
 from store.columns import StorableText
 from store.forgetting import unlearn
 from store.search import index
-from store.search.reach import of_plan, orphaned_notes_of
+from store.search.reach import of_plan, orphaned_facts_of
 from store.search.text import TELLING_BYTES, holds, index_words, stretches
-from store.tables import action_record, conversation, job, message, metadata, note, profile_entry, turn, workspace
+from store.tables import action_record, conversation, fact, job, message, metadata, profile_entry, turn, workspace
 
 PIECES: Final = 64
 """Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
@@ -70,7 +70,7 @@ def found_again(
         (message, of_plan(plan, message)),
         (turn, of_plan(plan, turn)),
         (job, of_plan(plan, job)),
-        (note, orphaned_notes_of(plan)),
+        (fact, orphaned_facts_of(plan)),
         (profile_entry, unlearn.orphaned(plan)),
         (conversation, conversation.c.id.in_(touched)),
     )

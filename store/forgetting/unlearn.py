@@ -47,7 +47,8 @@ def erase(connection: Connection, plan: ForgettingPlan, entries: frozenset[int])
         connection.execute(delete(profile).where(theirs))
         return removed
     again = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
-    connection.execute(update(message).where(message.c.id.in_(again)).values(to_learn=True))
+    teaches = and_(message.c.id.in_(again), ~message.c.passed_over)
+    connection.execute(update(message).where(teaches).values(to_learn=True))
     connection.execute(update(profile).where(theirs).values(revision=profile.c.revision + 1))
     return profiles.remove(connection, entries)
 

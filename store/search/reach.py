@@ -4,10 +4,10 @@ Above: `store.forgetting.erase` deletes by them, `store.forgetting.proof` search
 `agent.memory.forgetting`.
 """
 
-from sqlalchemy import ColumnElement, Table, and_, exists, select, true
+from sqlalchemy import ColumnElement, Table, and_, exists, or_, select, true
 
 from agent.memory.forgetting import ForgettingPlan
-from store.tables import message, note
+from store.tables import fact, message
 
 
 def of_plan(plan: ForgettingPlan, table: Table) -> ColumnElement[bool]:
@@ -16,13 +16,13 @@ def of_plan(plan: ForgettingPlan, table: Table) -> ColumnElement[bool]:
     return and_(table.c.person == plan.person, within)
 
 
-def notes_of(plan: ForgettingPlan) -> ColumnElement[bool]:
-    """The person's notes from messages in reach, as long as those messages stand; everywhere: all their notes."""
-    sources = select(message.c.id).where(of_plan(plan, message))
-    return and_(note.c.person == plan.person, true() if plan.everything else note.c.source_message.in_(sources))
+def facts_of(plan: ForgettingPlan) -> ColumnElement[bool]:
+    """The facts from messages in reach, as long as those messages stand; everywhere: all of the person's as well."""
+    said = fact.c.source_message.in_(select(message.c.id).where(of_plan(plan, message)))
+    return or_(said, fact.c.person == plan.person) if plan.everything else said
 
 
-def orphaned_notes_of(plan: ForgettingPlan) -> ColumnElement[bool]:
-    """The person's notes in reach once the messages are gone: those whose source no longer stands."""
-    orphaned = and_(note.c.source_message.is_not(None), ~exists().where(message.c.id == note.c.source_message))
-    return and_(note.c.person == plan.person, true() if plan.everything else orphaned)
+def orphaned_facts_of(plan: ForgettingPlan) -> ColumnElement[bool]:
+    """The person's facts in reach once the messages are gone: those whose source no longer stands."""
+    orphaned = and_(fact.c.source_message.is_not(None), ~exists().where(message.c.id == fact.c.source_message))
+    return and_(fact.c.person == plan.person, true() if plan.everything else orphaned)

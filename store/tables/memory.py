@@ -1,4 +1,4 @@
-"""What is kept of people: notes and profiles.
+"""What is kept of people: facts and profiles.
 
 Above: `store.tables`, which names the rules. Below: `store.tables.naming`, `store.columns`.
 """
@@ -13,17 +13,41 @@ from store.columns import StorableText, UtcDateTime
 from store.tables.naming import NEVER_REUSED, metadata
 
 
-class Note(SQLModel, table=True):
-    """`source_message` outlives its row as a number, so no foreign key; forgetting the message takes the note along."""
+class Fact(SQLModel, table=True):
+    """See `agent.memory.facts`. `person` is "" for what is nobody's in particular, so it is no foreign key.
 
-    __table_args__: ClassVar[Any] = (Index("ix_note_person", "person", "audience"), NEVER_REUSED)
+    `source_message` outlives its row as a number; forgetting the message takes the fact along.
+    """
+
+    __table_args__: ClassVar[Any] = (Index("ix_fact_person", "person", "audience"), NEVER_REUSED)
 
     id: int | None = Field(default=None, primary_key=True)
-    person: str = Field(sa_type=StorableText, foreign_key="person.id")
-    text: str = Field(sa_type=StorableText)
-    audience: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText, default="")
+    value: str = Field(sa_type=StorableText)
+    source: str = Field(sa_type=StorableText)
     time: datetime = Field(sa_type=UtcDateTime)
+    audience: str = Field(sa_type=StorableText)
+    person: str = Field(sa_type=StorableText)
+    authority: int
+    is_valid: bool = True
+    superseded_by: int | None = None
+    supersedes: int | None = None
+    memory_type: str = Field(sa_type=StorableText)
+    scope: str = Field(sa_type=StorableText)
+    scope_id: str | None = Field(sa_type=StorableText, default=None)
+    needs_review: bool = False
+    is_constraint: bool = False
+    constraint_type: str | None = Field(sa_type=StorableText, default=None)
     source_message: int | None = Field(default=None, index=True)
+
+
+class FactGround(SQLModel, table=True):
+    """A fact, and one that it depends on."""
+
+    __tablename__ = "fact_ground"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+
+    fact: int = Field(primary_key=True, foreign_key="fact.id")
+    ground: int = Field(primary_key=True, foreign_key="fact.id", index=True)
 
 
 class Profile(SQLModel, table=True):
@@ -40,7 +64,7 @@ class Profile(SQLModel, table=True):
 
 
 class ProfileEntry(SQLModel, table=True):
-    """One thing that is known; it falls with any of its sources."""
+    """One thing that is known; it falls with any of its sources. `everywhere`: for all replies to its person."""
 
     __tablename__ = "profile_entry"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
     __table_args__: ClassVar[Any] = (Index("ix_profile_entry_person", "person", "audience"), NEVER_REUSED)
@@ -53,10 +77,11 @@ class ProfileEntry(SQLModel, table=True):
     text: str = Field(sa_type=StorableText)
     time: datetime = Field(sa_type=UtcDateTime)
     confidence: float
+    everywhere: bool = False
 
 
 class ProfileSource(SQLModel, table=True):
-    """A message that an entry came from. It outlives its row as a number, as a note's source does."""
+    """A message that an entry came from. It outlives its row as a number, as a fact's source does."""
 
     __tablename__ = "profile_source"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
 
@@ -64,7 +89,8 @@ class ProfileSource(SQLModel, table=True):
     message: int = Field(primary_key=True, index=True)
 
 
-note = metadata.tables["note"]
+fact = metadata.tables["fact"]
+fact_ground = metadata.tables["fact_ground"]
 profile = metadata.tables["profile"]
 profile_entry = metadata.tables["profile_entry"]
 profile_source = metadata.tables["profile_source"]

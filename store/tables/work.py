@@ -63,7 +63,7 @@ class Turn(SQLModel, table=True):
     outcome: str | None = Field(sa_type=StorableText, default=None)
     usage: str = Field(sa_type=StorableText, default="{}")
     context_messages: str = Field(sa_type=StorableText, default="[]")
-    context_notes: str = Field(sa_type=StorableText, default="[]")
+    context_facts: str = Field(sa_type=StorableText, default="[]")
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 

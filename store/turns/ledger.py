@@ -30,7 +30,7 @@ from store.forgetting.erased import ErasedIds
 from store.memory import learning, people
 from store.search import index
 from store.search.text import index_words
-from store.tables import DONE, RUNNING, WAITING, action_record, conversation, message, note, person, turn, workspace
+from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, person, turn, workspace
 from store.turns import amending, elsewhere, joining, queue
 from store.turns.terms import check
 
@@ -279,7 +279,7 @@ def _store(connection: Connection, readers: list[int], *, text: str, **columns: 
 
 def _context_stands(connection: Connection, closing: Closing) -> bool:
     """Is everything that stood in the turn's context still there?"""
-    contexts = ((message, closing.context_messages), (note, closing.context_notes))
+    contexts = ((message, closing.context_messages), (fact, map(int, closing.context_facts)))
     return all(_all_stand(connection, table, frozenset(kept)) for table, kept in contexts)
 
 

@@ -26,6 +26,7 @@ from bot.turns.thinking import Mind, Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock
+from tests.fakes.facts import remember
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always
 from tests.fakes.spending import KeptCall
@@ -47,10 +48,10 @@ class Service:
         gate = Gate(
             GateRules(), Allowances(Budgets(), self.store.spending, self.store.preferences, self.clock), self.clock
         )
-        self.host = BotHost(self.store, self.store, self.store, self.store, self.store.spending, self.clock, gate)
+        self.host = BotHost(self.store, self.store, self.store.facts, self.store, self.store.spending, self.clock, gate)
         self.host.turns = Turns(
             self.store,
-            Thinking(mind, self.store, self.store, self.store, self.clock),
+            Thinking(mind, self.store, self.store, self.store.facts, self.clock),
             self.host.surface_for,
             LocalBell(),
             self.clock,
@@ -158,22 +159,22 @@ async def test_the_host_knows_what_a_person_spent_today_and_this_month() -> None
     assert (spent.today, spent.month) == (Spent.on([call]), Spent.on([call, call]))
 
 
-async def test_the_host_knows_participants_notes_and_forgetting() -> None:
+async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     service = Service()
     host: Host = service.host
     await host.overhear(said("Hello", person="ann"))
-    await service.store.remember("ann", "Private.", "person:ann", service.clock.now())
+    await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.participants("thread") == {"ann"}
-    assert [note.text for note in await host.memory("ann", dm("ann"))] == ["Private."]
+    assert [one.said for one in await host.memory("ann", dm("ann"))] == ["Private."]
     assert await host.memory("ann", Place(GroupAudience("club"))) == []
     service.host.profiles = service.store.profiles
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (2,), service.clock.now())
     profile = learned(await service.store.profiles.of(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)
-    assert [one.text for one in await host.memory("ann", dm("ann"))] == ["Private.", "Sail."]
+    assert [one.said for one in await host.memory("ann", dm("ann"))] == ["Private.", "Sail."]
     assert await host.memory("ann", Place(GroupAudience("club"))) == []
     receipt = await host.forget("ann", None)
-    assert (receipt.erased["messages"], receipt.erased["notes"]) == (1, 1)
+    assert (receipt.erased["messages"], receipt.erased["facts"]) == (1, 1)
 
 
 async def test_who_may_not_ask_is_refused_and_nothing_of_them_is_kept() -> None:

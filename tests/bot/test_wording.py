@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from agent.memory.facts import Fact
 from agent.memory.profile import ProfileEntry, ProfileField
-from agent.records import Note, Receipt, Thread
+from agent.records import Receipt, Thread
 from bot.wording import (
     Scope,
     chosen_model,
@@ -22,13 +23,14 @@ from bot.wording import (
     thread_opened,
     threads_text,
 )
+from tests.fakes.facts import fact
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TOKYO = timezone(timedelta(hours=9))
 
 
-def note(text: str, permalink: str | None = None, time: datetime = NOON) -> Note:
-    return Note(id=1, person="p", text=text, audience="person:p", time=time, permalink=permalink)
+def known(text: str, permalink: str | None = None, time: datetime = NOON) -> Fact:
+    return fact("1", "p", text, "person:p", time, permalink=permalink)
 
 
 def thread(title: str, last: datetime = NOON, conversation: str = "c") -> Thread:
@@ -48,9 +50,9 @@ def test_an_empty_memory_says_how_to_fill_it() -> None:
     assert memory_text([]) == "I remember nothing about you yet. Write “remember that …” and I will."
 
 
-def test_each_note_stands_on_its_own_line_with_its_date_and_its_source() -> None:
-    notes = [note("my boat is blue"), note("I like tea", permalink="https://chat.example/m/1")]
-    assert memory_text(notes).splitlines() == [
+def test_each_fact_stands_on_its_own_line_with_its_date_and_its_source() -> None:
+    facts = [known("my boat is blue"), known("I like tea", permalink="https://chat.example/m/1")]
+    assert memory_text(facts).splitlines() == [
         "This is what I remember:",
         "",
         "1. my boat is blue (2026-11-21)",
@@ -63,7 +65,7 @@ def test_what_was_learned_says_what_it_is_and_links_to_its_newest_source() -> No
         1, ProfileField.PREFERENCES, "*Vim*", "person:p", (7,), NOON, "editor", 0.9, "https://chat.example/m/7"
     )
     rust = ProfileEntry(2, ProfileField.GOALS, "learn Rust", "person:p", (8,), NOON)
-    assert memory_text([note("tea"), vim, rust]).splitlines()[2:] == [
+    assert memory_text([known("tea"), vim, rust]).splitlines()[2:] == [
         "1. tea (2026-11-21)",
         "2. Preference: editor: \\*Vim\\* ([2026-11-21](https://chat.example/m/7))",
         "3. Goal: learn Rust (2026-11-21)",
@@ -72,7 +74,7 @@ def test_what_was_learned_says_what_it_is_and_links_to_its_newest_source() -> No
 
 def test_dates_are_those_of_the_readers_time_zone() -> None:
     late = NOON.replace(hour=20)
-    assert "2026-11-22" in memory_text([note("tea", time=late)], TOKYO)
+    assert "2026-11-22" in memory_text([known("tea", time=late)], TOKYO)
     assert "today 05:00" in threads_text([thread("tea", late)], late.astimezone(TOKYO))
 
 
@@ -116,7 +118,7 @@ def test_both_questions_say_what_goes_and_how_to_agree() -> None:
                     "turns": 1,
                     "people": 1,
                     "summaries": 1,
-                    "notes": 1,
+                    "facts": 1,
                     "messages": 1204,
                     "conversations": 2,
                 },
@@ -124,7 +126,7 @@ def test_both_questions_say_what_goes_and_how_to_agree() -> None:
                 bytes_gone=True,
             ),
             (
-                "Forgotten: 1,204 messages, 1 note, 2 threads, 1 summary, 4 internal records. "
+                "Forgotten: 1,204 messages, 1 fact, 2 threads, 1 summary, 4 internal records. "
                 "A search afterwards finds nothing, and the database files no longer hold the text."
             ),
         ),

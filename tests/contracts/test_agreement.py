@@ -16,6 +16,7 @@ from agent.records import Claim, Closing, RecallQuery
 from agent.state import SituationSummary
 from store.engine import open_store
 from tests.contracts.steps import AnyStore, proved
+from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.store import FakeStore
@@ -75,12 +76,12 @@ class Run:
             case ("release",):
                 return await self.store.ledger.release_all()
             case ("remember", str(person), int(number)):
-                note = await self.store.memories.remember(person, f"note {number}", f"person:{person}", self.now)
-                return (note.text, note.time)
+                note = await remember(self.store.facts, person, f"note {number}", f"person:{person}", self.now)
+                return (note.value, note.timestamp)
             case ("forget", str(person), str() | None as room):
                 plan = ForgettingPlan(person, None if room is None else where(person, room)[0])
                 receipt = await self.store.forgetting.forget(plan, self.now)
-                counted = [receipt.erased[name] for name in ("messages", "notes", "turns")]
+                counted = [receipt.erased[name] for name in ("messages", "facts", "turns")]
                 return (counted, proved(receipt))
             case _:
                 return None
@@ -98,7 +99,7 @@ class Run:
         threads = self.store.conversations.threads
         for person in PEOPLE:
             audience = frozenset(label(where(person, room)[1].audience) for room in ROOMS)
-            found.append([(n.text, n.time) for n in await self.store.memories.notes(person, audience)])
+            found.append([(n.value, n.timestamp) for n in await self.store.facts.readable(person, audience)])
             found.append(await self.store.conversations.questions(person, limit=9))
             found.append({t.conversation: (t.title, t.messages) for t in await threads(person, limit=9)})
             query = RecallQuery(person, "word1 word2 word3 answer", audience, "b", limit=99)

@@ -9,6 +9,7 @@ from agent.memory.forgetting import forget_everything, forget_thread
 from agent.records import Closing
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, found, proved, texts_found
+from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 
 CLUB = Place(GroupAudience("club"))
@@ -33,16 +34,16 @@ async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the
     await answered(store, said("my boat", conversation="club", place=CLUB), "your boat")
     await answered(store, said("my train", conversation="dm"), "your train")
     await answered(store, said("ben's boat", person="ben", conversation="club", place=CLUB), "his boat")
-    await store.memories.remember("ann", "has a boat", "person:ann", START)
-    kept = await store.memories.remember("ben", "has a boat", "person:ben", START)
+    await remember(store.facts, "ann", "has a boat", "person:ann", START)
+    kept = await remember(store.facts, "ben", "has a boat", "person:ben", START)
     receipt = await store.forgetting.forget(forget_everything("ann"), START)
-    assert (receipt.erased["messages"], receipt.erased["notes"], receipt.erased["turns"]) == (4, 1, 2)
+    assert (receipt.erased["messages"], receipt.erased["facts"], receipt.erased["turns"]) == (4, 1, 2)
     assert proved(receipt)
     assert await history(store, "club") == ["ben's boat", "his boat"]
     assert await store.conversations.threads("ann", limit=9) == []
     assert await store.conversations.questions("ann", limit=9) == []
-    assert await store.memories.notes("ann", frozenset({"person:ann"})) == []
-    assert await store.memories.notes("ben", frozenset({"person:ben"})) == [kept]
+    assert await store.facts.readable("ann", frozenset({"person:ann"})) == []
+    assert await store.facts.readable("ben", frozenset({"person:ben"})) == [kept]
     assert await found(store, "boat train", place=CLUB) == []
     assert await found(store, "your boat", person="ben", place=CLUB, elsewhere="") != []
     assert {h.message.person for h in await found(store, "boat", person="ben", place=CLUB)} == {"ben"}
@@ -50,11 +51,11 @@ async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the
 
 async def test_notes_fall_with_the_messages_they_came_from(store: AnyStore) -> None:
     claim = await answered(store, said("remember: tea", conversation="a"), "noted")
-    await store.memories.remember("ann", "tea", "person:ann", START, claim.message)
-    kept = await store.memories.remember("ann", "coffee", "person:ann", START)
+    await remember(store.facts, "ann", "tea", "person:ann", START, claim.message)
+    kept = await remember(store.facts, "ann", "coffee", "person:ann", START)
     receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
-    assert receipt.erased["notes"] == 1
-    assert await store.memories.notes("ann", frozenset({"person:ann"})) == [kept]
+    assert receipt.erased["facts"] == 1
+    assert await store.facts.readable("ann", frozenset({"person:ann"})) == [kept]
 
 
 async def test_the_summary_falls_with_its_conversation(store: AnyStore) -> None:
@@ -94,8 +95,8 @@ async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(st
     running = await claimed(store)
     await store.forgetting.forget(forget_everything("ann"), START)
     with pytest.raises(StoreError, match="was forgotten meanwhile"):
-        await store.memories.remember("ann", "tea", "person:ann", START, running.message)
-    assert await store.memories.notes("ann", frozenset({"person:ann"})) == []
+        await remember(store.facts, "ann", "tea", "person:ann", START, running.message)
+    assert await store.facts.readable("ann", frozenset({"person:ann"})) == []
 
 
 async def test_forgetting_what_is_not_there_erases_nothing(store: AnyStore) -> None:

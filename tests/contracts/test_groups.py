@@ -6,6 +6,7 @@ from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.memory.profile import Partition, UserProfile
 from agent.records import Incoming
 from tests.contracts.steps import AnyStore, answered
+from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
 
@@ -30,7 +31,7 @@ async def test_places_of_others_and_places_that_are_no_groups_do_not_count(store
 
 async def test_what_was_learned_or_noted_in_a_group_counts_without_a_thread(store: AnyStore) -> None:
     await answered(store, said("hello"), "yes")
-    await store.memories.remember("ann", "The sail is red.", "group:noted", START)
+    await remember(store.facts, "ann", "The sail is red.", "group:noted", START)
     learned = UserProfile("ann", created_at=START, last_updated=START + timedelta(days=1))
     assert await store.profiles.save(Partition("ann", "group:learned"), learned)
     assert await store.conversations.groups("ann", 9) == ["learned", "noted"]

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from agent.errors import SettingsError, StoreError
+from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
-from agent.records import Note, Receipt, Thread
+from agent.records import Receipt, Thread
 from agent.spending import Account, Spent
 from bot.surface import PageKey, Surface
+from tests.fakes.facts import fact
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -16,13 +18,13 @@ TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 class FakeChatBot:
     """Implements `ChatBot`.
 
-    Rules: "remember that …" is kept as a note; "what did I say about …?" finds it; "wait" says two words and goes on
+    Rules: "remember that …" is kept; "what did I say about …?" finds it; "wait" says two words and goes on
     until it is stopped; "break" fails; everything else is echoed.
     """
 
     def __init__(self, left: dict[str, str] | None = None) -> None:
         self.asked: dict[str, list[str]] = {}
-        self.notes: list[Note] = []
+        self.facts: list[Fact] = []
         self.stopped: list[str] = []
         self.depths: list[Depth] = []
         self.waiting = asyncio.Event()
@@ -58,15 +60,15 @@ class FakeChatBot:
     async def threads(self) -> list[Thread]:
         return [Thread(conversation, asked[0], TIME, 2) for conversation, asked in reversed(self.asked.items())]
 
-    async def memory(self) -> list[Note]:
-        return self.notes
+    async def memory(self) -> list[Fact]:
+        return self.facts
 
     async def forget(self, conversation: str | None) -> Receipt:
         gone = list(self.asked) if conversation is None else [conversation]
         messages = sum(len(self.asked.pop(name, [])) for name in gone)
-        notes = [] if conversation is not None else self.notes[:]
-        self.notes = [note for note in self.notes if note not in notes]
-        return Receipt({"messages": messages, "notes": len(notes)}, 0, bytes_gone=True)
+        facts = [] if conversation is not None else self.facts[:]
+        self.facts = [one for one in self.facts if one not in facts]
+        return Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
 
     async def usage(self) -> Account:
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
@@ -83,12 +85,12 @@ class FakeChatBot:
 
     def _answer(self, text: str) -> str:
         if text.startswith("remember that "):
-            fact = text.removeprefix("remember that ")
-            self.notes.append(Note(len(self.notes) + 1, "p", fact, "person:p", TIME))
-            return f"I will remember that {fact}."
+            told = text.removeprefix("remember that ")
+            self.facts.append(fact(str(len(self.facts) + 1), "p", told, "person:p", TIME))
+            return f"I will remember that {told}."
         if text.startswith("what did I say about "):
             subject = text.removeprefix("what did I say about ").rstrip("?")
-            found = [note.text for note in self.notes if subject in note.text]
+            found = [known.value for known in self.facts if subject in known.value]
             return f"You said: {found[0]}." if found else "I found nothing."
         return f"You wrote: {text}"
 

@@ -10,8 +10,9 @@ from datetime import datetime
 
 from agent.errors import CogencyError, SettingsError
 from agent.memory.audience import Place, label, may_flow_from
+from agent.memory.facts import Fact
 from agent.ports import Membership
-from agent.records import Incoming, LastSeen, Note, Receipt
+from agent.records import Incoming, LastSeen, Receipt
 from agent.spending import Account, Spent
 from bot.host import ModelMenu
 from bot.surface import Surface
@@ -24,7 +25,7 @@ class FakeHost:
     `fail_next` is raised by the next call that stores something. `arrived` is set by everything that comes in.
     """
 
-    notes: list[Note] = field(default_factory=list[Note])
+    facts: list[Fact] = field(default_factory=list[Fact])
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
     account: Account = field(default_factory=lambda: Account(Spent(), Spent()))
     fail_next: CogencyError | None = None
@@ -83,9 +84,9 @@ class FakeHost:
             self.noted.set()
         self.heard[source] = time
 
-    async def memory(self, person: str, place: Place) -> list[Note]:
+    async def memory(self, person: str, place: Place) -> list[Fact]:
         self.asked_for_memory.append((person, label(place.audience)))
-        return [note for note in self.notes if note.person == person and note.audience in may_flow_from(place)]
+        return [fact for fact in self.facts if fact.person == person and fact.audience in may_flow_from(place)]
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:
         self._fail()

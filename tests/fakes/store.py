@@ -1,7 +1,7 @@
 """A store in memory: the ports Ledger, Conversations, Memories and Forgetting, held as plain lists.
 
 It keeps the same rules as `store` (the contract suite in `tests/contracts` runs on both) without database, locks
-or ranking by rarity. Tests look at its lists: `turns`, `messages`, `kept_notes`.
+or ranking by rarity. Tests look at its lists: `turns`, `messages`, `facts.kept`.
 """
 
 import re
@@ -25,7 +25,6 @@ from agent.records import (
     Hit,
     Incoming,
     LastSeen,
-    Note,
     RecallQuery,
     Receipt,
     StoredMessage,
@@ -37,6 +36,7 @@ from store import rows
 from store.memory.learning import ENOUGH
 from store.search.text import holds, quotes
 from tests.fakes import queue
+from tests.fakes.facts import FakeFacts
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
 from tests.fakes.profiles import FakeProfiles
@@ -68,7 +68,6 @@ class FakeStore:
     turns: list[FakeTurn] = field(default_factory=list[FakeTurn])
     messages: list[tuple[int, StoredMessage]] = field(default_factory=list[tuple[int, StoredMessage]])
     """(turn, message), in the order of (turn, id)."""
-    kept_notes: list[Note] = field(default_factory=list[Note])
     summaries: dict[str, SituationSummary] = field(default_factory=dict[str, SituationSummary])
     erased: dict[tuple[str, str, str], datetime] = field(default_factory=dict[tuple[str, str, str], datetime])
     fail_next: Exception | None = None
@@ -80,6 +79,7 @@ class FakeStore:
     spent: FakeSpending = field(default_factory=FakeSpending)
     jobs: FakeJobs = field(default_factory=FakeJobs)
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    facts: FakeFacts = field(default_factory=FakeFacts)
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
     erased_messages: set[int] = field(default_factory=set[int])
@@ -317,7 +317,7 @@ class FakeStore:
     async def groups(self, person: str, limit: int) -> list[str]:
         mine = self._written_in(person)
         said = {m.audience: m.time for _, m in sorted(self.messages, key=_said_at) if m.conversation in mine}
-        noted = {note.audience: note.time for note in self.kept_notes if note.person == person}
+        noted = {fact.audience: fact.timestamp for fact in self.facts.kept if fact.person == person}
         learned = {at.audience: kept.last_updated for at, kept in self.profiles.kept.items() if at.person == person}
         labels = sorted({*said, *noted, *learned}, key=lambda one: _latest(one, said, noted, learned), reverse=True)
         return [one.removeprefix("group:") for one in labels if one.startswith("group:")][: max(limit, 0)]
@@ -346,22 +346,6 @@ class FakeStore:
 
     # Memories
 
-    async def remember(
-        self, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
-    ) -> Note:
-        if source_message in self.erased_messages:
-            raise StoreError("What this note comes from was forgotten meanwhile, so it is not kept.")
-        for note in self.kept_notes:
-            if (note.person, note.text, note.audience) == (person, text, audience):
-                return note
-        permalink = next((m.permalink for _, m in self.messages if m.id == source_message), None)
-        note = Note(next(self.ids), person, text, audience, now, source_message, permalink)
-        self.kept_notes.append(note)
-        return note
-
-    async def notes(self, person: str, audiences: frozenset[str]) -> list[Note]:
-        return [note for note in self.kept_notes if note.person == person and note.audience in audiences]
-
     async def search(self, query: RecallQuery) -> list[Hit]:
         wanted = _words(query.text)
         mine = self._written_in(query.person) - {query.exclude_conversation}
@@ -380,14 +364,12 @@ class FakeStore:
         gone = said + [m for turn, m in self.messages if m not in said and self._quotes(turn, m, said)]
         sources = {m.id for m in gone}
         turns = [t for t in self.turns if falls(t.incoming.person.id, t.incoming.conversation)]
-        notes = [
-            n for n in self.kept_notes if n.person == plan.person and (plan.everything or n.source_message in sources)
-        ]
+        facts = self.facts.forget(plan.person, sources, everything=plan.everything)
         for turn in turns:
             self.erased |= dict.fromkeys(_keys(turn.incoming), now)
         for conversation in {m.conversation for m in gone}:
             self.summaries.pop(conversation, None)
-        texts = [m.text for m in gone if m.text] + [n.text for n in notes]
+        texts = [m.text for m in gone if m.text] + [f.value for f in facts]
         for turn in self.turns:
             if turn.closing is not None and sources & set(turn.closing.context_messages):
                 self.summaries.pop(turn.incoming.conversation, None)
@@ -407,8 +389,7 @@ class FakeStore:
         self.turns = [t for t in self.turns if t not in turns]
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
         self.profiles.gather(m for _, m in self.messages if m.id in again)
-        self.kept_notes = [n for n in self.kept_notes if n not in notes]
-        erased = {"messages": len(gone), "notes": len(notes), "turns": len(turns), "profile": entries}
+        erased = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": entries}
         erased["jobs"] = self.jobs.forget(plan.person, plan.conversation)
         if plan.everything:
             erased["preferences"] = len(self.choices.kept.pop(plan.person, {}))
@@ -449,6 +430,7 @@ class FakeStore:
 
     def _store(self, turn: FakeTurn, message: StoredMessage) -> None:
         self.messages.append((turn.id, message))
+        self.facts.links[message.id] = message.permalink
         self.messages.sort(key=lambda pair: (pair[0], pair[1].id))
 
 

@@ -31,16 +31,16 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
     open_to_all = AccessRules(open_to=frozenset(Authority))
     gate = Gate(GateRules(open_to_all), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
-    host = BotHost(store, store, store, store, store.spending, clock, gate)
+    host = BotHost(store, store, store.facts, store, store.spending, clock, gate)
     mind = Mind(
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
-        tools=Registry([RecallTool(store), RememberTool(store)]),
+        tools=Registry([RecallTool(store), RememberTool(store.facts)]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=host.readers.groups_of,
     )
-    thinking = Thinking(mind, store, store, store, clock)
+    thinking = Thinking(mind, store, store, store.facts, clock)
     limits = TurnsLimits(sweep_s=0.01)
     host.turns = Turns(store, thinking, host.surface_for, LocalBell(), clock, f"process {next(_owners)}", limits)
     return host

@@ -48,13 +48,13 @@ async def live_bot(
         mind = Mind(
             provider=always(model),
             persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
-            tools=Registry([RecallTool(store.memories), RememberTool(store.memories)]),
+            tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             groups_of=groups_of,
         )
         limits = TurnsLimits(sweep_s=0.05)
-        thinking = Thinking(mind, store.ledger, store.conversations, store.memories, clock)
+        thinking = Thinking(mind, store.ledger, store.conversations, store.facts, clock)
         turns = Turns(store.ledger, thinking, surface_for, store.bell, clock, owner="flow", limits=limits)
         await store.ledger.release_all()
         async with turns.serving():
@@ -76,6 +76,6 @@ async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerat
     async with live_bot(folder, model, surface_for, clock, groups_of) as bot:
         store = bot.store
         gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
-        host = BotHost(store.ledger, store.conversations, store.memories, store.forgetting, store.spending, clock, gate)
+        host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, clock, gate)
         host.turns = bot.turns
         yield host

@@ -45,7 +45,7 @@ class Watched:
 
 def tools() -> Registry:
     store = FakeStore()
-    return Registry([RecallTool(store), RememberTool(store)])
+    return Registry([RecallTool(store), RememberTool(store.facts)])
 
 
 async def watch(stream: str) -> Watched:

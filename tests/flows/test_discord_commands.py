@@ -144,10 +144,10 @@ async def test_forgetting_everything_asks_first_and_ends_in_a_receipt() -> None:
         await answered(fake, host)
         question = await answer_to(fake, ANN, "forget", what="everything")
         assert question["flags"] & EPHEMERAL
-        assert host.store.kept_notes
+        assert host.store.facts.kept
         await fake.press(ANN, question, "Forget")
         await fake.until(lambda: question["content"].startswith("Forgotten:"))
-        assert host.store.kept_notes == []
+        assert host.store.facts.kept == ()
         assert question["components"] == []
 
 
@@ -204,8 +204,8 @@ async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
     async with talking([f"Noting it.\n{REMEMBER}", "Noted.", says, says, says]) as (fake, host):
         await fake.write(ANN, "remember: the boat is turquoise")
         await answered(fake, host)
-        (note,) = host.store.kept_notes
-        assert note.audience == label(PersonAudience(f"discord:{ANN}"))
+        (kept,) = host.store.facts.kept
+        assert kept.audience == label(PersonAudience(f"discord:{ANN}"))
         await fake.command(ANN, "ask", question="colour?", private=True)
         await answered(fake, host, 2)
         assert by_the_bot(fake)[-1]["content"] == "I know."

@@ -20,7 +20,7 @@ from store.databases.database import Database
 from store.databases.postgresql import PostgresDatabase
 from store.databases.sqlite import open_sqlite
 from store.engine import open_store
-from store.memory.memories import notes
+from store.memory.facts import readable
 from store.migrations import HEAD
 from store.search import index
 from store.search.search import search
@@ -128,7 +128,7 @@ def lived(connection: Connection) -> object:
     query = RecallQuery("ann", "boat", frozenset({"person:ann"}), "")
     return (
         [m.text for m in history(connection, "old", 99, 99)],
-        [n.text for n in notes(connection, "ann", query.audiences)],
+        [fact.said for fact in readable(connection, "ann", query.audiences)],
         [hit.message.text for hit in search(connection, query)],
     )
 

@@ -63,9 +63,9 @@ def test_an_action_record_holds_calls_and_the_beginning_of_results() -> None:
 
 def test_an_ending_keeps_what_counts_and_clears_what_only_the_running_turn_needed() -> None:
     calls = (ModelCall("m", Usage(output=1)), ModelCall("m", Usage(output=2)))
-    closing = Closing(Outcome.CUT, "half", ("p1",), calls=calls, context_messages=(3, 1, 3), context_notes=())
+    closing = Closing(Outcome.CUT, "half", ("p1",), calls=calls, context_messages=(3, 1, 3), context_facts=())
     columns = rows.ending(closing, START)
     assert (columns["state"], columns["outcome"], columns["ended"]) == ("done", "cut", START)
-    assert (columns["context_messages"], columns["context_notes"], columns["pages"]) == ("[1,3]", "[]", '["p1"]')
+    assert (columns["context_messages"], columns["context_facts"], columns["pages"]) == ("[1,3]", "[]", '["p1"]')
     assert (columns["payload"], columns["progress"], columns["reply_ref"], columns["owner"]) == ("{}", "", "", None)
     assert json.loads(columns["usage"])["output"] == 3

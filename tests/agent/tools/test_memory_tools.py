@@ -65,10 +65,10 @@ async def test_a_private_channel_is_found_in_a_dm_only_while_the_person_can_read
 
 async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None:
     store = FakeStore()
-    answer = await RememberTool(store).run({"text": "The boat is blue."}, context(CHANNEL))
-    (note,) = store.kept_notes
+    answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, context(CHANNEL))
+    (kept,) = store.facts.kept
     assert answer == "Remembered: The boat is blue."
-    assert (note.person, note.audience, note.source_message) == (ANNA.id, label(CHANNEL.audience), 1)
+    assert (kept.person, kept.audience, kept.source_message) == (ANNA.id, label(CHANNEL.audience), 1)
 
 
 def test_a_found_message_cannot_open_a_block() -> None:
@@ -163,7 +163,7 @@ def test_me_you_and_a_name_say_whose_words_are_asked_for() -> None:
 
 def test_both_tools_have_schemas_that_a_registry_accepts() -> None:
     store = FakeStore()
-    registry = Registry([RecallTool(store), RememberTool(store)])
+    registry = Registry([RecallTool(store), RememberTool(store.facts)])
     assert registry.names == {"recall", "remember"}
     assert registry.read_only("recall")
     assert not registry.read_only("remember")

@@ -15,7 +15,7 @@ async def test_a_secret_is_refused_and_the_model_is_told_why() -> None:
     store = FakeStore()
     context = ToolContext(Person("ann", "Ann"), Place(PersonAudience("ann")), "thread", 1, START)
     with pytest.raises(ToolError, match="password"):
-        await RememberTool(store).run({"text": "the password of the router is hunter2"}, context)
-    assert store.kept_notes == []
-    await RememberTool(store).run({"text": "the router stands in the cellar"}, context)
-    assert len(store.kept_notes) == 1
+        await RememberTool(store.facts).run({"text": "the password of the router is hunter2"}, context)
+    assert store.facts.kept == ()
+    await RememberTool(store.facts).run({"text": "the router stands in the cellar"}, context)
+    assert len(store.facts.kept) == 1

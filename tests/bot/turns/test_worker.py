@@ -26,6 +26,7 @@ from bot.turns.thinking import BROKEN, WAITED, Mind, Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock
+from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, dm, said
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
@@ -56,7 +57,7 @@ class World:
         return Mind(
             provider=always(self.model),
             persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
-            tools=Registry([RecallTool(self.store), RememberTool(self.store)]),
+            tools=Registry([RecallTool(self.store), RememberTool(self.store.facts)]),
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             budget_left=self.budget_left,
@@ -64,7 +65,7 @@ class World:
 
     def turns(self, owner: str = "worker") -> Turns:
         store = self.store
-        thinking = Thinking(self.mind(), store, store, store, self.clock)
+        thinking = Thinking(self.mind(), store, store, store.facts, self.clock)
         return Turns(store, thinking, self.surface, LocalBell(), self.clock, owner, self.limits)
 
     @asynccontextmanager
@@ -94,8 +95,8 @@ async def test_a_tool_acts_for_the_person_and_the_place_of_the_message() -> None
     world = World(["Noting it.\n" + REMEMBER, "Noted."])
     async with world.serving() as turns:
         await turns.ask(said("Remember my boat"))
-    (note,) = world.store.kept_notes
-    assert (note.person, note.audience, note.source_message) == ("ann", "person:ann", 2)
+    (kept,) = world.store.facts.kept
+    assert (kept.person, kept.audience, kept.source_message) == ("ann", "person:ann", 2)
     assert world.shown() == ["Noting it.\n\nNoted."]
 
 
@@ -220,7 +221,7 @@ async def test_a_turn_that_is_interrupted_goes_on_in_the_same_page() -> None:
         await second.idle()
     assert world.shown() == ["Noting it.\n\nNoted."]
     assert world.stored() == ["Remember my boat", "Noting it.\n\nNoted."]
-    assert len(world.store.kept_notes) == 1
+    assert len(world.store.facts.kept) == 1
 
 
 async def test_a_worker_that_lost_its_turn_changes_nothing() -> None:
@@ -234,7 +235,7 @@ async def test_a_worker_that_lost_its_turn_changes_nothing() -> None:
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is None
     assert world.store.turns[0].state == "running"
-    assert world.store.kept_notes == []
+    assert world.store.facts.kept == ()
     assert world.stored() == ["Hello?"]
 
 
@@ -251,20 +252,20 @@ async def test_the_summary_is_merged_and_stands_in_the_next_context() -> None:
 
 async def test_what_stood_in_the_context_is_recorded_with_the_turn() -> None:
     world = World(["Hello.", "Again."])
-    note = await world.store.remember("ann", "The boat is blue.", "person:ann", world.clock.now())
+    kept = await remember(world.store.facts, "ann", "The boat is blue.", "person:ann", world.clock.now())
     async with world.serving() as turns:
         await turns.ask(said("Hello?"))
         await turns.ask(said("And now?"))
     closing = world.store.turns[1].closing
     assert closing is not None
-    assert closing.context_notes == (note.id,)
+    assert closing.context_facts == (kept.id,)
     assert len(closing.context_messages) == 2
     assert [action.iteration for action in closing.actions] == [1]
 
 
 async def test_a_note_of_a_private_place_is_not_in_the_context_of_another() -> None:
     world = World(["Hello."])
-    await world.store.remember("ann", "The boat is blue.", "group:club", world.clock.now())
+    await remember(world.store.facts, "ann", "The boat is blue.", "group:club", world.clock.now())
     async with world.serving() as turns:
         await turns.ask(said("Hello?", place=dm("ann")))
     assert "The boat is blue." not in str(world.model.requests)
@@ -337,7 +338,7 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
     world = World(["Hello."])
     turns = Turns(
         world.store,
-        Thinking(world.mind(), world.store, world.store, world.store, world.clock),
+        Thinking(world.mind(), world.store, world.store, world.store.facts, world.clock),
         world.surface,
         LocalBell(),
         world.clock,

@@ -58,7 +58,7 @@ class World:
             answering=self.answering,
             profiles=store.profiles,
         )
-        thinking = Thinking(mind, store.ledger, store.conversations, store.memories, self.clock)
+        thinking = Thinking(mind, store.ledger, store.conversations, store.facts, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
         self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, "worker", limits)
         self.answered: list[str] = []

@@ -22,8 +22,9 @@ from agent.state import ActionRecord, SituationSummary
 from store.engine import Store, open_store
 from store.forgetting import proof
 from store.search import index
-from store.tables import action_record, erased, message, meta, note, person, turn, workspace
+from store.tables import action_record, erased, fact, message, meta, person, turn, workspace
 from tests.contracts.steps import answered, claimed, found
+from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
@@ -49,7 +50,7 @@ async def live_through(store: Store, secret: str, conversation: str) -> None:
     await store.ledger.accept(said(f"my {secret}", conversation=conversation))
     claim = await claimed(store)
     await store.ledger.save(claim, progress=f"working on {secret}", reply_ref=f"page of {secret}")
-    await store.memories.remember("ann", f"note of {secret}", "person:ann", START, claim.message)
+    await remember(store.facts, "ann", f"note of {secret}", "person:ann", START, claim.message)
     await store.database.write(
         lambda c: c.execute(
             insert(workspace).values(
@@ -96,7 +97,7 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
         "actions": 20,
         "jobs": 1,
         "workspaces": 0,
-        "notes": 20,
+        "facts": 20,
         "profile": 20,
         "messages": 41,
         "turns": 21,
@@ -164,7 +165,7 @@ async def test_what_others_said_in_the_same_words_is_no_false_alarm_and_stays(st
     words = "the quince marmalade is in the cellar"
     await answered(store, said(words, conversation="club", place=CLUB), f"So {words}.")
     await answered(store, said(words, person="ben", conversation="club", place=CLUB), f"Indeed {words}.")
-    await store.memories.remember("ben", words, "person:ben", START)
+    await remember(store.facts, "ben", words, "person:ben", START)
     receipt = await store.forgetting.forget(forget_everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     hits = await found(store, "quince marmalade", person="ben", place=CLUB)
@@ -174,9 +175,9 @@ async def test_what_others_said_in_the_same_words_is_no_false_alarm_and_stays(st
 async def test_the_same_words_in_another_thread_are_no_false_alarm(store: Store) -> None:
     for conversation in ("a", "b"):
         claim = await answered(store, said("quince marmalade", conversation=conversation), "quince marmalade!")
-        await store.memories.remember("ann", f"quince marmalade {conversation}", "person:ann", START, claim.message)
+        await remember(store.facts, "ann", f"quince marmalade {conversation}", "person:ann", START, claim.message)
     receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
-    assert (receipt.erased["messages"], receipt.erased["notes"]) == (2, 1)
+    assert (receipt.erased["messages"], receipt.erased["facts"]) == (2, 1)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
 
 
@@ -207,7 +208,7 @@ async def test_bytes_that_another_program_left_behind_are_not_called_gone(url: s
 
 async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) -> None:
     claim = await answered(either, said("a quince marmalade", conversation="a"), "noted")
-    await either.memories.remember("ann", "quince marmalade", "person:ann", START, claim.message)
+    await remember(either.facts, "ann", "quince marmalade", "person:ann", START, claim.message)
     texts = ["a quince marmalade", "quince marmalade"]
     readers = await either.database.read(index.readers, "a")
 
@@ -215,13 +216,13 @@ async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) 
         plan = forget_everything("ann") if conversation is None else forget_thread("ann", conversation)
         return await either.database.read(proof.found_again, plan, texts, touched=[], readers=readers)
 
-    assert await found_again("a") == 2  # the message and its entry; the note's source still stands
+    assert await found_again("a") == 2  # the message and its entry; the fact's source still stands
     assert await found_again(None) == 3
     assert await found_again("b") == 0
     await either.database.write(lambda c: c.execute(delete(message)))
-    assert await found_again("a") == 2  # an entry without its message, a note without its source
+    assert await found_again("a") == 2  # an entry without its message, a fact without its source
     await either.database.write(lambda c: c.execute(text("DELETE FROM message_index")))
-    await either.database.write(lambda c: c.execute(delete(note)))
+    await either.database.write(lambda c: c.execute(delete(fact)))
     assert await found_again(None) == 0
 
 
@@ -244,22 +245,22 @@ async def test_on_a_server_no_row_and_no_entry_holds_any_of_twenty_secrets(postg
     after = await store.database.read(words_in_rows)
     await store.close()
     assert (receipt.found_again, receipt.bytes_gone, receipt.kept_by_server) == (0, False, True)
-    assert (receipt.erased["messages"], receipt.erased["notes"]) == (40, 20)
+    assert (receipt.erased["messages"], receipt.erased["facts"]) == (40, 20)
     assert [piece for piece in pieces if piece in after] == []
     assert "it stays" in after
 
 
-async def ben_answers_from(store: Store, context: tuple[int, ...], notes: tuple[int, ...] = ()) -> int:
+async def ben_answers_from(store: Store, context: tuple[int, ...], known: tuple[str, ...] = ()) -> int:
     await store.ledger.accept(said("what was that?", person="ben", conversation="club", place=CLUB))
     claim = await claimed(store)
     summary = SituationSummary(key_findings="quince")
     ending = Closing(Outcome.ANSWERED, "It was.", (), summary, (action("quince"),), context_messages=context)
-    await store.ledger.finish(claim, replace(ending, context_notes=notes), START)
+    await store.ledger.finish(claim, replace(ending, context_facts=known), START)
     return claim.turn
 
 
 async def contexts(store: Store) -> list[tuple[int, str, str]]:
-    columns = select(turn.c.id, turn.c.context_messages, turn.c.context_notes).order_by(turn.c.id)
+    columns = select(turn.c.id, turn.c.context_messages, turn.c.context_facts).order_by(turn.c.id)
     return [tuple(row) for row in await store.database.read(lambda c: c.execute(columns).all())]
 
 
@@ -278,7 +279,7 @@ async def test_what_other_turns_made_of_a_forgotten_message_falls_too(store: Sto
 
 
 async def test_a_summary_made_elsewhere_of_a_forgotten_note_falls(store: Store) -> None:
-    note_ = await store.memories.remember("ann", "quince", "person:ann", START)
+    note_ = await remember(store.facts, "ann", "quince", "person:ann", START)
     turn_id = await ben_answers_from(store, (), (note_.id,))
     await store.forgetting.forget(forget_everything("ann"), START)
     assert await store.conversations.summary("club") == SituationSummary()

@@ -26,6 +26,6 @@ def test_other_buttons_decide_nothing(button: str) -> None:
 
 
 def test_receipts_add_up_and_claim_no_more_than_the_weakest() -> None:
-    one = Receipt({"messages": 2, "notes": 1}, found_again=0, bytes_gone=True)
+    one = Receipt({"messages": 2, "facts": 1}, found_again=0, bytes_gone=True)
     two = Receipt({"messages": 3}, found_again=1, bytes_gone=False)
-    assert added([one, two]) == Receipt({"messages": 5, "notes": 1}, found_again=1, bytes_gone=False)
+    assert added([one, two]) == Receipt({"messages": 5, "facts": 1}, found_again=1, bytes_gone=False)

@@ -7,11 +7,11 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import ModelCall, Usage
-from agent.records import Note
 from agent.spending import Account, Spent
 from bot.platforms.slack import forms
 from bot.surface import PageKey
 from bot.wording import forget_declined, receipt_text
+from tests.fakes.facts import fact
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -21,7 +21,7 @@ from tests.fakes.slack_things import BOT_USER
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
-NOTE = Note(1, f"{TEAM}:{ANN}", "The boat is blue.", f"person:{TEAM}:{ANN}", datetime(2026, 1, 2, tzinfo=UTC))
+KNOWN = fact("1", f"{TEAM}:{ANN}", "The boat is blue.", f"person:{TEAM}:{ANN}", datetime(2026, 1, 2, tzinfo=UTC))
 
 
 async def test_a_question_of_a_command_becomes_a_message_that_everybody_sees(slack: FakeSlack) -> None:
@@ -122,7 +122,7 @@ async def test_usage_shows_only_to_the_person_whose_questions_it_counts(slack: F
 
 @pytest.mark.parametrize("way", ["command", "mention", "direct message", "shortcut"])
 async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, way: str) -> None:
-    host = FakeHost(notes=[NOTE])
+    host = FakeHost(facts=[KNOWN])
     async with serving(slack, host):
         if way == "command":
             await slack.command(ANN, GENERAL, "/memory")
@@ -257,7 +257,7 @@ async def test_a_mention_that_only_speaks_of_forgetting_is_a_question(slack: Fak
 
 
 async def test_words_that_could_not_be_answered_are_answered_when_slack_delivers_them_again(slack: FakeSlack) -> None:
-    host = FakeHost(notes=[NOTE])
+    host = FakeHost(facts=[KNOWN])
     slack.faults["chat.postEphemeral"].append(Fault(503))
     async with serving(slack, host):
         message = slack.state.write(ANN, DM, "memory")

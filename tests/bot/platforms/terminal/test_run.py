@@ -10,11 +10,11 @@ import pytest
 
 from agent.errors import StoreError
 from agent.messages import Depth
-from agent.records import Note
 from bot.exits import Exit
 from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import chat
 from tests.fakes.chatbot import TIME, FakeChatBot
+from tests.fakes.facts import fact
 
 
 def now() -> datetime:
@@ -54,7 +54,7 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "Yes", "/memory", "/threads")
     assert texts[1].startswith("I will forget everything that you told me")
-    assert texts[2].startswith("Forgotten: 1 message, 1 note. A search afterwards finds nothing")
+    assert texts[2].startswith("Forgotten: 1 message, 1 fact. A search afterwards finds nothing")
     assert texts[3:] == [
         "I remember nothing about you yet. Write “remember that …” and I will.",
         "There are no threads yet.",
@@ -77,7 +77,7 @@ async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str])
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", *answers)
     assert texts[-1] == "Nothing was forgotten."
-    assert len(bot.notes) == 1
+    assert len(bot.facts) == 1
 
 
 async def test_forget_asks_what_to_forget_when_nothing_is_named() -> None:
@@ -125,7 +125,7 @@ async def test_a_number_without_a_list_means_the_threads_as_they_are() -> None:
 
 async def test_memory_shows_the_notes_with_dates_of_the_persons_time_zone() -> None:
     bot = FakeChatBot()
-    bot.notes = [Note(1, "p", "tea *is* hot", "person:p", TIME + timedelta(hours=10))]
+    bot.facts = [fact("1", "p", "tea *is* hot", "person:p", TIME + timedelta(hours=10))]
     out = io.StringIO()
     tokyo = TIME.astimezone(timezone(timedelta(hours=9)))
     await chat(bot, PipeWindow(typed(["/memory"]), out, io.StringIO()), lambda: tokyo)

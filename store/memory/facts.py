@@ -1,0 +1,216 @@
+"""Facts in rows.
+
+Above: `store.engine` bundles it, `store.forgetting` takes facts out. Below: `store.databases.database`, tables;
+`agent.memory.facts`, writing, removal, which decide what becomes of whom.
+
+Rule: whatever writes reads everything of the partition first, lets the pure part decide, and stores the difference, in
+one transaction, one writer of an audience after the other.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
+
+from agent.authority import Authority
+from agent.errors import StoreError
+from agent.memory import writing
+from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope
+from agent.memory.removal import corrected, fallen, removed
+from agent.memory.writing import NewFact, WriteRefused, Written
+from store.columns import storable
+from store.databases.database import Database, in_order, new_id
+from store.tables import fact, fact_ground, message
+
+NEW: Final = "new"
+"""The id of a fact until its row has one."""
+
+
+class SqlFacts:
+    """The port Facts on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def write(self, new: NewFact) -> Written | WriteRefused:
+        kept = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
+        return await self._database.write(write, kept)
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
+        return await self._database.read(readable, person, audiences)
+
+    async def correct(self, person: str, fact: str, value: str, now: datetime) -> Fact | None:
+        return await self._database.write(correct, person, fact, storable(value), now)
+
+    async def delete(self, person: str, fact: str) -> int:
+        return await self._database.write(remove, person, {fact})
+
+
+def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
+    in_order(connection, f"facts {new.audience}")
+    link = _link(connection, new.source_message)
+    before = _facts(connection, and_(fact.c.person == new.person, fact.c.audience == new.audience))
+    after, changes = writing.write(before, new)
+    outcome = writing.outcome(after, changes, new)
+    if isinstance(outcome, WriteRefused) or not changes:
+        return outcome
+    id_ = str(new_id(connection, insert(fact).values(_columns(outcome.fact))))
+    _store(connection, before, [_renamed(one, id_) for one in after])
+    return Written(replace(_renamed(outcome.fact, id_), permalink=link), outcome.superseded)
+
+
+def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
+    return _facts(connection, and_(fact.c.person.in_([person, ""]), fact.c.audience.in_(sorted(audiences))))
+
+
+def correct(connection: Connection, person: str, id_: str, value: str, now: datetime) -> Fact | None:
+    before = of_person(connection, person)
+    after = corrected(before, id_, value, now)
+    _store(connection, before, after)
+    return next((one for one in after if one.id == id_), None)
+
+
+def remove(connection: Connection, person: str, ids: Collection[str]) -> int:
+    """Take these facts of the person's out, with what was derived from them; how many that were."""
+    before = of_person(connection, person)
+    after = removed(before, ids)
+    _store(connection, before, after)
+    return len(before) - len(after)
+
+
+def remove_rows(connection: Connection, ids: Collection[int]) -> int:
+    """As `remove`, whosesoever they are."""
+    whose = set(connection.execute(select(fact.c.person).where(fact.c.id.in_(ids))).scalars())
+    return sum(remove(connection, person, [str(id_) for id_ in ids]) for person in whose)
+
+
+def of_person(connection: Connection, person: str) -> list[Fact]:
+    """All facts of a person, in every audience."""
+    return _facts(connection, fact.c.person == person)
+
+
+def with_derived(connection: Connection, where: ColumnElement[bool]) -> frozenset[int]:
+    """The row ids of these facts and of what falls with them."""
+    named = select(fact.c.person, fact.c.id).where(where)
+    found = [(person, str(id_)) for person, id_ in connection.execute(named)]
+    people = {person for person, _ in found}
+    known = _facts(connection, fact.c.person.in_(sorted(people))) if people else []
+    return frozenset(int(id_) for id_ in fallen(known, [id_ for _, id_ in found]))
+
+
+def _link(connection: Connection, source_message: int | None) -> str | None:
+    if source_message is None:
+        return None
+    row = connection.execute(select(message.c.permalink).where(message.c.id == source_message)).one_or_none()
+    if row is None:
+        raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
+    return row.permalink
+
+
+def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:
+    """With their links, oldest first."""
+    linked = select(fact, message.c.permalink).outerjoin_from(fact, message, message.c.id == fact.c.source_message)
+    found = connection.execute(linked.where(where).order_by(fact.c.time, fact.c.id)).mappings().all()
+    if not found:
+        return []
+    ids = select(fact.c.id).where(where)
+    touching = or_(fact_ground.c.fact.in_(ids), fact_ground.c.ground.in_(ids))
+    links = connection.execute(select(fact_ground).where(touching).order_by(fact_ground.c.fact, fact_ground.c.ground))
+    grounds, derived = dict[int, list[str]](), dict[int, list[str]]()
+    for one, ground in links:
+        grounds.setdefault(one, []).append(str(ground))
+        derived.setdefault(ground, []).append(str(one))
+    return [_fact(row, grounds.get(row["id"], ()), derived.get(row["id"], ())) for row in found]
+
+
+def _fact(row: Mapping[Any, Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact:
+    constraint = row["constraint_type"]
+    return Fact(
+        id=str(row["id"]),
+        key=row["key"],
+        value=row["value"],
+        source=row["source"],
+        timestamp=row["time"],
+        audience=row["audience"],
+        person=row["person"],
+        authority=Authority(row["authority"]),
+        is_valid=row["is_valid"],
+        superseded_by=_text(row["superseded_by"]),
+        supersedes=_text(row["supersedes"]),
+        memory_type=MemoryType(row["memory_type"]),
+        scope=Scope(row["scope"]),
+        scope_id=row["scope_id"],
+        depends_on=tuple(grounds),
+        derived_facts=tuple(derived),
+        needs_review=row["needs_review"],
+        is_constraint=row["is_constraint"],
+        constraint_type=None if constraint is None else ConstraintType(constraint),
+        source_message=row["source_message"],
+        permalink=row["permalink"],
+    )
+
+
+def _columns(one: Fact) -> dict[str, Any]:
+    """The inverse of `_fact`, but for id and grounds."""
+    return {
+        "key": one.key,
+        "value": one.value,
+        "source": one.source,
+        "time": one.timestamp,
+        "audience": one.audience,
+        "person": one.person,
+        "authority": int(one.authority),
+        "is_valid": one.is_valid,
+        "superseded_by": _number(one.superseded_by),
+        "supersedes": _number(one.supersedes),
+        "memory_type": one.memory_type,
+        "scope": one.scope,
+        "scope_id": one.scope_id,
+        "needs_review": one.needs_review,
+        "is_constraint": one.is_constraint,
+        "constraint_type": one.constraint_type,
+        "source_message": one.source_message,
+    }
+
+
+def _store(connection: Connection, before: Sequence[Fact], after: Sequence[Fact]) -> None:
+    """Let the rows be as `after` says. What is new has its row already, but no grounds yet."""
+    known = {one.id: one for one in before}
+    gone = [int(id_) for id_ in known.keys() - {one.id for one in after}]
+    lost = or_(fact_ground.c.fact.in_(gone), fact_ground.c.ground.in_(gone))
+    if gone:
+        connection.execute(delete(fact_ground).where(lost))
+        connection.execute(delete(fact).where(fact.c.id.in_(gone)))
+    for one in after:
+        was = known.get(one.id)
+        if was is not None and was != one:
+            connection.execute(update(fact).where(fact.c.id == int(one.id)).values(_columns(one)))
+        if one.depends_on != (was.depends_on if was else ()):
+            _ground(connection, one)
+
+
+def _ground(connection: Connection, one: Fact) -> None:
+    connection.execute(delete(fact_ground).where(fact_ground.c.fact == int(one.id)))
+    if one.depends_on:
+        grounds = [{"fact": int(one.id), "ground": int(ground)} for ground in one.depends_on]
+        connection.execute(insert(fact_ground), grounds)
+
+
+def _renamed(one: Fact, id_: str) -> Fact:
+    """With its row's id in the place of NEW, wherever that stands."""
+    return replace(
+        one,
+        id=id_ if one.id == NEW else one.id,
+        superseded_by=id_ if one.superseded_by == NEW else one.superseded_by,
+        derived_facts=tuple(id_ if derived == NEW else derived for derived in one.derived_facts),
+    )
+
+
+def _text(id_: int | None) -> str | None:
+    return None if id_ is None else str(id_)
+
+
+def _number(id_: str | None) -> int | None:
+    return None if id_ is None else int(id_)

@@ -1,0 +1,87 @@
+"""The port Facts in memory, and what forgetting does to it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import count
+
+from agent.errors import StoreError
+from agent.memory import writing
+from agent.memory.facts import Fact, age
+from agent.memory.removal import corrected, fallen, removed
+from agent.memory.writing import NewFact, WriteRefused, Written
+from agent.ports import Facts
+
+
+@dataclass
+class FakeFacts:
+    """`links`: the permalinks of the messages that stand. `erased`: the ids of those that stand no longer."""
+
+    kept: tuple[Fact, ...] = ()
+    links: dict[int, str | None] = field(default_factory=dict[int, "str | None"])
+    erased: set[int] = field(default_factory=set[int])
+    ids: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def write(self, new: NewFact) -> Written | WriteRefused:
+        if new.source_message in self.erased:
+            raise StoreError("What this comes from was forgotten meanwhile, so it is not kept.")
+        named = replace(new, id=str(next(self.ids)))
+        after, changes = writing.write(self.kept, named)
+        self.kept = after
+        outcome = writing.outcome(after, changes, named)
+        return replace(outcome, fact=self._linked(outcome.fact)) if isinstance(outcome, Written) else outcome
+
+    async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
+        usable = (fact for fact in self.kept if fact.person in (person, "") and fact.audience in audiences)
+        return [self._linked(fact) for fact in sorted(usable, key=age)]
+
+    async def correct(self, person: str, fact: str, value: str, now: datetime) -> Fact | None:
+        if all((one.id, one.person) != (fact, person) for one in self.kept):
+            return None
+        self.kept = corrected(self.kept, fact, value, now)
+        return next(one for one in self.kept if one.id == fact)
+
+    async def delete(self, person: str, fact: str) -> int:
+        return self._remove([one.id for one in self.kept if (one.id, one.person) == (fact, person)])
+
+    def forget(self, person: str, gone: Collection[int], *, everything: bool) -> list[Fact]:
+        """Erase what came of the messages that are `gone`, or everything of the person's; what that was."""
+        named = [one.id for one in self.kept if one.source_message in gone or (everything and one.person == person)]
+        out = fallen(self.kept, named)
+        fell = [one for one in self.kept if one.id in out]
+        self._remove(named)
+        self.erased |= set(gone)
+        return fell
+
+    def _remove(self, ids: Collection[str]) -> int:
+        before = len(self.kept)
+        self.kept = removed(self.kept, ids)
+        return before - len(self.kept)
+
+    def _linked(self, fact: Fact) -> Fact:
+        return replace(fact, permalink=self.links.get(fact.source_message or 0))
+
+
+async def remember(
+    facts: Facts, person: str, text: str, audience: str, now: datetime, source_message: int | None = None
+) -> Fact:
+    """Write what somebody asked to be remembered, without a key."""
+    new = NewFact(
+        id="",
+        key="",
+        value=text,
+        source="user",
+        timestamp=now,
+        audience=audience,
+        person=person,
+        source_message=source_message,
+    )
+    outcome = await facts.write(new)
+    assert isinstance(outcome, Written), outcome
+    return outcome.fact
+
+
+def fact(
+    id_: str, person: str, text: str, audience: str, time: datetime, *, key: str = "", permalink: str | None = None
+) -> Fact:
+    return Fact(id_, key, text, "user", time, audience, person, permalink=permalink)
