@@ -1,9 +1,9 @@
-"""A list of ids as one parameter. Pure.
+"""Many values to and from the database as one JSON text. Pure.
 
-Above: `store.search.surroundings`, `store.search.search`. Below: SQLAlchemy.
+Above: `store.search`. Below: SQLAlchemy.
 
-Rule: each element of an expanding IN is a parameter of its own, with a statement composed anew for each number of them;
-with hundreds of ids that costs more than what is asked.
+Rule: each element of an expanding IN is a parameter, and each row a Python object that costs more than to find it; with
+hundreds of either that is most of the time that a search takes.
 """
 
 from sqlalchemy import JSON, Integer, Select, bindparam, cast, select
@@ -18,14 +18,30 @@ class _Items(FunctionElement[str]):
     inherit_cache = True
 
 
+class gathered(FunctionElement[str]):  # noqa: N801 -- used as a function, like those of `func`
+    """A JSON array, as text, with an array of these columns for each row."""
+
+    inherit_cache = True
+
+
 @compiles(_Items)
-def _json_each(items: _Items, compiler: SQLCompiler, **options: object) -> str:
+def _items_of(items: _Items, compiler: SQLCompiler, **options: object) -> str:
     return f"json_each({compiler.process(items.clauses, **options)})"
 
 
 @compiles(_Items, "postgresql")
-def _json_array_elements(items: _Items, compiler: SQLCompiler, **options: object) -> str:
+def _items_there(items: _Items, compiler: SQLCompiler, **options: object) -> str:
     return f"json_array_elements_text({compiler.process(items.clauses, **options)})"
+
+
+@compiles(gathered)
+def _gather(columns: gathered, compiler: SQLCompiler, **options: object) -> str:
+    return f"json_group_array(json_array({compiler.process(columns.clauses, **options)}))"
+
+
+@compiles(gathered, "postgresql")
+def _gather_there(columns: gathered, compiler: SQLCompiler, **options: object) -> str:
+    return f"coalesce(json_agg(json_build_array({compiler.process(columns.clauses, **options)})), '[]')::text"
 
 
 def listed(name: str) -> Select[int]:

@@ -26,11 +26,10 @@ _ADD: Final = text("INSERT INTO message_index (rowid, body) VALUES (:entry, :bod
 _OPTIMIZE: Final = text("INSERT INTO message_index (message_index) VALUES ('optimize')")
 _HAS_ANY: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE rowid BETWEEN :first AND :last)")
 
-# One JSON array for each keyword: thousands of single rows would cost more than the search.
+# One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
 MATCHES: Final = text(
     """
     SELECT
-      word.key AS keyword,
       (SELECT json_group_array(json_array(id, author = 'person', length)) FROM
         (SELECT message.id, message.author, message.length
          FROM message_index CROSS JOIN message ON message.id = message_index.rowid & :message_bits
@@ -40,6 +39,7 @@ MATCHES: Final = text(
            AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
          ORDER BY message_index.rowid DESC LIMIT :most)) AS found
     FROM json_each(:words) AS word
+    ORDER BY word.key
     """
 ).bindparams(*PARAMETERS)
 
@@ -92,7 +92,7 @@ def has_entries(connection: Connection, number: int) -> bool:
     return bool(connection.execute(_HAS_ANY, {"first": first, "last": last}).scalar_one())
 
 
-def matches(connection: Connection, sought: Sought) -> list[Match]:
+def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
     first, last = entries_of(sought.number)
     bound = {
         **sought.bound,
@@ -103,7 +103,7 @@ def matches(connection: Connection, sought: Sought) -> list[Match]:
         "most": MOST,
     }
     found = connection.execute(MATCHES, bound).all()
-    return [Match(keyword, *match) for keyword, some in found for match in json.loads(some)]
+    return [json.loads(some) for (some,) in found]
 
 
 def holding(

@@ -36,7 +36,7 @@ class _Engine(Protocol):
 
     def has_entries(self, connection: Connection, number: int) -> bool: ...
 
-    def matches(self, connection: Connection, sought: Sought) -> list[Match]: ...
+    def matches(self, connection: Connection, sought: Sought) -> list[list[Match]]: ...
 
     def holding(
         self,
@@ -92,8 +92,8 @@ def remove_all(connection: Connection, number: int) -> None:
     _engine(connection).remove_all(connection, number)
 
 
-def matches(connection: Connection, sought: Sought) -> list[Match]:
-    """The person's messages with one of these keywords that the query may see; of a common word the newest."""
+def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
+    """For each keyword the person's messages with it that the query may see; of a common one the newest."""
     return _engine(connection).matches(connection, sought)
 
 

@@ -16,12 +16,13 @@ Rules (measured in conversations between people, and between people and a bot)
   Between equals the newest comes first; age itself takes nothing away.
 """
 
+import heapq
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from agent.memory.periods import Period
 
@@ -44,13 +45,8 @@ SOON: Final = timedelta(days=7)
 """People tell of what happened within days."""
 
 
-class Match(NamedTuple):
-    """One message that holds one keyword. A tuple, because there are thousands in a search."""
-
-    keyword: int
-    message: int
-    by_person: bool
-    length: int
+Match: TypeAlias = tuple[int, bool, int]
+"""A message that holds a keyword: its id, whether a person wrote it, its length. There are thousands in a search."""
 
 
 class Range(NamedTuple):
@@ -91,29 +87,31 @@ class Hints:
     periods: tuple[Period, ...] = ()
 
 
-def candidates(matches: Sequence[Match], among: Range) -> Candidates:
-    """The best of `matches`, which hold the newest of each keyword, MOST at most."""
-    weights = _weights(matches, among)
-    mean = sum(match.length for match in matches) / max(len(matches), 1)
-    strengths: defaultdict[int, dict[int, float]] = defaultdict(dict)
+def candidates(matches: Sequence[Sequence[Match]], among: Range) -> Candidates:
+    """The best of `matches`, which hold for each keyword the newest, MOST at most."""
+    lengths = [length for found in matches for _, _, length in found]
+    norm = K1 * B * len(lengths) / max(sum(lengths), 1)
+    weights = {word: _weight(found, among) for word, found in enumerate(matches) if found}
     sums: defaultdict[int, float] = defaultdict(float)
-    for word, message, by_person, length in matches:
-        strength = weights[word] * (K1 + 1) / (1 + K1 * (1 - B + B * length / max(mean, 1.0)))
-        strengths[message][word] = strength
-        sums[message] += strength if by_person else strength * BOT_PRIOR
-    best = sorted(sums, key=lambda message: (sums[message], message), reverse=True)[:CANDIDATES]
-    return Candidates({message: strengths[message] for message in best}, weights)
+    for word, weight in weights.items():
+        for message, by_person, length in matches[word]:
+            sums[message] += weight / (1 + K1 * (1 - B) + norm * length) * (1.0 if by_person else BOT_PRIOR)
+    best = heapq.nlargest(CANDIDATES, sums, key=lambda message: (sums[message], message))
+    strengths: dict[int, dict[int, float]] = {message: {} for message in best}
+    for word, weight in weights.items():
+        for message, _, length in matches[word]:
+            if message in strengths:
+                strengths[message][word] = weight * (K1 + 1) / (1 + K1 * (1 - B) + norm * length)
+    return Candidates(strengths, weights)
 
 
-def _weights(matches: Iterable[Match], among: Range) -> dict[int, float]:
-    frequency = Counter(match.keyword for match in matches)
-    oldest: dict[int, int] = {}
-    for word, message, _, _ in matches:
-        oldest[word] = min(message, oldest.get(word, message))
-    for word, n in frequency.items():
-        if n >= MOST:  # the older ones were not looked at: as many again in each stretch of that length
-            frequency[word] = round(n * max(1.0, (among.last - among.first) / max(among.last - oldest[word], 1)))
-    return {word: math.log(1 + (max(among.total, n) - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
+def _weight(found: Sequence[Match], among: Range) -> float:
+    """How much a keyword says: the fewer messages hold it, the more."""
+    n = float(len(found))
+    if n >= MOST:  # the older ones were not looked at: as many again in each stretch of that length
+        oldest = min(message for message, _, _ in found)
+        n *= max(1.0, (among.last - among.first) / max(among.last - oldest, 1))
+    return math.log(1 + (max(among.total, n) - n + 0.5) / (n + 0.5))
 
 
 def ranked(found: Candidates, lines: Mapping[int, Line], hints: Hints = Hints()) -> list[tuple[int, float]]:

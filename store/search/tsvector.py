@@ -36,11 +36,10 @@ _HAS_ANY: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE reader 
     bindparam("reader", type_=Integer)
 )
 
-# One JSON array for each keyword: thousands of single rows would cost more than the search.
+# One JSON array of matches for each keyword, in their order: thousands of rows would cost more than the search.
 MATCHES: Final = text(
     """
     SELECT
-      word.place - 1 AS keyword,
       (SELECT coalesce(json_agg(json_build_array(id, author = 'person', length)), '[]')::text FROM
         (SELECT message.id, message.author, message.length
          FROM message_index AS entry JOIN message ON message.id = entry.message
@@ -50,6 +49,7 @@ MATCHES: Final = text(
            AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
          ORDER BY message.id DESC LIMIT :most) AS newest) AS found
     FROM unnest(:words) WITH ORDINALITY AS word (query, place)
+    ORDER BY word.place
     """
 ).bindparams(bindparam("words", type_=ARRAY(Text)), bindparam("most", type_=Integer), *PARAMETERS)
 
@@ -109,10 +109,10 @@ def has_entries(connection: Connection, number: int) -> bool:
     return connection.execute(_HAS_ANY, {"reader": number}).scalar_one()
 
 
-def matches(connection: Connection, sought: Sought) -> list[Match]:
+def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
     queries = [any_of(words, sought.number) for words in sought.words]
     found = connection.execute(MATCHES, {**sought.bound, "words": queries, "most": MOST}).all()
-    return [Match(keyword, *match) for keyword, some in found for match in json.loads(some)]
+    return [json.loads(some) for (some,) in found]
 
 
 def holding(
