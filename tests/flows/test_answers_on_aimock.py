@@ -65,8 +65,8 @@ async def test_a_tool_round_runs_and_the_answer_grows_in_one_message(aimock: AiM
     answer = "Noted: the boat is blue. " * 20
     async with talking(aimock, tmp_path, on("<results>", answer), on("Remember my boat", REMEMBER)) as talk:
         assert await talk.ask("Remember my boat") is Outcome.ANSWERED
-        notes = await talk.bot.store.memories.notes("ann", frozenset({"person:ann"}))
-    assert [note.text for note in notes] == ["The boat is blue."]
+        facts = await talk.bot.store.facts.readable("ann", frozenset({"person:ann"}))
+    assert [fact.value for fact in facts] == ["The boat is blue."]
     assert [text.strip() for text in talk.surface.shown] == [answer.strip()]
     assert len(talk.sent()) == 2
     assert "Remembered: The boat is blue." in talk.sent()[1]
