@@ -1,9 +1,10 @@
 """One turn's exchange with a model, whether its vendor can keep the context or not.
 
-Above: `agent.loop`, `agent.providers.fallback`. Below: the Provider and Session ports.
+Above: `agent.loop`, the providers that resume. Below: the Provider and Session ports.
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from agent.messages import Message
 from agent.ports import CallOptions, Provider, ProviderEvent, ResumingProvider, Session
@@ -14,6 +15,17 @@ def open_session(provider: Provider, options: CallOptions) -> Session:
     if provider.capabilities.resume and isinstance(provider, ResumingProvider):
         return provider.connect(options)
     return ReplaySession(provider, options)
+
+
+async def one_round(session: Session, messages: Sequence[Message]) -> AsyncGenerator[ProviderEvent, None]:
+    """Answer `messages` in this session alone, and close it. Errors as `Session.receive`."""
+    try:
+        await session.send(messages)
+        async with aclosing(session.receive()) as events:
+            async for event in events:
+                yield event
+    finally:
+        await session.close()
 
 
 class ReplaySession:

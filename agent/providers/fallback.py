@@ -26,7 +26,7 @@ from agent.ports import (
     ProviderEvent,
     Session,
 )
-from agent.session import open_session
+from agent.session import one_round, open_session
 
 REST_S = 60.0
 """How long a model that is down is passed over: outages last longer, a hiccup costs one minute of the second best."""
@@ -53,19 +53,12 @@ class FallbackProvider:
     def connect(self, options: CallOptions) -> "FallbackSession":
         return FallbackSession(self, options)
 
-    async def stream(
+    def stream(
         self,
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
-        session = self.connect(options)
-        try:
-            await session.send(messages)
-            async with aclosing(session.receive()) as events:
-                async for event in events:
-                    yield event
-        finally:
-            await session.close()
+        return one_round(self.connect(options), messages)
 
     def candidates(self) -> list[tuple[int, Provider, str]]:
         """Those that may answer now, each with the reason why the one before it did not; "" for the first."""

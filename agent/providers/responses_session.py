@@ -34,6 +34,7 @@ from agent.providers.retry import RetryPolicy
 from agent.providers.warm_sockets import SocketLimits, WarmSocket, WarmSockets
 from agent.providers.websocket import SocketClosed, socket_url
 from agent.providers.wire_responses import ResponsesDialect
+from agent.session import one_round
 
 LIMIT_REACHED = "websocket_connection_limit_reached"
 LOST = frozenset({"previous_response_not_found", LIMIT_REACHED})
@@ -97,20 +98,13 @@ class ResponsesProvider:
     def connect(self, options: CallOptions) -> "ResponsesSession":
         return ResponsesSession(self._line, options)
 
-    async def stream(
+    def stream(
         self,
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages` in a session of one round."""
-        session = self.connect(options)
-        try:
-            await session.send(messages)
-            async with aclosing(session.receive()) as events:
-                async for event in events:
-                    yield event
-        finally:
-            await session.close()
+        return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
         """Close every connection."""

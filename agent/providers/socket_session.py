@@ -29,6 +29,7 @@ from agent.providers.http import Unreachable
 from agent.providers.replay import AttemptFailed, Counted, Patience, in_time, plainer
 from agent.providers.retry import RetryPolicy, retry_after_s, should_retry
 from agent.providers.websocket import HandshakeRefused, Socket, SocketClosed, socket_url
+from agent.session import one_round
 
 CONNECTIONS = 3
 """For one question, where the vendor has not begun with it: the one that was there, one by its handle, a new one."""
@@ -82,20 +83,13 @@ class SocketProvider:
     def connect(self, options: CallOptions) -> "SocketSession":
         return SocketSession(self, self._dialect, options)
 
-    async def stream(
+    def stream(
         self,
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
         """Answer `messages` over a connection of its own. Errors as the port says."""
-        session = self.connect(options)
-        try:
-            await session.send(messages)
-            async with aclosing(session.receive()) as events:
-                async for event in events:
-                    yield event
-        finally:
-            await session.close()
+        return one_round(self.connect(options), messages)
 
     async def aclose(self) -> None:
         """Nothing is kept: each session closes its own connection."""

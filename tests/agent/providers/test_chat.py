@@ -394,7 +394,7 @@ async def test_a_local_server_that_is_not_there_is_named_with_the_remedy_at_once
         await read(provider)
     await provider.aclose()
     assert str(raised.value) == (
-        f"Ollama does not answer at {address}; start it with `ollama serve`, or set OLLAMA_BASE_URL."
+        f"Ollama does not answer at {address}/v1; start it with `ollama serve`, or set OLLAMA_BASE_URL."
     )
     assert clock.monotonic() == 0
 

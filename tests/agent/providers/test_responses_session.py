@@ -333,5 +333,5 @@ async def test_closing_the_provider_closes_every_socket() -> None:
 
 async def test_the_key_stays_out_of_what_is_shown() -> None:
     provider = open_responses(OPENAI, "m", "sk-secret", Line(FakeClock(), lambda: 0.0))
-    assert repr(provider) == "ResponsesProvider('openai:m' at 'https://api.openai.com')"
+    assert repr(provider) == "ResponsesProvider('openai:m' at 'https://api.openai.com/v1')"
     await provider.aclose()
