@@ -1,4 +1,4 @@
-"""Taking a fact out, or putting its person's words in its place: what falls with it, and what its chain becomes. Pure.
+"""Taking a fact out: what falls with it, and what its chain becomes. Pure.
 
 Above: the store. Below: `agent.memory.facts`.
 
@@ -7,19 +7,12 @@ Rules
   which.
   A chain closes over a gap. What was superseded by nothing but facts that are gone holds again, as if those had never
   been written.
-  A correction keeps the place of a fact in its chain, and nothing else of it: words, source and grounds are new. What
-  rests on it needs review.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Final
 
 from agent.memory.facts import Fact
-
-CORRECTION: Final = "correction"
-"""The source of what somebody set right."""
 
 
 def fallen(facts: Iterable[Fact], gone: Collection[str]) -> frozenset[str]:
@@ -40,34 +33,6 @@ def removed(facts: Sequence[Fact], gone: Collection[str]) -> tuple[Fact, ...]:
     known = {fact.id: fact for fact in facts}
     out = fallen(facts, gone)
     return tuple(_closed(fact, known, out) for fact in facts if fact.id not in out)
-
-
-def corrected(facts: Sequence[Fact], id_: str, value: str, now: datetime) -> tuple[Fact, ...]:
-    """The facts with this value in the place of one of them."""
-    resting = {derived for fact in facts if fact.id == id_ for derived in fallen(facts, fact.derived_facts)}
-    return tuple(
-        _set_right(fact, value, now)
-        if fact.id == id_
-        else replace(
-            fact,
-            needs_review=fact.needs_review or fact.id in resting,
-            derived_facts=tuple(derived for derived in fact.derived_facts if derived != id_),
-        )
-        for fact in facts
-    )
-
-
-def _set_right(fact: Fact, value: str, now: datetime) -> Fact:
-    return replace(
-        fact,
-        value=value,
-        source=CORRECTION,
-        timestamp=now,
-        depends_on=(),
-        needs_review=False,
-        source_message=None,
-        permalink=None,
-    )
 
 
 def _closed(fact: Fact, known: Mapping[str, Fact], out: Collection[str]) -> Fact:

@@ -76,16 +76,6 @@ class Facts(Protocol):
         """
         ...
 
-    async def correct(self, person: str, fact: str, value: str, now: datetime) -> Fact | None:
-        """Put the person's own words in place of a fact of theirs; its old words and its source are gone, and what
-        rests on it needs review. None if there is no such fact.
-        """
-        ...
-
-    async def delete(self, person: str, fact: str) -> int:
-        """Take out a fact of the person's and what was derived from it; how many fell. Its messages stay."""
-        ...
-
 
 class Memories(Protocol):
     async def search(self, query: RecallQuery) -> list[Hit]:

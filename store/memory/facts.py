@@ -9,7 +9,6 @@ one transaction, one writer of an audience after the other.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
@@ -18,7 +17,7 @@ from agent.authority import Authority
 from agent.errors import StoreError
 from agent.memory import writing
 from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope
-from agent.memory.removal import corrected, fallen, removed
+from agent.memory.removal import fallen, removed
 from agent.memory.writing import NewFact, WriteRefused, Written
 from store.columns import storable
 from store.databases.database import Database, in_order, new_id
@@ -41,12 +40,6 @@ class SqlFacts:
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         return await self._database.read(readable, person, audiences)
 
-    async def correct(self, person: str, fact: str, value: str, now: datetime) -> Fact | None:
-        return await self._database.write(correct, person, fact, storable(value), now)
-
-    async def delete(self, person: str, fact: str) -> int:
-        return await self._database.write(remove, person, {fact})
-
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
     in_order(connection, f"facts {new.audience}")
@@ -63,13 +56,6 @@ def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
     return _facts(connection, and_(fact.c.person.in_([person, ""]), fact.c.audience.in_(sorted(audiences))))
-
-
-def correct(connection: Connection, person: str, id_: str, value: str, now: datetime) -> Fact | None:
-    before = of_person(connection, person)
-    after = corrected(before, id_, value, now)
-    _store(connection, before, after)
-    return next((one for one in after if one.id == id_), None)
 
 
 def remove(connection: Connection, person: str, ids: Collection[str]) -> int:

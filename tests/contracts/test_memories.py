@@ -1,41 +1,12 @@
-"""The contract of the port Memories: notes kept once, and recall that respects who may read what."""
-
-from datetime import timedelta
+"""The contract of the port Memories: recall that respects who may read what."""
 
 from agent.memory.audience import GroupAudience, Place
 from agent.records import RecallQuery
 from tests.contracts.steps import AnyStore, answered, found, texts_found
-from tests.fakes.facts import remember
-from tests.fakes.incoming import START, said
+from tests.fakes.incoming import said
 
 DM = "person:ann"
 CLUB = Place(GroupAudience("club"))
-
-
-async def test_a_note_is_kept_once_for_each_audience(store: AnyStore) -> None:
-    first = await remember(store.facts, "ann", "likes tea", DM, START)
-    again = await remember(store.facts, "ann", "likes tea", DM, START + timedelta(days=1))
-    other = await remember(store.facts, "ann", "likes tea", "group:club", START)
-    assert again == first
-    assert other.id != first.id
-    assert await store.facts.readable("ann", frozenset({DM})) == [first]
-
-
-async def test_notes_are_the_persons_own_and_for_these_audiences_oldest_first(store: AnyStore) -> None:
-    first = await remember(store.facts, "ann", "one", DM, START)
-    await remember(store.facts, "ben", "two", "person:ben", START)
-    third = await remember(store.facts, "ann", "three", "group:club", START)
-    assert await store.facts.readable("ann", frozenset({DM, "group:club"})) == [first, third]
-    assert await store.facts.readable("ann", frozenset({"group:club"})) == [third]
-    assert await store.facts.readable("ann", frozenset()) == []
-
-
-async def test_a_note_shows_the_message_it_came_from(store: AnyStore) -> None:
-    message = said("remember that I like tea")
-    claim = await answered(store, message, "noted")
-    note = await remember(store.facts, "ann", "likes tea", DM, START, claim.message)
-    assert (note.source_message, note.permalink, note.timestamp) == (claim.message, message.permalink, START)
-    assert await store.facts.readable("ann", frozenset({DM})) == [note]
 
 
 async def test_what_was_said_in_an_earlier_thread_is_found(store: AnyStore) -> None:

@@ -8,7 +8,7 @@ from itertools import count
 from agent.errors import StoreError
 from agent.memory import writing
 from agent.memory.facts import Fact, age
-from agent.memory.removal import corrected, fallen, removed
+from agent.memory.removal import fallen, removed
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.ports import Facts
 
@@ -35,28 +35,21 @@ class FakeFacts:
         usable = (fact for fact in self.kept if fact.person in (person, "") and fact.audience in audiences)
         return [self._linked(fact) for fact in sorted(usable, key=age)]
 
-    async def correct(self, person: str, fact: str, value: str, now: datetime) -> Fact | None:
-        if all((one.id, one.person) != (fact, person) for one in self.kept):
-            return None
-        self.kept = corrected(self.kept, fact, value, now)
-        return next(one for one in self.kept if one.id == fact)
-
-    async def delete(self, person: str, fact: str) -> int:
-        return self._remove([one.id for one in self.kept if (one.id, one.person) == (fact, person)])
-
     def forget(self, person: str, gone: Collection[int], *, everything: bool) -> list[Fact]:
         """Erase what came of the messages that are `gone`, or everything of the person's; what that was."""
         named = [one.id for one in self.kept if one.source_message in gone or (everything and one.person == person)]
-        out = fallen(self.kept, named)
-        fell = [one for one in self.kept if one.id in out]
-        self._remove(named)
         self.erased |= set(gone)
-        return fell
+        return self._remove(named)
 
-    def _remove(self, ids: Collection[str]) -> int:
-        before = len(self.kept)
+    def erase(self, person: str, facts: Collection[str]) -> list[Fact]:
+        """Take these facts of the person's out, with what was derived from them; what that was."""
+        return self._remove([one.id for one in self.kept if one.id in facts and one.person == person])
+
+    def _remove(self, ids: Collection[str]) -> list[Fact]:
+        out = fallen(self.kept, ids)
+        gone = [one for one in self.kept if one.id in out]
         self.kept = removed(self.kept, ids)
-        return before - len(self.kept)
+        return gone
 
     def _linked(self, fact: Fact) -> Fact:
         return replace(fact, permalink=self.links.get(fact.source_message or 0))
