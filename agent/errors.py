@@ -11,6 +11,7 @@ CogencyError
 ├── Refused                  a person may not ask this, or not now; the sentence is for them alone
 ├── StoreError               the database could not be opened or written
 │   ├── StoreLocked          another process holds it
+│   ├── StoreUnavailable     it is away, full or read-only: the same may work later
 │   └── LeaseLost            another worker has taken this turn over (fencing)
 └── SettingsError            a setting is unknown, missing or malformed
 
@@ -64,6 +65,10 @@ class StoreError(CogencyError):
 
 class StoreLocked(StoreError):
     pass
+
+
+class StoreUnavailable(StoreError):
+    """The store logs it, once for all who meet it."""
 
 
 class LeaseLost(StoreError):

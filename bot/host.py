@@ -124,7 +124,7 @@ class Host(Protocol):
         ...
 
     async def withdraw(self, channel: str, message_id: str) -> bool:
-        """A message was deleted: while its answer waits, do not give it. False if it does not wait."""
+        """A message was deleted: do not answer it, and take back what was said already. False if it has its answer."""
         ...
 
     async def usage(self, person: str) -> Account:

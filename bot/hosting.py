@@ -118,7 +118,7 @@ class BotHost:
         return await self.ledger.amend(channel, message_id, text)
 
     async def withdraw(self, channel: str, message_id: str) -> bool:
-        return await self.ledger.withdraw(channel, message_id, self.clock.now())
+        return await self.turns.withdraw(channel, message_id)
 
     async def usage(self, person: str) -> Account:
         now = self.clock.now()

@@ -1,6 +1,6 @@
 """Log lines without secrets: whatever a library logs, no key or token reaches the log.
 
-Above: `bot.__main__`. Below: nothing.
+Above: `bot.__main__`; `severity`: whoever logs. Below: `agent.errors`.
 
 Redaction is done on the finished line, traceback included, because a secret may stand in an argument, in an
 exception's text, or in an address that a library logs.
@@ -13,10 +13,20 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 from urllib.parse import quote
 
+from agent.errors import CogencyError, StoreUnavailable
+
 SHORTEST_SECRET = 8
 """Shorter values are placeholders ("none", "ollama"): replacing them would make ordinary lines unreadable."""
 
 MASK = "[secret]"
+
+
+def severity(error: CogencyError) -> int:
+    """The level of a line that says what somebody did about this error.
+
+    That the store is away it logs itself, once: a line for everybody who meets it would only repeat that.
+    """
+    return logging.DEBUG if isinstance(error, StoreUnavailable) else logging.WARNING
 
 
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:

@@ -14,14 +14,16 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from agent.errors import LeaseLost, StoreError
+from agent.errors import LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming
+from bot.logs import severity
 from bot.reply.ending import leave_offers, shown
 from bot.reply.live import LiveReply
 from bot.surface import PageGone, PageRef, Surface, SurfaceError
@@ -30,6 +32,7 @@ from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
 
+UNSTORED = "I cannot store anything at the moment; I go on as soon as I can."
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
 
@@ -47,6 +50,12 @@ class RunningTurn:
     task: asyncio.Task[Outcome | None] = field(init=False)
     thinking: asyncio.Task[Closing] | None = None
     taken_back: bool = False
+    """What it has shown is deleted, and nothing more said."""
+    put_off: bool = False
+    """It ended because the ledger could not be asked, and goes on once it can."""
+
+    def __post_init__(self) -> None:
+        self.taken_back = self.claim.withdrawn
 
     def stop(self) -> None:
         if self.thinking is not None:
@@ -64,7 +73,7 @@ class Answering:
     async def run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
         """Answer the turn. `stopped`: somebody has asked to end it.
 
-        None if the turn was put off: it is claimed again when its lease has run out.
+        None if the turn was put off: it is claimed again when its lease has run out, or was given back.
         """
         claim = running.claim
         if running.earlier is not None:  # the clock jumped past its lease; its writes are refused from now on
@@ -76,7 +85,8 @@ class Answering:
         except LeaseLost as error:
             log.info("turn %d: given up: %s", claim.turn, error)
         except (StoreError, SurfaceError) as error:
-            log.warning("turn %d: put off: %s", claim.turn, error)
+            running.put_off = isinstance(error, StoreUnavailable)
+            log.log(severity(error), "turn %d: put off: %s", claim.turn, error)
         finally:
             renewing.cancel()
         return None
@@ -91,10 +101,20 @@ class Answering:
                 running.task.cancel()
                 return
             except StoreError as error:
-                log.warning("turn %d: lease not renewed: %s", claim.turn, error)
+                log.log(severity(error), "turn %d: lease not renewed: %s", claim.turn, error)
 
     async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
-        """Think, show the reply, store it."""
+        """Think, show the reply, store it. Where nothing can be stored the person is told, as long as it lasts."""
+        surface = self.surface_for(running.claim.incoming)
+        try:
+            if running.claim.epoch > FIRST_EPOCH:
+                await _hint(surface, "")
+            return await self._answer_on(surface, running, stopped)
+        except StoreUnavailable:
+            await _hint(surface, UNSTORED)
+            raise
+
+    async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
         claim = running.claim
 
         async def keep_pages(pages: tuple[str, ...]) -> None:
@@ -102,7 +122,6 @@ class Answering:
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
         closing = Closing(Outcome.STOPPED, "")
-        surface = self.surface_for(claim.incoming)
         try:
             async with LiveReply(
                 surface,
@@ -139,3 +158,8 @@ class Answering:
                 raise
             closing = Closing(Outcome.STOPPED, "")  # before its first step
         return replace(closing, reply="") if running.taken_back else closing
+
+
+async def _hint(surface: Surface, status: str) -> None:
+    with suppress(SurfaceError):  # an ornament
+        await surface.status(status)

@@ -19,12 +19,14 @@ from datetime import timedelta
 from functools import partial
 
 from agent.admission import Terms
-from agent.errors import LeaseLost, StoreError
+from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Bell, Clock, Ledger
 from agent.records import Accepted, Claim, Incoming
+from bot.logs import severity
 from bot.surface import Surface
 from bot.turns.answering import Answering, RunningTurn
+from bot.turns.asking import Asking
 from bot.turns.lease import Lease
 from bot.turns.thinking import Thinking
 
@@ -76,7 +78,8 @@ class Turns:
         self._idle = asyncio.Event()
         self._running: dict[int, RunningTurn] = {}
         self._stopping: set[int] = set()
-        self._asking: dict[tuple[str, str], asyncio.Future[Outcome | None]] = {}
+        self._put_off: list[Claim] = []
+        self._asking: dict[tuple[str, str], Asking] = {}
 
     @asynccontextmanager
     async def serving(self, grace_s: float = 0.0) -> AsyncGenerator[None, None]:
@@ -99,7 +102,7 @@ class Turns:
             await asyncio.gather(worker, *tasks, return_exceptions=True)
             await self._give_back([running.claim for running in open_turns if running.task.cancelled()])
             for asking in self._asking.values():
-                _resolve(asking, None)
+                asking.resolve(None)
 
     async def submit(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
         """Take a message in, durably; its turn begins as soon as its conversation is free. Raises TermsNotMet."""
@@ -109,26 +112,43 @@ class Turns:
         return accepted
 
     async def ask(self, incoming: Incoming) -> Outcome | None:
-        """`submit`, and wait for the end. None if it was a duplicate, or if the turn was given up or parked.
+        """`submit`, and wait for the end. None if it was a duplicate, or if the turn was lost or parked.
 
-        Cancelling it stops the turn: what was said is kept.
+        Raises AnsweredElsewhere. Cancelling it stops the turn, within `END_S`: what was said is kept.
         """
         key = (incoming.source, incoming.event_id)
         if key in self._asking:
             return None
-        asking = self._asking[key] = asyncio.get_running_loop().create_future()
+        asking = self._asking[key] = Asking()
         submitting = asyncio.ensure_future(self.submit(incoming))
         try:
             accepted = await asyncio.shield(submitting)
-            return None if accepted.duplicate else await asyncio.shield(asking)
+            if accepted.duplicate:
+                return None
+            asking.turn = accepted.turn
+            return await asyncio.shield(asking.outcome)
         except asyncio.CancelledError:
-            accepted = await submitting
-            if not accepted.duplicate and not asking.done():
-                self.stop(accepted.turn)
-                await asking
+            with suppress(TimeoutError, CogencyError):
+                async with asyncio.timeout(END_S):
+                    await self._end_asking(await asyncio.shield(submitting), incoming, asking)
             raise
         finally:
             del self._asking[key]
+
+    async def _end_asking(self, accepted: Accepted, incoming: Incoming, asking: Asking) -> None:
+        if accepted.duplicate or asking.outcome.done():
+            return
+        self.stop(accepted.turn)
+        if accepted.turn not in self._running:  # it waits, or another process runs it
+            await self._ledger.stop(incoming.conversation)
+            self._bell.ring()
+        await asyncio.shield(asking.outcome)
+
+    async def adopt(self, person: str, family: str, source: str) -> None:
+        """Go on, as `source`, with what processes of the same `family` that are gone have left of this person."""
+        if await self._ledger.adopt(person, family, source, self._clock.now(), self._limits.lease):
+            self._idle.clear()
+            self._bell.ring()
 
     async def idle(self) -> None:
         """Until nothing waits and nothing runs. Cancelling it stops what runs, and waits until that has ended."""
@@ -154,6 +174,16 @@ class Turns:
             self.stop(turn)
         self._bell.ring()
         return bool(turns)
+
+    async def withdraw(self, channel: str, message_id: str) -> bool:
+        """A question was deleted: do not answer it, and take back what was already said. False if it does not wait or
+        run. One that another process runs is ended by that one, within `sweep_s`.
+        """
+        open_ = await self._ledger.withdraw(channel, message_id, self._clock.now())
+        if open_:
+            await self._hear_of_stops()
+            self._bell.ring()
+        return open_
 
     async def take_back(self, person: str, conversation: str | None) -> None:
         """Before something is forgotten: end the running turns that answer it, and delete what they have shown."""
@@ -186,8 +216,10 @@ class Turns:
             try:
                 await self._claim()
                 await self._hear_of_stops()
+                await self._hear_of_ends()
+                await self._give_back(self._take_put_off())
             except StoreError as error:
-                log.warning("the ledger could not be asked, trying again: %s", error)
+                log.log(severity(error), "the ledger could not be asked, trying again: %s", error)
             else:
                 if not self._running and not self._bell.rung:
                     self._idle.set()
@@ -211,10 +243,25 @@ class Turns:
             self._running[claim.turn] = running
 
     async def _hear_of_stops(self) -> None:
-        """What another process was asked to stop may run here."""
-        if self._running:
-            for turn in await self._ledger.stopping(self._owner) - self._stopping:
-                self.stop(turn)
+        """What another process was asked to stop may run here, or what was just deleted."""
+        stopping = await self._ledger.stopping(self._owner) if self._running else frozenset[int]()
+        for turn in await self._ledger.withdrawn(self._owner) if stopping else ():
+            if turn in self._running:
+                self._running[turn].taken_back = True
+        for turn in stopping - self._stopping:
+            self.stop(turn)
+
+    async def _hear_of_ends(self) -> None:
+        """What was asked here another process may have answered: one that took over, while this one was stopped."""
+        elsewhere = {one.turn: one for one in self._asking.values() if one.turn and one.turn not in self._running}
+        if elsewhere:
+            for turn in await self._ledger.ended(frozenset(elsewhere)):
+                elsewhere[turn].answered_elsewhere()
+
+    def _take_put_off(self) -> list[Claim]:
+        """The ledger answers again: what was put off because it did not need not wait until its lease has run out."""
+        put_off, self._put_off = self._put_off, []
+        return put_off
 
     def _ended(self, running: RunningTurn, task: asyncio.Task[Outcome | None]) -> None:
         """However it ended, even before its first step."""
@@ -224,14 +271,14 @@ class Turns:
             return  # claimed anew meanwhile: that one answers
         del self._running[turn]
         self._stopping.discard(turn)
-        failed = task.cancelled() or task.exception() is not None
-        if not task.cancelled() and task.exception() is not None:
-            log.error("turn %d: lost", turn, exc_info=task.exception())
+        if running.put_off:
+            self._put_off.append(running.claim)
+        if task.cancelled():
+            return  # its lease was lost, or the service ends
+        lost = task.exception()
+        if lost is not None:
+            log.error("turn %d: lost", turn, exc_info=lost)
+        outcome = None if lost is not None else task.result()
         asking = self._asking.get((incoming.source, incoming.event_id))
-        if asking is not None:
-            _resolve(asking, None if failed else task.result())
-
-
-def _resolve(asking: "asyncio.Future[Outcome | None]", outcome: Outcome | None) -> None:
-    if not asking.done():
-        asking.set_result(outcome)
+        if asking is not None and (lost is not None or outcome is not None):  # else it goes on later, here or elsewhere
+            asking.resolve(outcome)

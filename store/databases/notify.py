@@ -3,7 +3,8 @@
 Above: `store.engine`. Below: `store.databases.bell`, `store.databases.driver`, and a connection that
 `store.databases.postgresql` opens.
 
-Rule: a ring may get lost while the server is away; the workers look into the ledger now and then.
+Rule: a ring may get lost while the server is away; the workers look into the ledger now and then, and then the log
+says that it is away.
 """
 
 import asyncio
@@ -49,7 +50,7 @@ class SharedBell(LocalBell):
             try:
                 await self._listen()
             except ERRORS as error:
-                log.info("not listening for other processes, trying again (%s)", type(error).__name__)
+                log.debug("not listening for other processes, trying again (%s)", type(error).__name__)
             await asyncio.sleep(RECONNECT_S)
 
     async def _listen(self) -> None:

@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from agent.errors import StoreError
+from agent.errors import StoreError, StoreUnavailable
 from store.databases.database import CLOSED, LOCK_SPACE, Files, quieten, whole
 from store.databases.driver import ERRORS, UNREADABLE, DriverConnection, connect
 
@@ -73,12 +73,12 @@ def store_error(error: Exception, where: str) -> StoreError:
     state = str(getattr(origin, "sqlstate", None) or "")
     for code, sentence in _SENTENCES.items():
         if state.startswith(code):
-            return StoreError(sentence.format(where=where))
+            return StoreUnavailable(sentence.format(where=where))
     if isinstance(error, PoolTimeoutError):
-        return StoreError(f"{where} is overloaded: no connection became free in {POOL_WAIT_S:g} seconds.")
+        return StoreUnavailable(f"{where} is overloaded: no connection became free in {POOL_WAIT_S:g} seconds.")
     if state:
         return StoreError(f"{where} refused an operation (SQLSTATE {state}).")
-    return StoreError(_AWAY.format(where=where))
+    return StoreUnavailable(_AWAY.format(where=where))
 
 
 class PostgresDatabase:

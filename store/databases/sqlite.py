@@ -7,6 +7,7 @@ Rules
   The file belongs to one process. The lock lies beside it, and the system drops it when the process dies.
   A write begins with BEGIN IMMEDIATE and there is one at a time: SQLite's default mode loses updates, a plain BEGIN
   fails with "database is locked" when it turns to writing, and several writers sleep in the busy handler.
+  A file that was moved away or replaced takes nothing: what was acknowledged would be lost.
   Of a file there are readers beside the writer; in memory all share one connection.
 """
 
@@ -20,7 +21,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from agent.errors import StoreError, StoreLocked
+from agent.errors import StoreError, StoreLocked, StoreUnavailable
 from store.databases.database import Files, quieten
 from store.databases.sqlite_thread import Begin, SqliteThreads
 
@@ -34,7 +35,7 @@ CHECKPOINT_TRIES: Final = 3
 BLOCK_BYTES: Final = 1 << 20
 
 _SENTENCES: Final = {
-    "SQLITE_FULL": "The disk is full: free some space for {path}, then start again.",
+    "SQLITE_FULL": "The disk is full: free some space for {path}.",
     "SQLITE_READONLY": "The database {path} cannot be written: check the rights of the file and of its folder.",
     "SQLITE_CANTOPEN": "The database {path} cannot be opened: check the rights of the file and of its folder.",
     "SQLITE_PERM": "The database {path} cannot be opened: check the rights of the file and of its folder.",
@@ -43,6 +44,7 @@ _SENTENCES: Final = {
     "SQLITE_BUSY": "Another program is writing to the database {path}: close it and try again.",
     "SQLITE_IOERR": "The database {path} cannot be read or written: check the disk and its free space.",
 }
+_REPLACED: Final = "The file {path} is no longer the one that was opened: put that one back, or start again."
 
 
 def store_error(error: DBAPIError, path: Path | None) -> StoreError:
@@ -50,7 +52,7 @@ def store_error(error: DBAPIError, path: Path | None) -> StoreError:
     name = str(getattr(error.orig, "sqlite_errorname", ""))
     for code, sentence in _SENTENCES.items():
         if name.startswith(code):
-            return StoreError(sentence.format(path=path))
+            return StoreUnavailable(sentence.format(path=path))
     return StoreError(f"The database {path or 'in memory'} refused an operation: {error.orig}.")
 
 
@@ -149,10 +151,20 @@ class SqliteDatabase:
             self._lock.release()
 
     async def _run(self, threads: SqliteThreads, begin: Begin, work: Callable[[Connection], T]) -> T:
+        if self.path is not None and self._file is not None and not _is_at(self._file, self.path):
+            raise StoreUnavailable(_REPLACED.format(path=self.path))  # what is written would be gone with it
         try:
             return await threads.transaction(begin, work)
         except DBAPIError as error:
             raise store_error(error, self.path) from error
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether the path still leads to this open file."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except OSError:
+        return False
 
 
 def _found_in_files(database: int, log: Path, pieces: frozenset[bytes]) -> frozenset[bytes]:

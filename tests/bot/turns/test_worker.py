@@ -233,7 +233,8 @@ async def test_a_worker_that_lost_its_turn_changes_nothing() -> None:
 
     world.model.script = [["One.\n", Until(take_over), REMEMBER]]
     async with world.serving() as turns:
-        assert await turns.ask(said("Hello?")) is None
+        await turns.submit(said("Hello?"))
+        await turns.idle()
     assert world.store.turns[0].state == "running"
     assert world.store.facts.kept == ()
     assert world.stored() == ["Hello?"]
@@ -295,7 +296,8 @@ async def test_a_store_that_fails_puts_the_turn_off_instead_of_losing_it(caplog:
 
     world = World(fail)
     async with world.serving() as turns:
-        assert await turns.ask(said("Hello?")) is None
+        await turns.submit(said("Hello?"))
+        await turns.idle()
     assert world.store.turns[0].state == "running", "its lease runs out, and it is claimed again"
     assert "turn 1: put off: The disk is full" in caplog.text
 

@@ -1,0 +1,108 @@
+"""A database that says in the log when it fails, and when it works again: once for all who work on it.
+
+Above: `store.engine` puts it around the database that it opened. Below: `store.databases.database`, `agent.errors`.
+
+Rules
+  One line when it begins to fail, one every REPEAT_S while it does, one when it works again. Whoever meets the error
+  need not log it.
+  Work that only reads may succeed while nothing can be written: a disk that is full, a server that takes no writes.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
+
+from agent.errors import StoreUnavailable
+from store.databases.database import Database, Files
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+REPEAT_S: Final = 60.0
+"""Often enough to see that it lasts, seldom enough to find the line that says why."""
+
+
+class Kind(Enum):
+    READ = auto()
+    WRITE = auto()
+
+
+@dataclass(slots=True)
+class Outage:
+    """What is to be said of a database that fails. Pure: times are seconds of any clock that only goes forward."""
+
+    _since: dict[Kind, float] = field(default_factory=dict[Kind, float])
+    _told: float | None = None
+    _announced: bool = False
+
+    def failed(self, kind: Kind, now: float) -> bool:
+        """Whether to say so."""
+        self._since.setdefault(kind, now)
+        if self._told is not None and now - self._told < REPEAT_S:
+            return False
+        self._told, self._announced = now, True
+        return True
+
+    def worked(self, kind: Kind, now: float) -> float | None:
+        """For how many seconds it failed, if it is to be said that it no longer does."""
+        if not self._since:
+            return None
+        began = min(self._since.values())
+        if kind is Kind.WRITE:
+            self._since.clear()
+        else:
+            self._since.pop(kind, None)
+        if self._since or not self._announced:
+            return None
+        self._announced = False
+        return now - began
+
+
+class Watched:
+    """The port Database on another one. `monotonic`: seconds of a clock that only goes forward."""
+
+    def __init__(self, database: Database, monotonic: Callable[[], float]) -> None:
+        self._database = database
+        self._monotonic = monotonic
+        self._outage = Outage()
+
+    @property
+    def where(self) -> str:
+        return self._database.where
+
+    @property
+    def is_shared(self) -> bool:
+        return self._database.is_shared
+
+    @property
+    def files(self) -> Files | None:
+        return self._database.files
+
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._seen(Kind.READ, self._database.read(work, *args, **options))
+
+    async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._seen(Kind.WRITE, self._database.write(work, *args, **options))
+
+    async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
+        return await self._seen(Kind.WRITE, self._database.write_alone(work, *args, **options))
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def _seen(self, kind: Kind, working: Coroutine[Any, Any, T]) -> T:
+        try:
+            done = await working
+        except StoreUnavailable as error:
+            if self._outage.failed(kind, self._monotonic()):
+                log.warning("%s", error)
+            raise
+        if (failed_for := self._outage.worked(kind, self._monotonic())) is not None:
+            log.warning("the database works again, after %.0f s", failed_for)
+        return done

@@ -1,0 +1,102 @@
+"""Waiting for the end of a turn: it ends, whatever process answers, and however long the ledger is away."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import StoreError, StoreUnavailable
+from agent.events import Outcome
+from agent.providers.scripted import Until
+from agent.records import Closing
+from bot.turns.answering import UNSTORED
+from bot.turns.asking import AnsweredElsewhere
+from tests.bot.turns.test_stopping import HALF, asking, hang, until
+from tests.bot.turns.test_worker import World
+from tests.fakes.incoming import LEASE, said
+
+
+async def test_what_another_process_answers_ends_the_waiting() -> None:
+    """As after a machine was asleep for longer than the lease."""
+    world = World([[HALF, Until(hang)]])
+    async with world.serving() as turns:
+        running = await asking(world, turns, "Hello?")
+        claim = await world.store.claim("other", world.clock.now() + timedelta(days=1), LEASE)
+        assert claim is not None
+        await world.store.finish(claim, Closing(Outcome.ANSWERED, "Hi."), world.clock.now())
+        with pytest.raises(AnsweredElsewhere, match="the reply stands in its thread"):
+            await running
+
+
+async def test_what_another_process_took_is_still_let_go_of_when_it_is_cancelled() -> None:
+    world = World([])
+    other = world.turns("other")
+    running = asyncio.create_task(other.ask(said("Hello?")))  # it does not serve, so it never claims
+    await until(lambda: world.store.turns)
+    running.cancel()
+    async with world.serving():
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert world.store.turns[0].stopping
+
+
+async def test_an_answer_goes_on_as_soon_as_the_ledger_can_be_asked_again_and_its_person_is_told_so_long() -> None:
+    world = World(["Hello.", "Hello."])
+    world.store.fail_next = StoreUnavailable("The disk is full.")
+    async with world.serving() as turns:
+        assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
+    assert world.clock.monotonic() < LEASE.total_seconds()
+    assert UNSTORED in world.surfaces["thread"].statuses
+    assert world.surfaces["thread"].statuses[-1] == ""
+    assert world.shown() == ["Hello."]
+
+
+@pytest.mark.parametrize(("error", "lines"), [(StoreUnavailable("It is away."), 0), (StoreError("It is odd."), 1)])
+async def test_that_the_store_is_away_is_not_said_again_by_those_who_meet_it(
+    caplog: pytest.LogCaptureFixture, error: StoreError, lines: int
+) -> None:
+    world = World(["Hello."])
+    world.store.fail_next_claim = error
+    async with world.serving() as turns:
+        await turns.ask(said("Hello?"))
+    assert len(caplog.messages) == lines
+
+
+async def test_a_deleted_question_takes_its_growing_answer_along_whatever_process_gives_it() -> None:
+    for stopping in ("here", "there"):
+        world = World([[HALF, Until(hang)]])
+        asked = said("Hello?")
+        async with world.serving() as turns:
+            running = asyncio.create_task(turns.ask(asked))
+            await until(lambda: "thread" in world.surfaces and world.shown())  # noqa: B023 -- awaited at once
+            where = turns if stopping == "here" else world.turns("other")
+            assert await where.withdraw(asked.channel, asked.message_id)
+            assert await running is Outcome.STOPPED
+        assert world.shown() == []
+        assert world.stored() == [""]
+
+
+async def test_what_a_process_that_is_gone_had_begun_to_take_back_is_taken_back_by_the_next() -> None:
+    world = World([[HALF, Until(hang)]])
+    asked = said("Hello?")
+    async with world.serving() as turns:
+        await turns.submit(asked)
+        await until(lambda: "thread" in world.surfaces and world.shown())
+    assert await world.store.withdraw(asked.channel, asked.message_id, world.clock.now())
+    assert world.shown() == [HALF]
+    async with world.serving() as turns:
+        await turns.idle()
+    assert world.shown() == []
+    assert len(world.model.requests) == 1
+
+
+async def test_the_next_process_of_a_kind_goes_on_with_what_one_that_is_gone_has_left() -> None:
+    world = World(["Hello."])
+    await world.store.accept(said("Hello?"))
+    await world.clock.advance(3600)
+    turns = world.turns()
+    async with asyncio.timeout(10), turns.serving():
+        await turns.adopt("ann", "test", "test:2")
+        await turns.idle()
+    assert world.store.turns[0].incoming.source == "test:2"
+    assert world.shown() == ["Hello."]
