@@ -1,6 +1,6 @@
 """What the bot itself says, in polite exact Markdown, for every platform. Pure.
 
-Above: the platforms' commands. Below: `agent.records`, `agent.memory.profile`, `bot.amounts`.
+Above: the platforms' commands. Below: `agent.records`, `bot.amounts`.
 
 Rules: short British English; dates as 2026-11-21; what people wrote is shown literally, so that a "*" in a fact stays
 a "*"; nothing is claimed that a receipt does not prove.
@@ -8,13 +8,11 @@ a "*"; nothing is claimed that a receipt does not prove.
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
-from agent.memory.facts import Fact
-from agent.memory.profile import ProfileEntry, ProfileField
-from agent.records import Receipt, Remembered, Thread
+from agent.records import Receipt, Thread
 from bot.amounts import counted
 
 TITLE_CHARS = 60
@@ -40,20 +38,6 @@ _KINDS = {
 }
 """What a person knows by name, in the order of a receipt, in singular and plural."""
 
-_FIELDS: Mapping[ProfileField, str] = {
-    ProfileField.COMMUNICATION_STYLE: "How you like answers",
-    ProfileField.GOALS: "Goal",
-    ProfileField.PREFERENCES: "Preference",
-    ProfileField.PROJECTS: "Project",
-    ProfileField.EXPERTISE_AREAS: "You know well",
-    ProfileField.CONSTRAINTS: "Limit",
-    ProfileField.INTERESTS: "Interest",
-    ProfileField.SUCCESS_PATTERNS: "What helped you",
-    ProfileField.FAILURE_PATTERNS: "What did not help you",
-}
-"""What the entries of a profile are called."""
-
-
 class Scope(StrEnum):
     """What a person can ask to forget."""
 
@@ -71,14 +55,6 @@ def shortened(text: str, chars: int) -> str:
     """`text` on one line, cut at `chars` characters with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= chars else f"{line[: chars - 1].rstrip()}…"
-
-
-def memory_text(known: Sequence[Remembered], zone: tzinfo = UTC) -> str:
-    """What is known, numbered, each with its date and, where there is one, the link to its source."""
-    if not known:
-        return "I remember nothing about you yet. Write “remember that …” and I will."
-    lines = [f"{number}. {_known(one)} ({_source(one, zone)})" for number, one in enumerate(known, 1)]
-    return "\n".join(["This is what I remember:", "", *lines])
 
 
 def threads_text(threads: Sequence[Thread], now: datetime, current: str | None = None) -> str:
@@ -162,23 +138,6 @@ def chosen_model(words: str) -> str:
 def help_text(commands: Mapping[str, str]) -> str:
     """The commands of one platform, as written there, each with what it does."""
     return "\n".join(f"- `{command}`: {what}" for command, what in commands.items())
-
-
-def _known(one: Remembered) -> str:
-    """A fact in its own words; an entry of the profile with what it is: "Goal: learn Rust"."""
-    match one:
-        case Fact():
-            return literal(one.said)
-        case ProfileEntry():
-            return f"{_FIELDS[one.field]}: {literal(one.said)}"
-        case _:
-            assert_never(one)
-
-
-def _source(one: Remembered, zone: tzinfo) -> str:
-    time = one.timestamp if isinstance(one, Fact) else one.time
-    day = time.astimezone(zone).date().isoformat()
-    return f"[{day}]({one.permalink})" if one.permalink else day
 
 
 def _last(thread: Thread, now: datetime) -> str:

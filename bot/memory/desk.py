@@ -146,7 +146,7 @@ class MemoryDesk:
                 id="",
                 key=one.key,
                 value=own,
-                source="user",
+                source=view.CORRECTION,
                 timestamp=self.clock.now(),
                 audience=label(viewer.place.audience),
                 person=viewer.person.id,

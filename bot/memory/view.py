@@ -21,6 +21,9 @@ from bot.wording import literal
 PAGE: Final = 6
 """Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone."""
 
+CORRECTION: Final = "correction"
+"""The source of a fact that its person set right."""
+
 HEADING: Final = "This is what I remember about you:"
 NOTHING: Final = "I remember nothing about you yet. Write “remember that …” and I will."
 GONE: Final = "There is no such entry any more; `/memory` shows the list."
@@ -143,7 +146,7 @@ def _source(one: Remembered, zone: tzinfo) -> str:
     is_entry = isinstance(one, ProfileEntry)
     said = (one.time if is_entry else one.timestamp).astimezone(zone).date().isoformat()
     when = f"[{said}]({one.permalink})" if one.permalink else said
-    stated = not one.sources if is_entry else one.source_message is None
+    stated = not one.sources if is_entry else one.source == CORRECTION
     notes = (["your correction"] if stated else []) + (["used everywhere"] if is_entry and one.everywhere else [])
     return ", ".join([when, _where(one.audience), *notes])
 

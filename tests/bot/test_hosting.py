@@ -12,14 +12,14 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
-from agent.records import Authority, Incoming
+from agent.records import Authority, Incoming, Person
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.access.allowances import Allowances
 from bot.access.budgets import Budgets
 from bot.access.gate import Gate, GateRules
-from bot.host import Host
+from bot.host import Host, Viewer
 from bot.hosting import BotHost, serve_all
 from bot.surface import PageUnsent, Surface
 from bot.turns.thinking import Mind, Thinking
@@ -165,14 +165,13 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     await host.overhear(said("Hello", person="ann"))
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.participants("thread") == {"ann"}
-    assert [one.said for one in await host.memory("ann", dm("ann"))] == ["Private."]
-    assert await host.memory("ann", Place(GroupAudience("club"))) == []
     service.host.profiles = service.store.profiles
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (2,), service.clock.now())
     profile = learned(await service.store.profiles.of(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)
-    assert [one.said for one in await host.memory("ann", dm("ann"))] == ["Private.", "Sail."]
-    assert await host.memory("ann", Place(GroupAudience("club"))) == []
+    viewer = Viewer(Person("ann", "Ann"), dm("ann"))
+    assert [one.plain for one in (await host.memory(viewer)).entries] == ["Private.", "Sail."]
+    assert (await host.memory(replace(viewer, place=Place(GroupAudience("club"))))).entries == ()
     receipt = await host.forget("ann", None)
     assert (receipt.erased["messages"], receipt.erased["facts"]) == (1, 1)
 

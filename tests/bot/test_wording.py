@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agent.memory.facts import Fact
-from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Thread
 from bot.wording import (
     Scope,
@@ -16,7 +15,6 @@ from bot.wording import (
     forget_question,
     help_text,
     literal,
-    memory_text,
     model_text,
     receipt_text,
     shortened,
@@ -46,35 +44,8 @@ def shown(markdown: str) -> str:
 SEEN = {"text", "text_special", "code_inline"}
 
 
-def test_an_empty_memory_says_how_to_fill_it() -> None:
-    assert memory_text([]) == "I remember nothing about you yet. Write “remember that …” and I will."
-
-
-def test_each_fact_stands_on_its_own_line_with_its_date_and_its_source() -> None:
-    facts = [known("my boat is blue"), known("I like tea", permalink="https://chat.example/m/1")]
-    assert memory_text(facts).splitlines() == [
-        "This is what I remember:",
-        "",
-        "1. my boat is blue (2026-11-21)",
-        "2. I like tea ([2026-11-21](https://chat.example/m/1))",
-    ]
-
-
-def test_what_was_learned_says_what_it_is_and_links_to_its_newest_source() -> None:
-    vim = ProfileEntry(
-        1, ProfileField.PREFERENCES, "*Vim*", "person:p", (7,), NOON, "editor", 0.9, "https://chat.example/m/7"
-    )
-    rust = ProfileEntry(2, ProfileField.GOALS, "learn Rust", "person:p", (8,), NOON)
-    assert memory_text([known("tea"), vim, rust]).splitlines()[2:] == [
-        "1. tea (2026-11-21)",
-        "2. Preference: editor: \\*Vim\\* ([2026-11-21](https://chat.example/m/7))",
-        "3. Goal: learn Rust (2026-11-21)",
-    ]
-
-
 def test_dates_are_those_of_the_readers_time_zone() -> None:
     late = NOON.replace(hour=20)
-    assert "2026-11-22" in memory_text([known("tea", time=late)], TOKYO)
     assert "today 05:00" in threads_text([thread("tea", late)], late.astimezone(TOKYO))
 
 

@@ -9,6 +9,7 @@ from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
 from agent.records import Receipt, Thread
 from agent.spending import Account, Spent
+from bot.host import MemoryAnswer, ShownEntry
 from bot.surface import PageKey, Surface
 from tests.fakes.facts import fact
 
@@ -60,8 +61,11 @@ class FakeChatBot:
     async def threads(self) -> list[Thread]:
         return [Thread(conversation, asked[0], TIME, 2) for conversation, asked in reversed(self.asked.items())]
 
-    async def memory(self) -> list[Fact]:
-        return self.facts
+    async def memory(self, words: str = "") -> MemoryAnswer:
+        if words.startswith("export"):
+            return MemoryAnswer("Here it is.", file='{"facts": []}')
+        entries = [ShownEntry(f"f:{one.id}", number, one.value, "today") for number, one in enumerate(self.facts, 1)]
+        return MemoryAnswer(f"You asked: {words}." if words else f"I know {len(entries)}.", tuple(entries))
 
     async def forget(self, conversation: str | None) -> Receipt:
         gone = list(self.asked) if conversation is None else [conversation]

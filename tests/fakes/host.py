@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.errors import CogencyError, SettingsError
-from agent.memory.audience import Place, label, may_flow_from
-from agent.memory.facts import Fact
 from agent.ports import Membership
 from agent.records import Incoming, LastSeen, Receipt
 from agent.spending import Account, Spent
-from bot.host import ModelMenu
+from bot.host import MemoryAnswer, ModelMenu, Viewer
 from bot.surface import Surface
 
 
@@ -25,7 +23,7 @@ class FakeHost:
     `fail_next` is raised by the next call that stores something. `arrived` is set by everything that comes in.
     """
 
-    facts: list[Fact] = field(default_factory=list[Fact])
+    remembered: MemoryAnswer = field(default_factory=lambda: MemoryAnswer("I remember nothing about you yet."))
     receipt: Receipt = field(default_factory=lambda: Receipt({"messages": 2}, found_again=0, bytes_gone=True))
     account: Account = field(default_factory=lambda: Account(Spent(), Spent()))
     fail_next: CogencyError | None = None
@@ -35,7 +33,7 @@ class FakeHost:
     forgotten: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
-    asked_for_memory: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    asked_for_memory: list[tuple[Viewer, str]] = field(default_factory=list[tuple[Viewer, str]])
     running: set[str] = field(default_factory=set[str])
     """The conversations in which an answer runs."""
     stopped: list[str] = field(default_factory=list[str])
@@ -84,9 +82,10 @@ class FakeHost:
             self.noted.set()
         self.heard[source] = time
 
-    async def memory(self, person: str, place: Place) -> list[Fact]:
-        self.asked_for_memory.append((person, label(place.audience)))
-        return [fact for fact in self.facts if fact.person == person and fact.audience in may_flow_from(place)]
+    async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
+        self._fail()
+        self.asked_for_memory.append((viewer, words))
+        return self.remembered
 
     async def forget(self, person: str, conversation: str | None) -> Receipt:
         self._fail()

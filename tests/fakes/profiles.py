@@ -39,10 +39,11 @@ class FakeProfiles:
             for id_, said in self.waiting.items()
             if person in (None, said.person) and channel in (None, self.channels.get(id_))
         }
-        self._pass_over(gone)
+        self.pass_over_messages(gone)
         return len(gone)
 
-    def _pass_over(self, gone: Collection[int]) -> None:
+    def pass_over_messages(self, gone: Collection[int]) -> None:
+        """Nothing is learned from these any more."""
         self.passed_over |= set(gone)
         self.waiting = {id_: said for id_, said in self.waiting.items() if id_ not in gone}
 
@@ -52,7 +53,7 @@ class FakeProfiles:
         for partition, kept in self.kept.items():
             if partition.person == person:
                 gone = [entry for entry in kept.entries if entry.id in entries]
-                self._pass_over({source for entry in gone for source in entry.sources})
+                self.pass_over_messages({source for entry in gone for source in entry.sources})
                 staying = tuple(entry for entry in kept.entries if entry not in gone)
                 self.kept[partition] = replace(kept, entries=staying, revision=kept.revision + 1)
                 erased += len(gone)

@@ -396,7 +396,10 @@ class FakeStore:
         return Receipt(erased, found_again=0, bytes_gone=True)
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- it keeps no time
-        return Receipt({"profile": self.profiles.erase(plan.person, plan.entries)}, found_again=0, bytes_gone=True)
+        gone = self.facts.erase(plan.person, plan.facts)
+        self.profiles.pass_over_messages({one.source_message for one in gone if one.source_message is not None})
+        counts = {"profile": self.profiles.erase(plan.person, plan.entries), "facts": len(gone)}
+        return Receipt(counts, found_again=0, bytes_gone=True)
 
     async def sweep(self) -> bool:
         return True

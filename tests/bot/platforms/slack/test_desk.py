@@ -1,17 +1,15 @@
 """Commands, shortcuts and buttons: what they ask of the host, and who sees the answer."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import ModelCall, Usage
 from agent.spending import Account, Spent
+from bot.host import MemoryAnswer, ShownEntry
 from bot.platforms.slack import forms
 from bot.surface import PageKey
 from bot.wording import forget_declined, receipt_text
-from tests.fakes.facts import fact
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -21,7 +19,8 @@ from tests.fakes.slack_things import BOT_USER
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
-KNOWN = fact("1", f"{TEAM}:{ANN}", "The boat is blue.", f"person:{TEAM}:{ANN}", datetime(2026, 1, 2, tzinfo=UTC))
+BOAT = ShownEntry("f:1", 1, "The boat is blue.", "2026-01-02")
+REMEMBERED = MemoryAnswer("This is what I remember:", (BOAT,))
 
 
 async def test_a_question_of_a_command_becomes_a_message_that_everybody_sees(slack: FakeSlack) -> None:
@@ -122,7 +121,7 @@ async def test_usage_shows_only_to_the_person_whose_questions_it_counts(slack: F
 
 @pytest.mark.parametrize("way", ["command", "mention", "direct message", "shortcut"])
 async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, way: str) -> None:
-    host = FakeHost(facts=[KNOWN])
+    host = FakeHost(remembered=REMEMBERED)
     async with serving(slack, host):
         if way == "command":
             await slack.command(ANN, GENERAL, "/memory")
@@ -136,8 +135,9 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         await slack.settled()
     (whisper,) = slack.state.whispers
     assert whisper.user == ANN
-    assert whisper.text == "This is what I remember:\n\n1. The boat is blue. (2026-01-02)"
-    assert host.asked_for_memory == [(f"{TEAM}:{ANN}", f"person:{TEAM}:{ANN}")]
+    assert whisper.text == "This is what I remember:\n1. The boat is blue. (2026-01-02)"
+    ((viewer, words),) = host.asked_for_memory
+    assert (viewer.person.id, viewer.place.audience, words) == (f"{TEAM}:{ANN}", PersonAudience(f"{TEAM}:{ANN}"), "")
     assert not host.taken
 
 
@@ -257,7 +257,7 @@ async def test_a_mention_that_only_speaks_of_forgetting_is_a_question(slack: Fak
 
 
 async def test_words_that_could_not_be_answered_are_answered_when_slack_delivers_them_again(slack: FakeSlack) -> None:
-    host = FakeHost(facts=[KNOWN])
+    host = FakeHost(remembered=REMEMBERED)
     slack.faults["chat.postEphemeral"].append(Fault(503))
     async with serving(slack, host):
         message = slack.state.write(ANN, DM, "memory")

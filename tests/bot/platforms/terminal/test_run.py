@@ -4,17 +4,18 @@ import asyncio
 import io
 import os
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from agent.errors import StoreError
 from agent.messages import Depth
+from bot import wording
 from bot.exits import Exit
 from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import chat
 from tests.fakes.chatbot import TIME, FakeChatBot
-from tests.fakes.facts import fact
 
 
 def now() -> datetime:
@@ -56,7 +57,7 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     assert texts[1].startswith("I will forget everything that you told me")
     assert texts[2].startswith("Forgotten: 1 message, 1 fact. A search afterwards finds nothing")
     assert texts[3:] == [
-        "I remember nothing about you yet. Write “remember that …” and I will.",
+        "I know 0.",
         "There are no threads yet.",
     ]
 
@@ -123,13 +124,22 @@ async def test_a_number_without_a_list_means_the_threads_as_they_are() -> None:
     assert bot.asked == {"c1": ["one", "back"]}
 
 
-async def test_memory_shows_the_notes_with_dates_of_the_persons_time_zone() -> None:
+async def test_memory_is_shown_and_decided_about_with_words() -> None:
     bot = FakeChatBot()
-    bot.facts = [fact("1", "p", "tea *is* hot", "person:p", TIME + timedelta(hours=10))]
-    out = io.StringIO()
-    tokyo = TIME.astimezone(timezone(timedelta(hours=9)))
-    await chat(bot, PipeWindow(typed(["/memory"]), out, io.StringIO()), lambda: tokyo)
-    assert out.getvalue() == "This is what I remember:\n\n1. tea \\*is\\* hot (2026-11-22)\n\n"
+    texts = await conversation(bot, "remember that tea is hot", "/memory", "/memory delete 1")
+    assert "I know 1.\n\n1. tea is hot (today)" in "\n\n".join(texts)
+    assert "You asked: delete 1.\n\n1. tea is hot (today)" in "\n\n".join(texts)
+
+
+async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    exports = (f"/memory export {path}", f"/memory export {path}", f"/memory export {tmp_path}/no/such/place")
+    shown, *written = await conversation(FakeChatBot(), "/memory export", *exports)
+    assert shown == '```json\n{"facts": []}\n```'
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ('{"facts": []}', 0o600)
+    assert [sentence.rsplit(" ", 1)[1] for sentence in written[:1]] == [f"{wording.literal(str(path))}."]
+    assert written[1].endswith("exists already, so nothing was written.")
+    assert written[2].endswith("could not be written: name a file in a folder that exists.")
 
 
 async def test_the_model_is_shown_and_changed() -> None:

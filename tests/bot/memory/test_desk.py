@@ -1,0 +1,202 @@
+"""A person's view of what is remembered about them, on a store in memory."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
+from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.records import Person
+from bot.host import MemoryAnswer, Viewer
+from bot.memory import view
+from bot.memory.desk import MemoryDesk
+from bot.memory.pauses import Pauses
+from tests.fakes.clock import NOON, FakeClock
+from tests.fakes.facts import remember
+from tests.fakes.incoming import said
+from tests.fakes.store import FakeStore
+
+DM = Place(PersonAudience("ann"), within_team="T")
+TEAM = Place(TeamAudience("T"), within_team="T")
+
+
+@dataclass
+class Office:
+    """One desk, its store, and what people are to it."""
+
+    store: FakeStore = field(default_factory=FakeStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    @property
+    def desk(self) -> MemoryDesk:
+        async def audiences(place: Place) -> frozenset[str]:
+            return may_flow_from(place)
+
+        return MemoryDesk(
+            facts=self.store.facts,
+            profiles=self.store.profiles,
+            conversations=self.store,
+            spending=self.store.spending,
+            preferences=self.store.preferences,
+            forgetting=self.store,
+            pauses=Pauses(self.store.preferences, self.store.profiles, self.clock),
+            audiences=audiences,
+            clock=self.clock,
+        )
+
+    async def ask(self, words: str, person: str = "ann", *, manages: bool = False) -> MemoryAnswer:
+        here = Place(PersonAudience(person), within_team="T")
+        return await self.desk.answer(Viewer(Person(person, person.title()), here, "C1", manages), words)
+
+    async def learn(
+        self, text: str, place: Place = DM, person: str = "ann", kind: ProfileField = ProfileField.GOALS, key: str = ""
+    ) -> None:
+        """Somebody said something from which this was learned."""
+        source = next(self.store.ids)
+        partition = Partition(person, label(place.audience))
+        self.store.profiles.links[source] = f"https://chat.example/{source}"
+        insight = Insight(kind, text, (source,), self.clock.now(), key)
+        before = await self.store.profiles.of(partition)
+        await self.store.profiles.save(partition, learned(before, partition.audience, [insight], 1, self.clock.now()))
+
+
+@pytest.fixture
+def office() -> Office:
+    return Office()
+
+
+def lines(answer: MemoryAnswer) -> list[str]:
+    return [view.line(entry) for entry in answer.entries]
+
+
+async def test_everything_is_listed_with_its_number_its_day_its_link_and_its_place(office: Office) -> None:
+    await office.learn("learn *Rust*")
+    await office.learn("Vim", TEAM, kind=ProfileField.PREFERENCES, key="editor")
+    await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
+    day = NOON.date().isoformat()
+    assert lines(await office.ask("")) == [
+        f"1. The boat is blue. ({day}, between us)",
+        f"2. Goal: learn \\*Rust\\* ([{day}](https://chat.example/1), between us)",
+        f"3. Preference: editor: Vim ([{day}](https://chat.example/2), in a public channel)",
+    ]
+
+
+async def test_nobody_sees_what_belongs_to_another_or_may_not_be_shown_there(office: Office) -> None:
+    await office.learn("sail", person="ann")
+    await office.learn("club secret", Place(GroupAudience("club")))
+    assert [entry.plain for entry in (await office.ask("")).entries] == ["sail"]
+    assert (await office.ask("", "ben")).text == view.NOTHING
+    answer = await office.ask("delete p:1", "ben")
+    assert answer.text == view.GONE
+    assert len((await office.ask("")).entries) == 1
+
+
+async def test_a_deleted_entry_is_gone_and_is_not_learned_again(office: Office) -> None:
+    await office.learn("sail")
+    await office.learn("row")
+    answer = await office.ask("delete 1")
+    assert answer.entries == ()  # the numbers were not shown before
+    await office.ask("")
+    answer = await office.ask("delete 1")
+    assert answer.text.startswith(view.ERASED)
+    assert [entry.plain for entry in answer.entries] == ["row"]
+    assert office.store.profiles.passed_over == {1}
+
+
+async def test_a_number_stands_for_what_was_listed_whatever_became_of_the_list(office: Office) -> None:
+    for text in ("sail", "row", "swim"):
+        await office.learn(text)
+    await office.ask("")
+    await office.ask("delete 1")
+    await office.learn("dive")
+    await office.ask("delete 2")
+    assert [(one.number, one.plain) for one in (await office.ask("")).entries] == [(3, "swim"), (4, "dive")]
+    assert (await office.ask("delete 2")).text == view.NO_NUMBER.format(number=2)
+
+
+async def test_a_correction_is_the_persons_own_statement_with_the_same_number_and_no_link(office: Office) -> None:
+    await office.learn("Vim", TEAM, kind=ProfileField.PREFERENCES, key="editor")
+    await office.ask("")
+    await office.clock.advance(timedelta(days=1).total_seconds())
+    answer = await office.ask("correct 1 editor: Emacs")
+    tomorrow = office.clock.now().date().isoformat()
+    assert answer.text.startswith(view.CORRECTED)
+    assert lines(answer) == [f"1. Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
+    assert not [entry for kept in office.store.profiles.kept.values() for entry in kept.entries if entry.text == "Vim"]
+
+
+async def test_a_fact_is_corrected_and_its_old_words_are_gone(office: Office) -> None:
+    await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now(), 7)
+    await office.ask("")
+    answer = await office.ask("correct 1 The boat is red.")
+    assert [(one.number, one.plain) for one in answer.entries] == [(1, "The boat is red.")]
+    assert [fact.value for fact in office.store.facts.kept] == ["The boat is red."]
+    assert office.store.profiles.passed_over == {7}
+
+
+async def test_secrets_and_long_texts_are_no_corrections(office: Office) -> None:
+    await office.learn("sail")
+    await office.ask("")
+    assert (await office.ask("correct 1 my password is hunter2hunter2")).text.startswith(view.NO_SECRETS)
+    assert (await office.ask(f"correct 1 {'long ' * 100}")).text.startswith("That is longer")
+    assert [entry.plain for entry in (await office.ask("")).entries] == ["sail"]
+
+
+async def test_used_everywhere_is_an_entry_in_all_replies_to_its_person_and_in_no_others(office: Office) -> None:
+    await office.learn("sail")
+    await office.ask("")
+    answer = await office.ask("everywhere 1")
+    assert [(entry.everywhere, entry.may_go_everywhere) for entry in answer.entries] == [(True, False)]
+    anywhere = frozenset({"team:T"})
+    assert [one.text for one in (await office.store.profiles.readable("ann", anywhere)).entries] == ["sail"]
+    assert (await office.store.profiles.readable("ben", anywhere)).entries == ()
+    await office.ask("here 1")
+    assert (await office.store.profiles.readable("ann", anywhere)).entries == ()
+
+
+async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> None:
+    await office.store.accept(said("What is a boat?", person="ann"))
+    await office.learn("sail")
+    await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
+    await office.store.preferences.set("ann", "model", "ollama:small")
+    await office.ask("")
+    exported = json.loads((await office.ask("export")).file or "")
+    assert exported["version"] == 1
+    assert [entry["text"] for entry in exported["profile"]] == ["sail"]
+    assert [fact["text"] for fact in exported["facts"]] == ["The boat is blue."]
+    assert [thread["title"] for thread in exported["threads"]] == ["What is a boat?"]
+    assert exported["preferences"] == {"model": "ollama:small"}
+    assert exported["spending"]["month"]["calls"] == 0
+
+
+async def test_long_lists_come_in_pages(office: Office) -> None:
+    for number in range(view.PAGE + 2):
+        await office.learn(f"island {number}", kind=ProfileField.INTERESTS)
+    first, last = await office.ask(""), await office.ask("page 9")
+    assert (first.page, first.pages, len(first.entries)) == (1, 2, view.PAGE)
+    assert (last.page, len(last.entries)) == (2, 2)
+    assert "`/memory page 2`" in view.as_list(first)
+
+
+async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office) -> None:
+    assert (await office.ask("pause here for everybody")).text == view.NOT_THE_MANAGER
+    assert office.store.choices.kept == {}
+    answer = await office.ask("pause here for everybody", manages=True)
+    assert answer.text.startswith("I have stopped learning from what anybody says in this channel.")
+    assert office.store.choices.kept == {"channel:C1": {"learning": "paused"}}
+
+
+async def test_a_pause_is_shown_with_the_list(office: Office) -> None:
+    await office.ask("pause")
+    assert view.IS_PAUSED in (await office.ask("")).text
+    await office.ask("resume")
+    assert view.IS_PAUSED not in (await office.ask("")).text
+
+
+async def test_mistyped_words_and_help_change_nothing(office: Office) -> None:
+    await office.learn("sail")
+    assert (await office.ask("delete all")).text == "Write the entry's number, as in `/memory delete 3`."
+    assert "`/memory export`" in (await office.ask("help")).text
+    assert len((await office.ask("")).entries) == 1
