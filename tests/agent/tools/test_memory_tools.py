@@ -67,7 +67,7 @@ async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None
     store = FakeStore()
     answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, context(CHANNEL))
     (kept,) = store.facts.kept
-    assert answer == "Remembered: The boat is blue."
+    assert answer == ToolOutput("Remembered: The boat is blue.")
     assert (kept.person, kept.audience, kept.source_message) == (ANNA.id, label(CHANNEL.audience), 1)
 
 
