@@ -7,7 +7,7 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -74,14 +74,6 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """The turn that an incoming message began; `duplicate` when the message had been taken in before."""
-
-    turn: int
-    duplicate: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Claim:
     """A turn that this worker runs. Every later write carries `epoch`, so a worker that lost its lease changes nothing.
 
@@ -100,6 +92,29 @@ class Claim:
     reply_ref: str = ""
     stopping: bool = False
     withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claiming:
+    """A worker with a free place, and what it may be given. See `Ledger.claim`."""
+
+    owner: str
+    now: datetime
+    lease: timedelta
+    per_person: int | None = None
+    sources: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The turn that an incoming message began; `duplicate` when the message had been taken in before.
+
+    `claim` is what was claimed along with it: this turn, or one that comes before it.
+    """
+
+    turn: int
+    duplicate: bool
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)

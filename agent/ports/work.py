@@ -8,14 +8,16 @@ from typing import Protocol
 
 from agent.admission import Terms
 from agent.events import Outcome
-from agent.records import Accepted, Claim, Closing, Incoming, Job, Waiting
+from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Waiting
 
 
 class Ledger(Protocol):
     """The durable list of turns. Every write after `claim` is fenced by the claim's epoch and raises LeaseLost."""
 
-    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
-        """Store the message and its turn in one transaction, once.
+    async def accept(
+        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+    ) -> Accepted:
+        """Store the message and its turn in one transaction, once; in the same one, `claim` for a free place, if given.
 
         Raises TermsNotMet, and stores nothing, if it is new and `terms` do not hold.
         """

@@ -22,7 +22,7 @@ from agent.admission import Terms
 from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Bell, Clock, Ledger
-from agent.records import Accepted, Claim, Incoming
+from agent.records import Accepted, Claim, Claiming, Incoming
 from bot.logs import severity
 from bot.surface import Surface
 from bot.turns.answering import Answering, RunningTurn
@@ -76,6 +76,9 @@ class Turns:
         self._sources = sources
         self._bell = bell
         self._idle = asyncio.Event()
+        self._serving = False
+        self._promised = 0
+        """Places that are kept free for what is just taken in."""
         self._running: dict[int, RunningTurn] = {}
         self._stopping: set[int] = set()
         self._put_off: list[Claim] = []
@@ -88,10 +91,12 @@ class Turns:
         Turns that still run then get `grace_s` seconds. Others go on with them where they stopped: the processes on the
         same ledger at once, or this one after its next start.
         """
+        self._serving = True
         worker = asyncio.create_task(self._serve())
         try:
             yield
         finally:
+            self._serving = False
             worker.cancel()
             open_turns = [*self._running.values()]
             tasks = [running.task for running in open_turns]
@@ -106,9 +111,24 @@ class Turns:
 
     async def submit(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
         """Take a message in, durably; its turn begins as soon as its conversation is free. Raises TermsNotMet."""
-        accepted = await self._ledger.accept(incoming, terms)
+        # A task of its own: what was claimed has to be answered even if nobody waits for this any more.
+        return await asyncio.shield(asyncio.ensure_future(self._take_in(incoming, terms)))
+
+    async def _take_in(self, incoming: Incoming, terms: Terms | None) -> Accepted:
+        """Claims in the same transaction, if there is a place: that is one less for the person to wait for."""
+        claiming, lease = self._claiming(), self._lease()
+        self._promised += claiming is not None
+        try:
+            accepted = await self._ledger.accept(incoming, terms, claiming)
+        finally:
+            self._promised -= claiming is not None
         self._idle.clear()
-        self._bell.ring()
+        if accepted.claim is not None and not self._serving:  # the end came meanwhile
+            await self._give_back([accepted.claim])
+        elif accepted.claim is not None:
+            self._begin(accepted.claim, lease)
+        if accepted.claim is None or accepted.claim.turn != accepted.turn:
+            self._bell.ring()
         return accepted
 
     async def ask(self, incoming: Incoming) -> Outcome | None:
@@ -226,21 +246,37 @@ class Turns:
             await self._bell.wait(self._limits.sweep_s)
 
     async def _claim(self) -> None:
-        while len(self._running) < self._limits.max_running:
-            limits, now = self._limits, self._clock.now()
-            lease = Lease(self._ledger, self._clock, limits.lease)
+        while (claiming := self._claiming()) is not None:
+            lease = self._lease()
             claim = await self._ledger.claim(
-                self._owner, now, limits.lease, per_person=limits.per_person, sources=self._sources()
+                claiming.owner,
+                claiming.now,
+                claiming.lease,
+                per_person=claiming.per_person,
+                sources=claiming.sources,
             )
             if claim is None:
                 return
-            if claim.stopping:
-                self._stopping.add(claim.turn)
-            running = RunningTurn(claim, lease, earlier=self._running.get(claim.turn))
-            stopped = partial(self._stopping.__contains__, claim.turn)
-            running.task = asyncio.create_task(self._answering.run(running, stopped))
-            running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
-            self._running[claim.turn] = running
+            self._begin(claim, lease)
+
+    def _claiming(self) -> Claiming | None:
+        """What may be claimed now; None while there is no place for it."""
+        limits = self._limits
+        if not self._serving or len(self._running) + self._promised >= limits.max_running:
+            return None
+        return Claiming(self._owner, self._clock.now(), limits.lease, limits.per_person, self._sources())
+
+    def _lease(self) -> Lease:
+        return Lease(self._ledger, self._clock, self._limits.lease)
+
+    def _begin(self, claim: Claim, lease: Lease) -> None:
+        if claim.stopping:
+            self._stopping.add(claim.turn)
+        running = RunningTurn(claim, lease, earlier=self._running.get(claim.turn))
+        stopped = partial(self._stopping.__contains__, claim.turn)
+        running.task = asyncio.create_task(self._answering.run(running, stopped))
+        running.task.add_done_callback(lambda task, running=running: self._ended(running, task))
+        self._running[claim.turn] = running
 
     async def _hear_of_stops(self) -> None:
         """What another process was asked to stop may run here, or what was just deleted."""

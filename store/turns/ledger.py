@@ -1,44 +1,38 @@
 """The ledger: which turns there are, who runs them, and what they leave behind.
 
-Above: `store.engine` bundles it; `bot.turns.worker` works from it. Below: `store.databases.database`, queue, terms,
+Above: `store.engine` bundles it; `bot.turns.worker` works from it. Below: `store.databases.database`, claiming, terms,
 amending, joining, elsewhere, people, index, rows, tables.
 
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
   Within a conversation turns run one at a time, in the order of their ids. Across conversations `store.turns.queue`
   decides. Each claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or
-  whose turn was forgotten, gets LeaseLost and has changed nothing. A turn that cannot be read is put aside as refused,
-  so that it never stands in the way of the others.
+  whose turn was forgotten, gets LeaseLost and has changed nothing.
 """
 
-import logging
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Connection, Select, Table, and_, bindparam, case, delete, func, insert, select, update
-from sqlalchemy.exc import NoResultFound
+from sqlalchemy import Connection, Table, and_, case, delete, func, insert, select, update
 
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import label, may_flow_from
-from agent.records import Accepted, Author, Claim, Closing, Incoming, Waiting
+from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Waiting
 from store import rows, spending
 from store.databases.database import Database, in_order, new_id
 from store.forgetting.erased import ErasedIds
 from store.memory import learning, people
 from store.search import index
 from store.search.text import index_words
-from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, person, turn, workspace
-from store.turns import amending, elsewhere, joining, queue
+from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn, workspace
+from store.turns import amending, elsewhere, joining
+from store.turns.claiming import claim
 from store.turns.terms import check
-
-log = logging.getLogger(__name__)
 
 FORGOTTEN: Final = 0
 """The turn number of a message that was forgotten: there is none."""
-_QUESTION: Final = ("text", "time", "audience", "permalink")
 
 
 class SqlLedger:
@@ -48,12 +42,14 @@ class SqlLedger:
         self._database = database
         self._erased_ids = erased_ids
 
-    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+    async def accept(
+        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+    ) -> Accepted:
         """See the port. For a message that was forgotten, `Accepted(0, duplicate=True)`.
 
         Raises StoreError for a place without a name.
         """
-        return await self._database.write(accept, incoming, self._erased_ids, terms=terms)
+        return await self._database.write(accept, incoming, self._erased_ids, terms=terms, claiming=claiming)
 
     async def overhear(self, incoming: Incoming) -> Accepted:
         """See the port. For a message that was forgotten, as `accept`."""
@@ -68,7 +64,7 @@ class SqlLedger:
         per_person: int | None = None,
         sources: frozenset[str] | None = None,
     ) -> Claim | None:
-        return await self._database.write(claim, owner, now, lease, per_person=per_person, sources=sources)
+        return await self._database.write(claim, Claiming(owner, now, lease, per_person, sources))
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self._database.write(renew, claim, now, lease)
@@ -121,6 +117,7 @@ def accept(
     *,
     state: str = WAITING,
     terms: Terms | None = None,
+    claiming: Claiming | None = None,
 ) -> Accepted:
     in_order(connection, incoming.conversation)
     known = people.standing(connection, incoming, erased_ids.of_message(incoming))
@@ -156,41 +153,7 @@ def accept(
         message_id=incoming.message_id,
         permalink=incoming.permalink,
     )
-    return Accepted(turn_id, duplicate=False)
-
-
-def claim(
-    connection: Connection,
-    owner: str,
-    now: datetime,
-    lease: timedelta,
-    *,
-    per_person: int | None = None,
-    sources: frozenset[str] | None = None,
-) -> Claim | None:
-    while (chosen := queue.next_turn(connection, now, per_person, sources)) is not None:
-        try:
-            claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
-        except (ValueError, TypeError, AttributeError, NoResultFound) as error:
-            log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
-            connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.aside(now)))
-            continue
-        taken = {"owner": owner, "lease_until": now + lease, "epoch": claimed.epoch, "attempts": claimed.attempts}
-        connection.execute(update(turn).where(turn.c.id == chosen).values(state=RUNNING, **taken))
-        queue.serve(connection, claimed.incoming.person.id, now)
-        return claimed
-    return None
-
-
-@cache
-def _asked() -> Select[*tuple[Any, ...]]:
-    """A turn, its question and its person. Made once."""
-    question = message.c.id.label("question")
-    columns = (turn, person.c.name, person.c.time_zone, question, *(message.c[name] for name in _QUESTION))
-    joined = turn.join(person, person.c.id == turn.c.person).join(
-        message, and_(message.c.turn == turn.c.id, message.c.author == Author.PERSON)
-    )
-    return select(*columns).select_from(joined).where(turn.c.id == bindparam("chosen"))
+    return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim(connection, claiming))
 
 
 def renew(connection: Connection, claim: Claim, now: datetime, lease: timedelta) -> None:

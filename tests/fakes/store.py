@@ -21,6 +21,7 @@ from agent.records import (
     Accepted,
     Author,
     Claim,
+    Claiming,
     Closing,
     Hit,
     Incoming,
@@ -114,7 +115,9 @@ class FakeStore:
 
     # Ledger
 
-    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+    async def accept(
+        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+    ) -> Accepted:
         for turn in self.turns:
             if _keys(turn.incoming) & _keys(incoming):
                 return Accepted(turn.id, duplicate=True)
@@ -129,7 +132,7 @@ class FakeStore:
         turn = FakeTurn(next(self.ids), incoming, message=next(self.ids), taken=terms.now if terms else None)
         self.turns.append(turn)
         self._store(turn, _question(turn))
-        return Accepted(turn.id, duplicate=False)
+        return Accepted(turn.id, duplicate=False, claim=None if claiming is None else self._claim(claiming))
 
     async def overhear(self, incoming: Incoming) -> Accepted:
         accepted = await self.accept(incoming)
@@ -147,14 +150,18 @@ class FakeStore:
         per_person: int | None = None,
         sources: frozenset[str] | None = None,
     ) -> Claim | None:
+        return self._claim(Claiming(owner, now, lease, per_person, sources))
+
+    def _claim(self, claiming: Claiming) -> Claim | None:
+        owner, now = claiming.owner, claiming.now
         if self.fail_next_claim is not None:
             failure, self.fail_next_claim = self.fail_next_claim, None
             raise failure
-        chosen = queue.next_turn(self.turns, self.served, now, per_person, sources)
+        chosen = queue.next_turn(self.turns, self.served, now, claiming.per_person, claiming.sources)
         if chosen is None:
             return None
         turn = next(turn for turn in self.turns if turn.id == chosen)
-        turn.state, turn.lease_until, turn.owner = "running", now + lease, owner
+        turn.state, turn.lease_until, turn.owner = "running", now + claiming.lease, owner
         turn.epoch += 1
         turn.attempts += 1
         self.served[turn.incoming.person.id] = now

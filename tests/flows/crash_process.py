@@ -22,7 +22,7 @@ from agent.events import Outcome
 from agent.messages import JsonObject, Message
 from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.records import Accepted, Claim, Closing, Incoming, Waiting
+from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Waiting
 from agent.tools.registry import Registry
 from agent.transcript import JUST_ARRIVED
 from agent.turn import TurnLimits
@@ -64,9 +64,11 @@ class DyingLedger:
     inner: Ledger
     steps: Steps
 
-    async def accept(self, incoming: Incoming, terms: Terms | None = None) -> Accepted:
+    async def accept(
+        self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+    ) -> Accepted:
         self.steps.here()
-        accepted = await self.inner.accept(incoming, terms)
+        accepted = await self.inner.accept(incoming, terms, claiming)
         self.steps.here()
         return accepted
 

@@ -14,13 +14,13 @@ from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything
-from agent.records import Accepted, Claim, Closing, Incoming
+from agent.records import Accepted, Claim, Claiming, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
 from store.forgetting.erased import ErasedIds
 from store.tables import person
+from store.turns.claiming import claim as claim_next
 from store.turns.ledger import accept, finish
-from store.turns.ledger import claim as claim_next
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer
@@ -183,7 +183,7 @@ async def test_what_another_replica_is_just_claiming_is_passed_by_with_all_that_
     async with replicas(await postgres.empty()) as (one, other):
         for text_, conversation in (("first", "a"), ("second", "a"), ("elsewhere", "b")):
             await one.ledger.accept(said(text_, conversation=conversation))
-        async with slow(one, lambda c: claim_next(c, "one", START, LEASE)) as slowly:
+        async with slow(one, lambda c: claim_next(c, Claiming("one", START, LEASE))) as slowly:
             assert (await claimed(other)).incoming.text == "elsewhere"
             assert await other.ledger.claim("other", START, LEASE) is None
             assert not slowly.done()
