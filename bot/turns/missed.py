@@ -5,21 +5,29 @@ Above: `missed` of each platform. Below: `bot.host`, the clock of `agent.ports`.
 Theory of operation. As long as everything comes in, the time is kept every so often. At a start, and after a gap that
 the platform does not fill by itself, its own history is read from that time on; the ledger knows what had come in
 already, and what was forgotten. Until that is done the time stands still, so that a crash in between misses nothing.
+The same holds while a message cannot be stored.
 """
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, StoreError
 from agent.ports import Clock
 from bot.host import Host
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 KEEP_S = 30.0
 """How often the time is kept: one small write, and so much more to look through after a crash."""
+
+
+TELL = 2
+"""Failures after which somebody is told: one alone, as when a database is started anew, is over at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class Bounds:
     attempts: int = 3
     """For a place that cannot be read, or a database that is away."""
     retry_s: float = 20.0
+    """Doubling from a second to this, for what cannot be stored."""
 
 
 @dataclass(slots=True)
@@ -54,6 +63,7 @@ class Listening:
     behind: bool = False
     """Whether something may have been missed that was not yet looked for."""
     _until: datetime | None = None
+    _owed: int = 0
 
     async def begin(self) -> None:
         """Raises StoreError."""
@@ -73,10 +83,34 @@ class Listening:
 
     async def note(self) -> None:
         """Keep the time, if everything has come in."""
-        if not self.connected or self.behind:
+        if not self.connected or self.behind or self._owed:
             return
         self._until = self.clock.now()
         await self._keep(self._until)
+
+    async def insist(self, take: Callable[[], Awaitable[T]], tell: Callable[[StoreError], Awaitable[None]]) -> T:
+        """Take something in, however often the database fails: whoever else waits for it keeps their order.
+
+        `tell`: it did not work the second time either. Raises StoreError when it has become too old.
+        """
+        began, failures, pause_s = self.clock.monotonic(), 0, 1.0
+        try:
+            while True:
+                try:
+                    return await take()
+                except StoreError as error:
+                    failures += 1
+                    if failures == 1:
+                        self._owed += 1
+                    if self.clock.monotonic() - began > self.bounds.age.total_seconds():
+                        raise
+                    if failures == TELL:
+                        await tell(error)
+                await self.clock.sleep(pause_s)
+                pause_s = min(2 * pause_s, self.bounds.retry_s)
+        finally:
+            if failures:
+                self._owed -= 1
 
     async def _keep(self, time: datetime) -> None:
         try:

@@ -277,11 +277,23 @@ async def test_what_cannot_be_read_is_left_out() -> None:
         assert (await taken(host)).quoted == ()
 
 
-async def test_a_message_that_could_not_be_stored_is_answered_with_the_reason() -> None:
-    async with listening() as (fake, host):
-        host.fail_next = StoreError("The disk is full: free some space.")
+class FullHost(FakeHost):
+    """A host whose disk is full for two attempts."""
+
+    attempts = 0
+
+    async def take(self, incoming: Incoming) -> bool:
+        self.attempts += 1
+        if self.attempts <= 2:
+            raise StoreError("The disk is full: free some space.")
+        return await super().take(incoming)
+
+
+async def test_a_message_that_cannot_be_stored_is_answered_with_the_reason_and_taken_in_once_it_can() -> None:
+    host = FullHost()
+    async with running_discord(FastClock()) as fake, serving(fake, host):
         asked = await fake.say(ANN, f"{ASK}hello")
-        await fake.until(lambda: by_the_bot(fake))
+        assert (await taken(host)).message_id == asked["id"]
         (shown,) = by_the_bot(fake)
         assert shown["content"] == "The disk is full: free some space."
         assert str(shown["message_reference"]["message_id"]) == asked["id"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import Refused
+from agent.errors import Refused, StoreError
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.platforms.discord.place import SOURCE
@@ -128,6 +128,53 @@ async def test_what_was_missed_comes_before_what_comes_anew_in_the_same_channel(
             await fake.say(BO, f"{ASK}3?")
             await taken(host, 6)
         assert texts(host) == ["0?", "1?", "2?", "3?"]
+
+
+async def test_a_direct_conversation_that_began_meanwhile_is_looked_at_before_what_comes_anew_in_it() -> None:
+    host = FakeHost()
+    async with away(host) as fake:
+        fake.world.message(DM_OF[BO], BO, "are you there?")
+        async with serving(fake, host):
+            await all_heard(host)
+            assert texts(host) == []
+            await fake.write(BO, "hello?")
+            await taken(host, 4)
+        assert texts(host) == ["are you there?", "hello?"]
+
+
+class Forgetful(FakeHost):
+    """Cannot store the next `failures` messages."""
+
+    failures = 0
+
+    async def take(self, incoming: Incoming) -> bool:
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("The database cannot be reached.")
+        return await super().take(incoming)
+
+
+async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> None:
+    host = Forgetful()
+    async with running_discord(FastClock()) as fake, serving(fake, host):
+        await all_heard(host)
+        host.failures = 3
+        for number in range(3):
+            await fake.write(ANN, f"{number}?")
+        await taken(host, 3)
+        assert [each.text for each in host.taken] == ["0?", "1?", "2?"]
+        assert [each["content"] for each in by_the_bot(fake)] == ["The database cannot be reached."]
+
+
+async def test_what_was_missed_and_cannot_be_stored_yet_holds_up_what_follows_it() -> None:
+    host = Forgetful()
+    async with away(host) as fake:
+        fake.world.message(GENERAL, BO, f"{ASK}0?")
+        host.failures = 1
+        async with serving(fake, host):
+            await fake.say(BO, f"{ASK}1?")
+            await taken(host, 4)
+        assert texts(host) == ["0?", "1?"]
 
 
 async def test_of_too_many_missed_messages_the_newest_are_taken_in() -> None:

@@ -4,7 +4,7 @@ Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`
 `bot.triggers`, and `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
-refers to. No message is kept here: the library's cache of messages is off.
+refers to, or to store it. No message is kept here: the library's cache of messages is off.
 """
 
 import asyncio
@@ -87,6 +87,7 @@ class DiscordClient(discord.Client):
         self._host = host
         self._settings = settings
         self._room = connection
+        self._listening = listening
         self._surroundings = Surroundings(self, files)
         self._members = Members(lambda: self.guilds, settings.home, connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
@@ -129,16 +130,22 @@ class DiscordClient(discord.Client):
             self.lost_first.set()
 
     async def on_message(self, message: discord.Message) -> None:
-        async with self._in_order(message.channel.id):
+        async def take() -> bool:
             await self._missed.before(message)
+            return await self._take(message)
+
+        async def tell(error: CogencyError) -> None:
+            log.warning("message %d could not be taken in: %s", message.id, error)
+            with suppress(discord.HTTPException):  # nothing more can be done for them
+                await message.reply(wording.literal(str(error)), mention_author=False)
+
+        async with self._in_order(message.channel.id):
             try:
-                await self._take(message)
+                await self._listening.insist(take, tell)
             except Refused as refused:
                 await refusals.tell(message.author, refused)
             except CogencyError as error:
-                log.warning("message %d could not be taken in: %s", message.id, error)
-                with suppress(discord.HTTPException):  # nothing more can be done for them
-                    await message.reply(wording.literal(str(error)), mention_author=False)
+                await tell(error)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         """An edit begins nothing; it changes a question that waits. Links that unfold come as edits, too."""

@@ -5,7 +5,8 @@ Above: `client` says when the line is up and down. Below: discord.py, `place`, `
 Rules.
 - A resumed session brings what was missed by itself. A new one does not: then, and at a start, history is read.
 - Where to look: channels and threads of servers whose last message is new enough, those with the bot's conversations
-  first, then direct conversations that it had lately. Discord does not tell of others.
+  first, then direct conversations that it had lately. Discord does not tell of others: one that began meanwhile is
+  looked at when something arrives there.
 - Within a channel the order stays: what was missed there is read before the first message that arrives anew.
 - What does not wait for an answer is not caught up: "stop", commands, buttons.
 """
@@ -19,7 +20,7 @@ from typing import TypeAlias
 
 import discord
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, StoreError
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.surroundings import UNREADABLE
 from bot.turns.missed import Listening
@@ -42,6 +43,7 @@ class Missed:
     take: Callable[[discord.Message], Awaitable[bool]]
     in_order: Callable[[int], asyncio.Lock]
     _since: datetime | None = None
+    _caught_up: bool = False
     _round: int = 0
     _looked: set[int] = field(default_factory=set[int])
     _members: dict[tuple[int, int], discord.Member | None] = field(
@@ -53,6 +55,7 @@ class Missed:
         """A new session: what was said before it does not come by itself."""
         self._round += 1
         self._since = self.listening.since()
+        self._caught_up = False
         self._looked.clear()
         self._members.clear()
         self._found = 0
@@ -67,8 +70,8 @@ class Missed:
         self.listening.connected = False
 
     async def before(self, message: discord.Message) -> None:
-        """What was missed in the channel of a message that just arrived; its lock is held."""
-        if self._since is not None and isinstance(message.channel, Place):
+        """What was missed in the channel of a message that just arrived; its lock is held. Raises StoreError."""
+        if isinstance(message.channel, discord.DMChannel if self._caught_up else Place):
             await self._looked_at(message.channel, message)
 
     async def catch_up(self) -> None:
@@ -87,16 +90,22 @@ class Missed:
             if self._found or places:
                 left = f", {len(places)} channels could not be read" if places else ""
                 log.info("Discord: caught up on %d messages since %s%s", self._found, f"{since:%F %R} UTC", left)
-        self._since = None
+        self._caught_up = True
         self.listening.behind = False
         await self.listening.note()
 
     async def _in_turn(self, place: Place) -> bool:
+        async def warn(error: StoreError) -> None:
+            log.warning("what was missed in channel %d could not be taken in yet: %s", place.id, error)
+
         async with self.in_order(place.id):
-            return await self._looked_at(place, None)
+            return await self.listening.insist(lambda: self._looked_at(place, None), warn)
 
     async def _looked_at(self, place: Place, before: discord.Message | None) -> bool:
-        """Take in what was missed in one place, the oldest first. False if it is worth another try."""
+        """Take in what was missed in one place, the oldest first. False if it is worth another try.
+
+        Raises StoreError.
+        """
         if self._since is None or place.id in self._looked:
             return True
         self._looked.add(place.id)
@@ -106,6 +115,9 @@ class Missed:
             for message in reversed([message async for message in history]):
                 message.author = await self._as_member(message)
                 self._found += await self.take(message)
+        except StoreError:
+            self._looked.discard(place.id)
+            raise
         except CLOSED:
             return True
         except (CogencyError, *UNREADABLE) as error:

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from agent.errors import StoreError
 from bot.turns.missed import KEEP_S, Bounds, Listening
 from tests.fakes.clock import NOON, FakeClock
@@ -75,3 +77,54 @@ async def test_a_time_that_cannot_be_kept_stops_nothing() -> None:
     await clock.advance(2 * KEEP_S)
     await begun.note()
     assert begun.silent_for() == timedelta()
+
+
+async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_once() -> None:
+    host, clock = FakeHost(), FakeClock()
+    begun = await listening(host, clock)
+    told: list[str] = []
+    failures = [StoreError("away")] * 5
+
+    async def take() -> str:
+        if failures:
+            await begun.note()
+            raise failures.pop()
+        return "taken"
+
+    async def tell(error: StoreError) -> None:
+        told.append(str(error))
+
+    assert await begun.insist(take, tell) == "taken"
+    assert told == ["away"]
+    assert clock.now() == NOON + timedelta(seconds=1 + 2 + 4 + 8 + 16)
+    await begun.note()
+    assert host.heard == {"test": clock.now()}
+
+
+async def test_one_failure_is_told_to_nobody() -> None:
+    begun = await listening(FakeHost(), FakeClock())
+    failures = [StoreError("away")]
+
+    async def take() -> None:
+        if failures:
+            raise failures.pop()
+
+    async def tell(error: StoreError) -> None:
+        raise AssertionError(error)
+
+    await begun.insist(take, tell)
+
+
+async def test_what_has_become_too_old_is_given_up() -> None:
+    clock = FakeClock()
+    begun = await listening(FakeHost(), clock)
+
+    async def take() -> None:
+        raise StoreError("away")
+
+    async def tell(error: StoreError) -> None:
+        pass
+
+    with pytest.raises(StoreError):
+        await begun.insist(take, tell)
+    assert clock.now() - NOON < BOUNDS.age + timedelta(minutes=1)
