@@ -34,6 +34,7 @@ from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.house_rules import access_rules, budgets, gate_rules
 from bot.memory.desk import MemoryDesk
+from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
@@ -221,7 +222,14 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
 def background_of(settings: Settings, store: Store, models: ModelSwitch) -> AbstractAsyncContextManager[Background]:
     """The work outside of turns, done until the block ends."""
     return background(
-        store.jobs, store.profiles, store.spending, models, CLOCK, owner=new_id(), learns=settings.learning
+        store.jobs,
+        store.profiles,
+        store.spending,
+        models,
+        CLOCK,
+        owner=new_id(),
+        learns=settings.learning,
+        pauses=Pauses(store.preferences, store.profiles, CLOCK),
     )
 
 
@@ -299,6 +307,9 @@ def mind(
         instructions = settings.channel_instructions.get(incoming.channel, "")
         return Persona(settings.persona, settings.language_rule, instructions)
 
+    def learns() -> bool:
+        return work.learner is not None and work.learner.due(CLOCK.now()) is not None
+
     return Mind(
         provider=desk.provider,
         persona=persona,
@@ -311,6 +322,8 @@ def mind(
         budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
         profiles=store.profiles,
         learn_at=None if work.learner is None else work.learner.due,
+        may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
+        first_notice=FirstNotice(store.preferences, learns).line if settings.first_notice else None,
         answering=work.floor.answering,
         history_messages=settings.history_messages,
     )

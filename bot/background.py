@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Jobs, Profiles, Spending
+from agent.records import Job
 from bot.jobs import JobWorker
 from bot.memory.learning import Learner, LearningModel
+from bot.memory.pauses import Pauses
 from bot.memory.vendor_copies import KIND as VENDOR_COPY
 from bot.memory.vendor_copies import VendorCopies
 from bot.models.switch import ModelSwitch
@@ -28,7 +30,15 @@ class Background:
 
 @asynccontextmanager
 async def background(
-    jobs: Jobs, profiles: Profiles, spending: Spending, models: ModelSwitch, clock: Clock, *, owner: str, learns: bool
+    jobs: Jobs,
+    profiles: Profiles,
+    spending: Spending,
+    models: ModelSwitch,
+    clock: Clock,
+    *,
+    owner: str,
+    learns: bool,
+    pauses: Pauses | None = None,
 ) -> AsyncGenerator[Background, None]:
     """Do what is due until the block ends. Learning takes minutes: it has a worker of its own, and delays no other."""
 
@@ -38,8 +48,15 @@ async def background(
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), Floor()
     learner = Learner(profiles, jobs, spending, model, clock, floor)
+
+    async def learn(job: Job) -> None:
+        if pauses is not None and await pauses.is_paused(job.person):
+            await profiles.pass_over(person=job.person)  # what was gathered in the moment in which the pause began
+        else:
+            await learner.learn(job)
+
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(JobWorker(jobs, {VENDOR_COPY: copies.drop}, clock, owner).serving())
         if learns:
-            await stack.enter_async_context(JobWorker(jobs, {LEARNING: learner.learn}, clock, owner).serving())
+            await stack.enter_async_context(JobWorker(jobs, {LEARNING: learn}, clock, owner).serving())
         yield Background(copies, floor, learner if learns else None)

@@ -136,6 +136,8 @@ class Settings:
     """Of what was learned about a person: about sixty short entries."""
     learning: Annotated[bool, From("COGENCY_LEARNING", casts.switch)] = True
     """Whether the bot learns about people from what they ask it."""
+    first_notice: Annotated[bool, From("COGENCY_FIRST_NOTICE", casts.switch)] = True
+    """Whether the first reply to a person says what is remembered, and how to stop it."""
     first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", casts.seconds(3600))] = 180.0
     """A local model may load for minutes before its first word."""
     next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", casts.seconds(600))] = 60.0

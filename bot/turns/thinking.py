@@ -68,6 +68,10 @@ class Mind:
     """Told of everything that happens, before it is shown."""
     learn_at: Callable[[datetime], datetime | None] | None = None
     """When to learn from a question that is answered now; None: nothing is learned."""
+    may_learn: Callable[[Incoming], Awaitable[bool]] | None = None
+    """Whether this question may be learned from; None: all may."""
+    first_notice: Callable[[str, int], Awaitable[str]] | None = None
+    """What this turn says to this person below its answer because it is the first; "" if it is not."""
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a model is asked: what works in the background gives way."""
     profiles: Profiles | None = None
@@ -98,6 +102,7 @@ class Thinking:
         turn = Turn(tools.check, tools.read_only, self._mind.turn_limits, decode(claim.progress))
         closing = Closing(Outcome.STOPPED, "")
         heard = _Heard(live, self._mind.notice)
+        notice = ""
         try:
             if stopped():
                 return closing
@@ -116,6 +121,9 @@ class Thinking:
             closing = replace(closing, outcome=ended.outcome, reply=ended.text)
             if turn.progress.summary:
                 closing = replace(closing, summary=summary.merged(turn.progress.summary))
+            if closing.outcome in ANSWERED:
+                notice = await self._first_notice(claim, closing.reply)
+                closing = replace(closing, learn_at=await self._learn_at(claim.incoming))
         except asyncio.CancelledError:
             if not stopped():
                 raise
@@ -129,15 +137,23 @@ class Thinking:
         return replace(
             closing,
             calls=turn.progress.calls,
-            footer=footer(turn.progress.calls, heard.asked, heard.why(turn.progress.calls), self._mind.footer),
+            footer=joined([_footer(turn, heard, self._mind.footer), notice]),
             actions=action_records(turn.progress),
             joined=turn.progress.joined if closing.outcome in ANSWERED else (),
-            learn_at=self._learn_at() if closing.outcome in ANSWERED else None,
+            learn_at=closing.learn_at if closing.outcome in ANSWERED else None,
             context_messages=(*closing.context_messages, *sources(turn.progress)),
         )
 
-    def _learn_at(self) -> datetime | None:
-        return None if self._mind.learn_at is None else self._mind.learn_at(self._clock.now())
+    async def _learn_at(self, asked: Incoming) -> datetime | None:
+        due = None if self._mind.learn_at is None else self._mind.learn_at(self._clock.now())
+        if due is None or self._mind.may_learn is None:
+            return due
+        return due if await self._mind.may_learn(asked) else None
+
+    async def _first_notice(self, claim: Claim, reply: str) -> str:
+        if self._mind.first_notice is None or not reply:
+            return ""
+        return await self._mind.first_notice(claim.incoming.person.id, claim.turn)
 
     async def _overspent(self, claim: Claim, turn: Turn) -> str | None:
         """Why a question that waited is not answered. One that begins at once was checked when it came in."""
@@ -239,6 +255,11 @@ class _Heard:
         """Why another model answered than the one that was asked, "" if it did."""
         another = bool(self.asked and calls) and calls[-1].model != self.asked
         return (self.switched or NO_ANSWER_FROM_FIRST) if another else ""
+
+
+def _footer(turn: Turn, heard: _Heard, style: FooterStyle) -> str:
+    calls = turn.progress.calls
+    return footer(calls, heard.asked, heard.why(calls), style)
 
 
 def cache_key(conversation: str) -> str:
