@@ -6,10 +6,11 @@ Rules: ids of people, conversations and platform messages are opaque texts made 
 unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent.authority import Authority
 from agent.events import Outcome
@@ -253,6 +254,33 @@ class Closing:
         return sum((call.usage for call in self.calls), Usage())
 
 
+DELETE_REPLY: Final = "delete_reply"
+"""The kind of job that deletes one page of a reply in its platform; its payload is a `ShownPage`."""
+REACHED_ONCE: Final = "@"
+"""The id of a page that can be reached only while its turn runs, because one person alone sees it, begins with this."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPage:
+    """One page of a reply that stands in a platform, by the platform's ids."""
+
+    source: str
+    channel: str
+    page: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.source} {self.channel} {self.page}"
+
+    def encode(self) -> str:
+        return json.dumps([self.source, self.channel, self.page])
+
+    @classmethod
+    def decode(cls, stored: str) -> "ShownPage":
+        """The inverse of `encode`."""
+        return cls(*json.loads(stored))
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What forgetting erased, and what the search for proof found afterwards.
@@ -267,3 +295,5 @@ class Receipt:
     found_again: int
     bytes_gone: bool
     kept_by_server: bool = False
+    replies: int = 0
+    """Pages of the bot's replies that are being deleted in the platform."""

@@ -19,8 +19,8 @@ from store.databases.bell import LocalBell
 from store.databases.database import Database, migrating
 from store.databases.sqlite import open_sqlite, open_sqlite_beside
 from store.databases.watched import Watched
-from store.forgetting.erase import SqlForgetting
 from store.forgetting.erased import ErasedIds
+from store.forgetting.forgetting import SqlForgetting
 from store.jobs import SqlJobs
 from store.memory.facts import SqlFacts
 from store.memory.memories import SqlMemories

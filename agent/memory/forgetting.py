@@ -1,32 +1,128 @@
-"""What falls with what: the plan that `store.forgetting.erase` carries out. Pure.
+"""What can be forgotten, and what falls with what: the plans that `store.forgetting` carries out. Pure.
 
-Above: `agent.ports`, `bot.commands`, `store.forgetting.erase`. Below: nothing.
+Above: `agent.ports`, `bot.memory.forgetting`, `store.forgetting`. Below: `agent.memory.periods`.
 
-With several people in a thread, "this thread" erases the caller's messages, the replies to them, and what was
-remembered from both. What others wrote stays theirs.
+Rules
+  A message takes along the reply to it, what was learned from it, what others' replies quote of it where recall gave it
+  to them, what tools and summaries made of it. That it stood in the history of another reply is no derivation.
+  With several people in a thread, what a person asks for erases what they wrote, the replies to them, and what was
+  learned from both. What others wrote stays theirs. What is deleted in the platform falls, whoever deleted it.
 """
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from agent.memory.periods import Period
 
 
 @dataclass(frozen=True, slots=True)
-class ForgettingPlan:
-    """Erase what `person` said and what came of it: in one conversation, or (None) everywhere."""
+class OneThread:
+    """What the person said in one thread: mostly one conversation; with what they asked there in private, two."""
 
     person: str
-    conversation: str | None = None
+    conversations: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """What the person said anywhere, what is known about them, and what they chose."""
+
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
+class During:
+    """What the person said anywhere in a period."""
+
+    person: str
+    period: Period
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the person said or was answered, and what is known about them, that holds all telling words of `words`."""
+
+    person: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """Messages that somebody deleted in the platform, by the platform's ids."""
+
+    channel: str
+    messages: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What anybody said in conversations, channels and teams that are no more, or that the bot was taken out of.
+
+    What a person asked in private in such a channel stays theirs. `audiences`: labels of those who could read there.
+    `sources`: all of these; there, nothing stays anybody's.
+    """
+
+    conversations: frozenset[str] = frozenset()
+    channels: frozenset[str] = frozenset()
+    audiences: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+
+    def encode(self) -> str:
+        return json.dumps({part.name: sorted(getattr(self, part.name)) for part in fields(self)})
+
+    @classmethod
+    def decode(cls, stored: str) -> "Gone":
+        """The inverse of `encode`."""
+        return cls(**{name: frozenset(held) for name, held in json.loads(stored).items()})
+
+
+class Kind(StrEnum):
+    """Kinds of places, named by the beginning of their audience's label."""
+
+    PERSON = "person"
+    GROUP = "group"
+    TEAM = "team"
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What anybody said in places of one kind before a time."""
+
+    kind: Kind
+    before: datetime
+
+
+Wish: TypeAlias = OneThread | Everything | During | About
+"""What a person may ask for."""
+
+ForgettingPlan: TypeAlias = Wish | Deleted | Gone | Expired
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a plan would erase: how many of each kind ("messages", "facts", …), the first texts, and a name for exactly
+    this: another one means that something came or went meanwhile.
+    """
+
+    counts: Mapping[str, int]
+    lines: tuple[str, ...]
+    name: str
 
     @property
-    def everything(self) -> bool:
-        return self.conversation is None
+    def is_empty(self) -> bool:
+        return not any(self.counts.values())
 
 
-def forget_thread(person: str, conversation: str) -> ForgettingPlan:
-    return ForgettingPlan(person, conversation)
+def forget_thread(person: str, *conversations: str) -> OneThread:
+    return OneThread(person, frozenset(conversations))
 
 
-def forget_everything(person: str) -> ForgettingPlan:
-    return ForgettingPlan(person)
+def forget_everything(person: str) -> Everything:
+    return Everything(person)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from agent.memory.facts import Fact
-from agent.memory.forgetting import EntriesPlan, ForgettingPlan
+from agent.memory.forgetting import EntriesPlan, ForgettingPlan, Preview, Wish
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
@@ -144,8 +144,31 @@ class Spending(Protocol):
 
 
 class Forgetting(Protocol):
-    async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
-        """Erase what the plan names in one transaction, then search for proof."""
+    async def preview(self, plan: Wish) -> Preview:
+        """What the plan would erase now."""
+        ...
+
+    async def forget(self, plan: ForgettingPlan, now: datetime, *, replies: bool = False) -> Receipt:
+        """Erase what the plan names in one transaction, then search for proof.
+
+        `replies`: have the bot's replies that fall deleted in the platform, too, by jobs (`DELETE_REPLY`).
+        """
+        ...
+
+    async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
+        """Erase the oldest `limit` messages of the plan, for which nobody waits: what went, by its kinds.
+
+        Nothing is proved; the bytes wait for `sweep`. Without messages left it takes what else falls with the plan.
+        """
+        ...
+
+    async def reword(
+        self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
+    ) -> bool:
+        """A message of the past was edited: keep its new words, and erase what came of the old ones.
+
+        It is learned from again at `learn_at` (None: not) if it was answered. False if nothing was to do.
+        """
         ...
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:
@@ -153,5 +176,5 @@ class Forgetting(Protocol):
         ...
 
     async def sweep(self) -> bool:
-        """Wipe the bytes that an earlier `forget` could not yet (its receipt said so); True when none are left."""
+        """Wipe the bytes that an earlier erasing could not yet (its receipt said so); True when none are left."""
         ...

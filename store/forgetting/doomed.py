@@ -1,99 +1,153 @@
 """What falls with a forgetting plan, found before anything is deleted.
 
-Above: `store.forgetting.erase` deletes it. Below: `store.forgetting.unlearn`, reach, rows, text, tables;
-`agent.memory.forgetting`.
+Above: `store.forgetting.erase` deletes it, `store.forgetting.preview` shows it. Below: `store.forgetting.chosen`,
+unlearn, batches, rows, text, tables.
 
-A reply to somebody else falls if recall gave its turn an erased message, which is one of another conversation, and the
-reply quotes that message: it contains the text or a telling piece of it (`store.search.text.quotes`). Then what quotes
-that reply in the same way falls too. Having stood in the history is not derivation: such a reply stays.
+Rules
+  A message that falls takes the reply of its turn along. A turn falls with its last message.
+  A reply falls if its turn's context held a message that falls and the reply quotes it: it contains the text or a
+  telling piece of it (`store.search.text.quotes`). If it answers somebody else in the same conversation it stays:
+  having stood in the history is not derivation. What quotes a reply that falls, falls too.
 """
 
-import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, and_, select
 
 from agent.memory.forgetting import ForgettingPlan
 from agent.records import Author
 from store import rows
 from store.forgetting import unlearn
+from store.forgetting.batches import among
+from store.forgetting.chosen import Said, chosen, messages
 from store.memory import facts
-from store.search.reach import facts_of, of_plan
 from store.search.text import quotes
-from store.tables import conversation, fact, job, message, participant, turn
+from store.tables import fact, message, turn
 
+KEYED_BY_MESSAGE: Final[tuple[Column[int], ...]] = ()
+"""The columns of tables that hold one message's words in another form, and nothing else: their rows fall with it."""
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message, as far as quoting goes."""
-
-    conversation: str
-    text: str
+CLOCKS: Final = timedelta(days=1)
+"""More than a platform's clock and ours ever differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """What the plan reaches. `messages` are those of `replies` too; `conversations` are the person's own."""
+    """`said`: the messages that fall. `turns` fall, `worn` ones lose the message that they began with and stay.
+    `emptier`: who loses something in which conversation. `whole`: nothing in the plan's reach was left for later.
+    """
 
-    messages: frozenset[int]
-    replies: dict[int, Said]
+    said: Mapping[int, Said]
+    turns: frozenset[int]
+    worn: frozenset[int]
     facts: frozenset[int]
     entries: frozenset[int]
-    conversations: list[str]
+    whole: bool
+
+    @property
+    def conversations(self) -> frozenset[str]:
+        return frozenset(one.conversation for one in self.said.values())
+
+    @property
+    def people(self) -> frozenset[str]:
+        return frozenset(one.person for one in self.said.values())
 
 
-def reached(connection: Connection, plan: ForgettingPlan) -> Doomed:
-    def found(column: ColumnElement[int], where: ColumnElement[bool]) -> frozenset[int]:
-        return frozenset(connection.execute(select(column).where(where)).scalars())
-
-    said = select(message.c.id, message.c.conversation, message.c.text).where(of_plan(plan, message))
-    replies = _quoting(connection, plan, {id_: Said(*rest) for id_, *rest in connection.execute(said)})
-    joined = select(participant.c.conversation).where(of_plan(plan, participant))
+def reached(connection: Connection, plan: ForgettingPlan, limit: int | None = None) -> Doomed:
+    """What falls with the plan; with `limit`, only with so many of its messages, the oldest."""
+    named = chosen(connection, plan, limit)
+    said = dict(named.said) | _replies(connection, named.said)
+    said |= _quoting(connection, said)
+    turns, worn = _emptied(connection, said)
     return Doomed(
-        messages=found(message.c.id, of_plan(plan, message)) | replies.keys(),
-        replies=replies,
-        facts=facts.with_derived(connection, facts_of(plan)),
-        entries=unlearn.reached(connection, plan),
-        conversations=list(connection.execute(joined).scalars()),
+        said,
+        turns=turns | named.turns,
+        worn=worn - named.turns,
+        facts=facts_of(connection, said, named.facts),
+        entries=named.entries | unlearn.reached(connection, said),
+        whole=named.whole,
     )
 
 
-def _quoting(connection: Connection, plan: ForgettingPlan, said: dict[int, Said]) -> dict[int, Said]:
-    """The replies to others that quote what recall gave them of `said`, and what quotes those in turn."""
-    answers = (
-        select(message.c.id, message.c.conversation, message.c.text, turn.c.context_messages)
-        .join_from(message, turn, message.c.turn == turn.c.id)
-        .where(~of_plan(plan, turn), message.c.author == Author.BOT, turn.c.context_messages != "[]")
-    )
-    open_ = [
-        (id_, Said(conversation_id, words), rows.ids(context))
-        for id_, conversation_id, words, context in connection.execute(answers)
-    ]
+def contexts(
+    connection: Connection, since: datetime | None
+) -> Iterable[tuple[int, str, frozenset[int], frozenset[int]]]:
+    """The turns that have said what stood in their contexts, if they ended after that: with their conversations, and
+    the ids of those messages and facts.
+    """
+    columns = select(turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.context_facts)
+    later = () if since is None else (turn.c.ended >= since - CLOCKS,)
+    told = and_((turn.c.context_messages != "[]") | (turn.c.context_facts != "[]"), *later)
+    for turn_id, conversation, held, known in connection.execute(columns.where(told)).all():
+        yield turn_id, conversation, rows.ids(held), rows.ids(known)
+
+
+def facts_of(connection: Connection, said: Mapping[int, Said], named: frozenset[int] = frozenset()) -> frozenset[int]:
+    """The facts that came of these messages or are named, and what was derived from those."""
+    places = (*among(fact.c.source_message, said), *among(fact.c.id, named))
+    return frozenset(id_ for where in places for id_ in facts.with_derived(connection, where))
+
+
+def earliest(said: Mapping[int, Said]) -> datetime | None:
+    return min((one.time for one in said.values()), default=None)
+
+
+def _replies(connection: Connection, said: Mapping[int, Said]) -> dict[int, Said]:
+    """The bot's messages in the turns of what people said."""
+    asked = {one.turn for one in said.values() if one.author == Author.PERSON}
+    return _messages(connection, among(message.c.turn, asked), message.c.author == Author.BOT)
+
+
+def _quoting(connection: Connection, said: Mapping[int, Said]) -> dict[int, Said]:
+    """The replies that quote what their contexts held of `said`, and what quotes those in turn."""
+    held = {id_: context for id_, _, context, _ in contexts(connection, earliest(said))} if said else {}
     found, fresh = dict[int, Said](), said
     while fresh:
+        near = {id_ for id_, context in held.items() if context & fresh.keys()}
+        answers = _messages(connection, among(message.c.turn, near), message.c.author == Author.BOT)
         fresh = {
             id_: reply
-            for id_, reply, context in open_
-            if id_ not in found and any(_quotes(reply, fresh[source]) for source in context & fresh.keys())
+            for id_, reply in answers.items()
+            if id_ not in found and id_ not in said
+            if any(_quotes(reply, fresh[source]) for source in held[reply.turn] & fresh.keys())
         }
         found |= fresh
     return found
 
 
 def _quotes(reply: Said, source: Said) -> bool:
-    return reply.conversation != source.conversation and quotes(reply.text, source.text)
+    elsewhere = reply.conversation != source.conversation
+    return (elsewhere or reply.person == source.person) and quotes(reply.text, source.text)
 
 
-def texts_of(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tuple[list[str], list[str]]:
-    """What was said or kept, and what the summaries of the touched conversations and the profile said."""
-    said = connection.execute(select(message.c.text).where(of_plan(plan, message))).scalars()
-    known = connection.execute(select(fact.c.key, fact.c.value).where(fact.c.id.in_(doomed.facts)))
-    kept = [words for row in known for words in row]
-    queued = connection.execute(select(job.c.payload).where(of_plan(plan, job))).scalars()
-    planned = [held for payload in queued for held in rows.strings(rows.read(payload))]
-    summed = select(conversation.c.summary).where(conversation.c.id.in_(doomed.conversations))
-    values = (json.loads(stored).values() for stored in connection.execute(summed).scalars())
-    replies = (reply.text for reply in doomed.replies.values())
-    made = [*(text for some in values for text in some), *unlearn.texts(connection, doomed.entries)]
-    summed_up = dict.fromkeys(filter(None, made))
-    return list(dict.fromkeys(filter(None, [*said, *replies, *kept, *planned]))), list(summed_up)
+def _emptied(connection: Connection, said: Mapping[int, Said]) -> tuple[frozenset[int], frozenset[int]]:
+    """The turns that lose their last message, and those that lose the one that they began with but not all."""
+    held = {one.turn for one in said.values()}
+    left = _messages(connection, among(message.c.turn, held))
+    staying = {one.turn for id_, one in left.items() if id_ not in said}
+    begun = _begun_with(connection, said)
+    hosts = {one.turn for one in _messages(connection, among(message.c.turn, begun - held)).values()}
+    return frozenset((held | begun) - staying - hosts), frozenset(begun & (staying | hosts))
+
+
+def _begun_with(connection: Connection, said: Mapping[int, Said]) -> frozenset[int]:
+    """The turns that these messages began, wherever they went then."""
+    posts: dict[str, set[str]] = {}
+    for one in said.values():
+        if one.author == Author.PERSON and one.message_id is not None:
+            posts.setdefault(one.channel, set()).add(one.message_id)
+    places = (
+        and_(turn.c.channel == channel, where)
+        for channel, ids in posts.items()
+        for where in among(turn.c.message_id, ids)
+    )
+    return frozenset(id_ for where in places for id_ in connection.execute(select(turn.c.id).where(where)).scalars())
+
+
+def _messages(
+    connection: Connection, places: Iterable[ColumnElement[bool]], *more: ColumnElement[bool]
+) -> dict[int, Said]:
+    return {id_: one for where in places for id_, one in messages(connection, and_(where, *more)).items()}

@@ -1,7 +1,7 @@
 """Erasing single things that are known of a person, while what they came from stays.
 
-Above: `store.forgetting.erase`. Below: `store.memory`, `store.search.text`, tables; `agent.memory.forgetting`,
-removal.
+Above: `store.forgetting.forgetting`. Below: `store.forgetting.erase`, `store.memory`, `store.search.text`, tables;
+`agent.memory.forgetting`, removal.
 
 What falls with an entry: what the summaries of the person's conversations and the records of their turns say in its
 words. The messages that it came from are passed over from now on: nothing is learned from them again.
@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, delete, func, or_, select, update
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.removal import fallen
 from store import rows
+from store.forgetting.erase import owe
 from store.memory import facts, profiles
 from store.search.text import quotes
 from store.tables import (
@@ -37,8 +38,10 @@ class ErasedEntries:
     counts: dict[str, int]
 
 
-def erase(connection: Connection, plan: EntriesPlan) -> ErasedEntries:
+def erase(connection: Connection, plan: EntriesPlan, *, owes_sweep: bool) -> ErasedEntries:
     """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
+    if owes_sweep:
+        owe(connection)
     entries, texts = _entries(connection, plan)
     known = facts.of_person(connection, plan.person)
     out = fallen(known, plan.facts)

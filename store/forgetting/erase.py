@@ -1,59 +1,43 @@
-"""Forgetting: erase by plan in one transaction, wipe the bytes, prove it.
+"""Erasing: everything that falls with a plan, in one transaction. Nothing of it is proved here.
 
-Above: `store.engine` bundles it. Below: `store.forgetting.doomed`, proof, index, erased, database, tables;
-`agent.memory.forgetting`.
+Above: `store.forgetting.forgetting`. Below: `store.forgetting.doomed`, derived, unlearn, replies, erased; index,
+people, spending, tables; `agent.memory.forgetting`.
 
-What falls: the person's messages and the replies to them, with their turns (a waiting or running one is thereby
-cancelled: its worker gets LeaseLost), action records and workspaces; replies to others that quote them (see
-`store.forgetting.doomed`); the person's jobs there; facts and profile entries from those messages (everywhere: all of
-theirs), and facts derived from those; action records and progress of other turns in whose context an erased message or
-fact stood, and the
-summary of their conversations; the summary of each touched conversation; an empty conversation; for everything, the
-person and what they chose. Platform ids stay as keyed hashes, and what model calls took without turn and channel.
-
-An open turn whose progress names an erased message or contains an erased text starts anew, without its progress and
-under the next epoch, so its worker gets LeaseLost; quoted texts in its payload that contain an erased text are taken
-out. (`holds` says how long a text must be to tell.)
-
-A turn that runs meanwhile has not yet said what stood in its context. In the conversations of the plan, and for the
-person elsewhere, it loses its saved progress now, and `store.turns.ledger` drops its records and summary when it ends.
-
-On SQLite a deleted row's bytes are overwritten (secure_delete), FTS5 gives up the words of deleted entries when it is
-optimised, and the write-ahead log keeps old pages until a checkpoint empties it. Until all of that has happened a
-sweep is owed; that is written down with the erasing itself, so it outlives a crash. On PostgreSQL the server keeps the
-files: rows and index entries are gone, and the receipt says that their bytes are the operator's.
+What falls: the messages that the plan reaches and the replies to them, whatever is keyed by them, their turns (a
+waiting or running one is thereby cancelled: its worker gets LeaseLost) with action records and workspaces; replies that
+quote them; what was learned from them; what other turns made of them (`store.forgetting.derived`); the summary of each
+touched conversation; jobs that name them; an empty conversation; for everything, the person and what they chose.
+Platform ids stay as keyed hashes, and what model calls took without turn and channel.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import Column, Connection, and_, delete, exists, false, insert, or_, select, update
 
-from agent.memory.forgetting import EntriesPlan, ForgettingPlan
-from agent.records import Receipt
+from agent.memory.forgetting import Everything, ForgettingPlan, Gone, OneThread
+from agent.records import Author
 from store import rows, spending
-from store.databases.database import Database, Files
-from store.forgetting import entries, proof, unlearn
-from store.forgetting.doomed import Doomed, reached, texts_of
+from store.forgetting import derived, replies, unlearn
+from store.forgetting.batches import among, handfuls
+from store.forgetting.doomed import KEYED_BY_MESSAGE, Doomed, reached
 from store.forgetting.erased import ErasedIds
 from store.memory import facts, people
 from store.search import index
-from store.search.reach import of_plan
-from store.search.text import holds
 from store.tables import (
-    RUNNING,
-    WAITING,
     action_record,
     conversation,
     erased,
+    fact,
     job,
     message,
     meta,
     participant,
     person,
     preference,
+    profile,
     turn,
     workspace,
 )
@@ -61,207 +45,198 @@ from store.tables import (
 SWEEP_OWED: Final = "sweep_owed"
 
 
-class SqlForgetting:
-    """The port Forgetting on a database."""
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How much at once (None: all of it), and whether the bot's replies should be deleted in the platform, too."""
 
-    def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
-        self._database = database
-        self._erased_ids = erased_ids
-
-    async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
-        """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
-        wipes them; or that a server keeps the files (`kept_by_server`).
-        """
-        files = self._database.files
-        gone = await self._database.write_alone(erase, plan, self._erased_ids, now, owes_sweep=files is not None)
-        wiped = files is not None and await self._wipe(files)
-        found_again = await self._database.read(
-            proof.found_again, plan, [*gone.texts, *gone.summaries], touched=gone.touched, readers=gone.readers
-        )
-        return await self._receipt(gone, found_again, wiped=wiped)
-
-    async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
-        """See the port; `bytes_gone` as above."""
-        files = self._database.files
-        gone = await self._database.write_alone(erase_entries, plan, owes_sweep=files is not None)
-        wiped = files is not None and await self._wipe(files)
-        return await self._receipt(gone, await self._database.read(entries.left, plan), wiped=wiped)
-
-    async def _receipt(self, gone: "Erasure", found_again: int, *, wiped: bool) -> Receipt:
-        """What was erased, once the files were searched for what it said."""
-        files = self._database.files
-        if files is None:
-            return Receipt(gone.counts, found_again, bytes_gone=False, kept_by_server=True)
-        said = proof.pieces(gone.texts)
-        seen = await files.find(said | proof.pieces(gone.summaries))
-        bytes_gone = wiped and not await self._database.read(proof.traces, seen, said)
-        if bytes_gone:
-            await self._database.write(_settle)
-        return Receipt(gone.counts, found_again, bytes_gone)
-
-    async def sweep(self) -> bool:
-        files = self._database.files
-        if files is None or not await self._database.read(_owed):
-            return True
-        wiped = await self._wipe(files)
-        if wiped:
-            await self._database.write(_settle)
-        return wiped
-
-    async def _wipe(self, files: Files) -> bool:
-        await self._database.write(index.optimize)
-        return await files.checkpoint()
+    limit: int | None = None
+    replies: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Erasure:
     """What an erasing took away: the texts for the search for proof, counts for the receipt."""
 
-    texts: list[str] = field(default_factory=list[str])
-    summaries: list[str] = field(default_factory=list[str])
-    touched: list[str] = field(default_factory=list[str])
-    readers: list[int] = field(default_factory=list[int])
+    doomed: Doomed
+    texts: list[str]
+    summaries: list[str]
+    touched: frozenset[str]
+    readers: list[int]
     counts: dict[str, int] = field(default_factory=dict[str, int])
+    replies: int = 0
 
 
 def erase(
-    connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime, *, owes_sweep: bool
+    connection: Connection,
+    plan: ForgettingPlan,
+    erased_ids: ErasedIds,
+    now: datetime,
+    *,
+    owes_sweep: bool,
+    wishes: Wishes = Wishes(),
 ) -> Erasure:
-    """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
-    doomed = reached(connection, plan)
-    texts, summaries = texts_of(connection, plan, doomed)
-    where = {*doomed.conversations, *(reply.conversation for reply in doomed.replies.values())}
-    readers = index.readers(connection, *where)
-    _keep_hashes(connection, plan, erased_ids, now)
-    spending.settle(connection, of_plan(plan, turn), now)
-    derived = _drop_derived(connection, plan, doomed)
-    _restart(connection, plan, doomed.messages, texts, now)
-    counts = {"actions": derived.actions}
+    """Carry out `plan`. Nobody else may write meanwhile."""
+    doomed = reached(connection, plan, wishes.limit)
+    jobs = _jobs(connection, plan, doomed)
+    texts, summaries = _texts(connection, doomed, jobs)
+    readers = index.readers(connection, *doomed.conversations)
+    deleting = replies.delete_later(connection, doomed, now) if wishes.replies else 0
+    _keep_hashes(connection, doomed, erased_ids, now)
+    for where in among(turn.c.id, doomed.turns):
+        spending.settle(connection, where, now)
+    actions, elsewhere = derived.drop_records(connection, doomed)
+    derived.set_back(connection, doomed, texts, now)
+    counts = {"actions": actions, "jobs": drop(connection, job.c.id, jobs)}
     _unindex(connection, plan, doomed)
-    index.remove(connection, doomed.replies)
-    counts["jobs"] = _delete(connection, job, of_plan(plan, job))
-    own_turns = select(turn.c.id).where(of_plan(plan, turn))
-    counts["workspaces"] = _delete(connection, workspace, workspace.c.task_id.in_(own_turns))
-    counts["actions"] += _delete(connection, action_record, action_record.c.turn.in_(own_turns))
-    counts["facts"] = facts.remove_rows(connection, doomed.facts)
-    counts["profile"] = unlearn.erase(connection, plan, doomed.entries)
-    counts["messages"] = _delete(connection, message, or_(of_plan(plan, message), message.c.id.in_(doomed.replies)))
-    spending.detach(connection, own_turns)
-    counts["turns"] = _delete(connection, turn, of_plan(plan, turn))
-    _delete(connection, participant, of_plan(plan, participant))
-    touched = sorted({*doomed.conversations, *derived.conversations})
-    counts["summaries"] = _drop_summaries(connection, touched)
+    _drop_turns(connection, doomed, counts)
+    counts["facts"] = sum(facts.remove_rows(connection, some) for some in handfuls(doomed.facts))
+    counts["profile"] = unlearn.erase(connection, plan, doomed.entries, doomed.people)
+    for column in KEYED_BY_MESSAGE:
+        drop(connection, column, doomed.said)
+    counts["messages"] = drop(connection, message.c.id, doomed.said)
+    counts["turns"] = drop(connection, turn.c.id, doomed.turns)
+    _part(connection, plan, doomed)
+    touched = doomed.conversations | elsewhere
+    counts["summaries"] = derived.drop_summaries(connection, touched)
     counts["conversations"] = _drop_empty(connection, doomed.conversations)
-    if plan.everything:
-        _delete(connection, workspace, workspace.c.person == plan.person)
-        counts["preferences"] = _delete(connection, preference, preference.c.owner == plan.person)
-        counts["people"] = _delete(connection, person, person.c.id == plan.person)
-    _settle(connection)
+    _drop_people(connection, plan, counts, whole=doomed.whole)
     if owes_sweep:
-        connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
-    return Erasure(texts, summaries, touched, readers, counts)
+        owe(connection)
+    return Erasure(doomed, texts, summaries, touched, readers, counts, deleting)
 
 
-def erase_entries(connection: Connection, plan: EntriesPlan, *, owes_sweep: bool) -> Erasure:
-    """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
-    gone = entries.erase(connection, plan)
-    _settle(connection)
-    if owes_sweep:
-        connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
-    return Erasure(summaries=[*gone.texts], counts=gone.counts)
+def owed(connection: Connection) -> bool:
+    """Do bytes still have to be wiped?"""
+    return connection.execute(select(meta.c.name).where(meta.c.name == SWEEP_OWED)).first() is not None
 
 
-def _keep_hashes(connection: Connection, plan: ForgettingPlan, erased_ids: ErasedIds, now: datetime) -> None:
-    known = select(turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id)
+def owe(connection: Connection) -> None:
+    """Bytes have to be wiped."""
+    settle(connection)
+    connection.execute(insert(meta).values(name=SWEEP_OWED, value=b""))
+
+
+def settle(connection: Connection) -> None:
+    """All bytes have been wiped."""
+    connection.execute(delete(meta).where(meta.c.name == SWEEP_OWED))
+
+
+def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> dict[int, str]:
+    """The jobs that fall, and what they hold: of the plan's person or place, or with an erased text in them."""
+    match plan:
+        case OneThread(person=who, conversations=there):
+            named = and_(job.c.person == who, job.c.conversation.in_(sorted(there)))
+        case Everything(person=who):
+            named = job.c.person == who
+        case Gone(conversations=gone, sources=sources):
+            theirs = (job.c.person.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
+            named = or_(job.c.conversation.in_(sorted(gone)), *theirs)
+        case _:
+            named = false()
+    texts = [one.text for one in doomed.said.values() if one.text]
+    near = or_(named, *among(job.c.person, doomed.people))
+    found = connection.execute(select(job.c.id, job.c.payload, named).where(near)).all()
+    return {
+        id_: payload
+        for id_, payload, is_named in found
+        if is_named or derived.contained(rows.strings(rows.read(payload)), texts)
+    }
+
+
+def _texts(connection: Connection, doomed: Doomed, jobs: dict[int, str]) -> tuple[list[str], list[str]]:
+    """What was said or kept, and what the summaries of the touched conversations and the profiles said."""
+    said = [one.text for one in doomed.said.values()]
+    kept = [
+        text
+        for where in among(fact.c.id, doomed.facts)
+        for row in connection.execute(select(fact.c.key, fact.c.value).where(where))
+        for text in row
+    ]
+    planned = [held for payload in jobs.values() for held in rows.strings(rows.read(payload))]
+    made = [*derived.summaries(connection, doomed.conversations), *unlearn.texts(connection, doomed.entries)]
+    return list(dict.fromkeys(filter(None, [*said, *kept, *planned]))), list(dict.fromkeys(filter(None, made)))
+
+
+def _keep_hashes(connection: Connection, doomed: Doomed, erased_ids: ErasedIds, now: datetime) -> None:
+    known = select(
+        turn.c.id, turn.c.source, turn.c.event_id, turn.c.channel, turn.c.message_id, turn.c.pages, turn.c.reply_ref
+    )
     hashes: set[str] = set()
-    pages = (turn.c.pages, turn.c.reply_ref)
-    for source, event_id, channel, message_id, *shown in connection.execute(
-        known.add_columns(*pages).where(of_plan(plan, turn))
-    ):
-        hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
-        hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.pages(ref))
-    hashes.difference_update(connection.execute(select(erased.c.hash)).scalars())
+    for where in among(turn.c.id, doomed.turns | doomed.worn):
+        for id_, source, event_id, channel, message_id, *shown in connection.execute(known.where(where)):
+            hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
+            if id_ in doomed.turns:
+                hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.pages(ref))
+    for where in among(erased.c.hash, frozenset(hashes)):
+        hashes.difference_update(connection.execute(select(erased.c.hash).where(where)).scalars().all())
     if hashes:
         connection.execute(insert(erased), [{"hash": hash_, "time": now} for hash_ in sorted(hashes)])
 
 
-@dataclass(frozen=True, slots=True)
-class _Derived:
-    actions: int
-    conversations: frozenset[str]
-
-
-def _drop_derived(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> _Derived:
-    """Take what other turns made of the doomed messages and facts."""
-    contexts = select(turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.context_facts).where(
-        ~of_plan(plan, turn),
-        or_(turn.c.context_messages != "[]", turn.c.context_facts != "[]"),
-    )
-    actions, conversations = 0, set[str]()
-    for turn_id, conversation_id, messages, known in connection.execute(contexts).all():
-        kept = rows.ids(messages) - doomed.messages, rows.ids(known) - doomed.facts
-        if kept == (rows.ids(messages), rows.ids(known)):
-            continue
-        conversations.add(conversation_id)
-        actions += _delete(connection, action_record, action_record.c.turn == turn_id)
-        left = {"context_messages": rows.id_list(kept[0]), "context_facts": rows.id_list(kept[1]), "progress": ""}
-        connection.execute(update(turn).where(turn.c.id == turn_id).values(**left))
-    near = or_(turn.c.person == plan.person, turn.c.conversation.in_(doomed.conversations))
-    connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))
-    return _Derived(actions, frozenset(conversations))
-
-
-def _restart(
-    connection: Connection, plan: ForgettingPlan, gone: frozenset[int], texts: list[str], now: datetime
-) -> None:
-    """Let open turns start anew that have already made something of what is erased; take it out of their payloads."""
-    columns = select(turn.c.id, turn.c.progress, turn.c.payload)
-    open_ = columns.where(~of_plan(plan, turn), turn.c.state.in_((WAITING, RUNNING)))
-    for turn_id, progress, payload in connection.execute(open_).all():
-        values: dict[str, object] = {}
-        if rows.sources(progress) & gone or _contains(rows.strings(rows.read(progress)), texts):
-            values = rows.restarted(turn.c.epoch + 1)
-            spending.settle(connection, turn.c.id == turn_id, now)
-        kept = rows.without_quoted(payload, lambda quoted: _contains([quoted], texts))
-        if kept != payload:
-            values["payload"] = kept
-        if values:
-            connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
-
-
-def _contains(held: Iterable[str], texts: list[str]) -> bool:
-    return any(holds(some, erased) for some in held for erased in texts)
-
-
 def _unindex(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
-    index.remove_messages(connection, plan.person, doomed.conversations)
-    number = people.number_of(connection, plan.person)
-    if number is None:
-        return
-    if plan.everything:
+    for some in handfuls(doomed.said.keys()):
+        index.remove(connection, some)
+    if isinstance(plan, Everything) and (number := people.number_of(connection, plan.person)) is not None:
         index.remove_all(connection, number)
-    for conversation_id in doomed.conversations:
-        index.remove_thread(connection, conversation_id, number)
 
 
-def _drop_summaries(connection: Connection, conversations: Iterable[str]) -> int:
-    held = and_(conversation.c.id.in_(list(conversations)), conversation.c.summary != "{}")
-    return connection.execute(update(conversation).where(held).values(summary="{}")).rowcount
+def _drop_turns(connection: Connection, doomed: Doomed, counts: dict[str, int]) -> None:
+    """What belongs to the turns that fall; the turns themselves go after their messages."""
+    counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
+    counts["actions"] += drop(connection, action_record.c.turn, doomed.turns)
+    for where in among(turn.c.id, doomed.turns):
+        spending.detach(connection, select(turn.c.id).where(where))
+    for id_ in doomed.worn:
+        nameless = {"event_id": f"erased:{id_}", "message_id": f"erased:{id_}"}
+        connection.execute(update(turn).where(turn.c.id == id_).values(**nameless))
 
 
-def _drop_empty(connection: Connection, conversations: list[str]) -> int:
+def _part(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
+    """Who has not a word left in a conversation is no part of it, and finds nothing of it."""
+    wrote = and_(
+        message.c.conversation == participant.c.conversation,
+        message.c.person == participant.c.person,
+        message.c.author == Author.PERSON,
+    )
+    left = select(participant.c.conversation, participant.c.person).where(~exists().where(wrote))
+    places = list(among(participant.c.conversation, doomed.conversations))
+    if isinstance(plan, Everything):
+        places.append(participant.c.person == plan.person)
+    for where in places:
+        for conversation_id, person_id in connection.execute(left.where(where)).all():
+            if (number := people.number_of(connection, person_id)) is not None:
+                index.remove_thread(connection, conversation_id, number)
+            gone = and_(participant.c.conversation == conversation_id, participant.c.person == person_id)
+            connection.execute(delete(participant).where(gone))
+
+
+def _drop_empty(connection: Connection, conversations: frozenset[str]) -> int:
     spoken = exists().where(message.c.conversation == conversation.c.id)
-    owed = exists().where(turn.c.conversation == conversation.c.id)
-    return _delete(connection, conversation, and_(conversation.c.id.in_(conversations), ~spoken, ~owed))
+    waits = exists().where(turn.c.conversation == conversation.c.id)
+    return sum(
+        connection.execute(delete(conversation).where(where, ~spoken, ~waits)).rowcount
+        for where in among(conversation.c.id, conversations)
+    )
 
 
-def _delete(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
-    return connection.execute(delete(table).where(where)).rowcount
+def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str, int], *, whole: bool) -> None:
+    """Who has nothing left, and what they chose."""
+    match plan:
+        case Everything(who):
+            people_ = [who]
+        case Gone(sources=sources) if whole and sources:
+            theirs = (person.c.id.startswith(f"{source}:", autoescape=True) for source in sorted(sources))
+            people_ = connection.execute(select(person.c.id).where(or_(*theirs))).scalars().all()
+        case _:
+            return
+    counts |= {"preferences": 0, "people": 0}
+    for who in people_:
+        connection.execute(delete(workspace).where(workspace.c.person == who))
+        connection.execute(delete(profile).where(profile.c.person == who))
+        counts["preferences"] += connection.execute(delete(preference).where(preference.c.owner == who)).rowcount
+        counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
 
 
-def _owed(connection: Connection) -> bool:
-    return connection.execute(select(meta.c.name).where(meta.c.name == SWEEP_OWED)).first() is not None
-
-
-def _settle(connection: Connection) -> None:
-    connection.execute(delete(meta).where(meta.c.name == SWEEP_OWED))
+def drop(connection: Connection, column: Column[int], ids: Collection[int]) -> int:
+    """Delete the rows in which the column holds one of these ids; how many there were."""
+    return sum(connection.execute(delete(column.table).where(where)).rowcount for where in among(column, ids))

@@ -1,11 +1,11 @@
 """The search for proof after forgetting: in rows and index for whole texts, in the files for pieces of them.
 
-Above: `store.forgetting.erase`. Below: `store.search.text`, index, tables.
+Above: `store.forgetting.forgetting`. Below: `store.forgetting.erase`, `store.search.text`, index, tables.
 
 What counts as found again
-  A row within the plan's reach that still holds an erased text, or an index entry with all its words whose message is
-  within that reach or no longer exists. What others wrote, or the person elsewhere, stays theirs even when it says
-  the same.
+  A row that should have fallen, or lost its words, and still holds an erased text; an index entry with all its words
+  whose message should have fallen or no longer exists. What others wrote, or the person elsewhere, stays theirs even
+  when it says the same.
 
 What counts as a piece
   Up to PIECES stretches of the erased texts, spread evenly over them: at least PIECE_BYTES long, because a shorter one
@@ -22,13 +22,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, exists, func, or_, select, text
+from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, or_, select, text
 
-from agent.memory.forgetting import ForgettingPlan
+from agent.memory.forgetting import Everything, ForgettingPlan, OneThread
 from store.columns import StorableText
 from store.forgetting import unlearn
+from store.forgetting.batches import among
+from store.forgetting.erase import Erasure
 from store.search import index
-from store.search.reach import of_plan, orphaned_facts_of
 from store.search.text import TELLING_BYTES, holds, index_words, stretches
 from store.tables import action_record, conversation, fact, job, message, metadata, profile_entry, turn, workspace
 
@@ -51,31 +52,23 @@ DERIVED: Final = frozenset(
 )
 """Columns that hold what was made of others' words."""
 
+NOBODY: Final = ""
+
 _STRETCH: Final = re.compile(r'[^\x00-\x1f"\\\ufffd]+')
 
 _IN_INDEX: Final = text("SELECT EXISTS (SELECT 1 FROM message_index WHERE instr(body, :piece))")
 _IN_SCHEMA: Final = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE instr(sql, :piece))")
 
 
-def found_again(
-    connection: Connection, plan: ForgettingPlan, texts: list[str], *, touched: list[str], readers: list[int]
-) -> int:
-    """How many rows and index entries still hold one of the erased `texts`. 0 is the proof.
-
-    `touched`: the conversations whose summaries had to fall. `readers`: the numbers of those who could find the texts.
-    """
+def found_again(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> int:
+    """How many rows and index entries still hold one of the erased texts. 0 is the proof."""
+    texts = [*gone.texts, *gone.summaries]
     words = [sorted(set(index_words(erased)), key=len)[-WORDS:] for erased in texts]
-    indexed = index.holding(connection, words, readers, person=plan.person, conversation=plan.conversation)
-    reach = (
-        (message, of_plan(plan, message)),
-        (turn, of_plan(plan, turn)),
-        (job, of_plan(plan, job)),
-        (fact, orphaned_facts_of(plan)),
-        (profile_entry, unlearn.orphaned(plan)),
-        (conversation, conversation.c.id.in_(touched)),
+    indexed = max(
+        index.holding(connection, words, gone.readers, person=who, conversation=where)
+        for who, where in _reach(plan) or [(NOBODY, None)]
     )
-    left = [held for table, where in reach for held in _held(connection, table, where)]
-    return indexed + sum(any(holds(held, erased) for erased in texts) for held in left)
+    return indexed + sum(any(holds(held, erased) for erased in texts) for held in _left(connection, plan, gone))
 
 
 def pieces(texts: list[str]) -> frozenset[bytes]:
@@ -93,6 +86,44 @@ def traces(connection: Connection, seen: frozenset[bytes], said: frozenset[bytes
         for piece in seen
         if not _is_held(connection, piece.decode(), derived=piece not in said or len(piece) < TELLING_BYTES)
     )
+
+
+def _left(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> Iterator[str]:
+    """The texts of whatever should have fallen and stands."""
+    doomed = gone.doomed
+    fallen = (
+        *((message, where) for where in among(message.c.id, doomed.said)),
+        *((turn, where) for where in among(turn.c.id, doomed.turns)),
+        *((conversation, where) for where in among(conversation.c.id, gone.touched)),
+    )
+    for table, where in fallen:
+        yield from _held(connection, table, where)
+    match plan:
+        case OneThread(person=who, conversations=there):
+            tables = (message, turn, job)
+            places = [(table, and_(table.c.person == who, table.c.conversation.in_(there))) for table in tables]
+        case Everything(person=who):
+            places = [(table, table.c.person == who) for table in (message, turn, job, fact, profile_entry)]
+        case _:
+            places = []
+    for table, where in places:
+        yield from _held(connection, table, where)
+    stands = exists().where(message.c.id == fact.c.source_message)
+    orphaned = and_(fact.c.source_message.is_not(None), ~stands)
+    for theirs in among(fact.c.person, doomed.people):
+        yield from _held(connection, fact, and_(theirs, orphaned))
+    yield from unlearn.orphaned(connection, doomed.people)
+
+
+def _reach(plan: ForgettingPlan) -> list[tuple[str, str | None]]:
+    """Whose entries in the index should be gone, and in which conversations (None: in all)."""
+    match plan:
+        case OneThread(person, conversations):
+            return [(person, there) for there in conversations]
+        case Everything(person):
+            return [(person, None)]
+        case _:
+            return []
 
 
 def _held(connection: Connection, table: Table, where: ColumnElement[bool]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """What is to be learned from: marked, and given a job, in the transaction that ends a turn, so that nothing is lost.
 
-Above: `store.turns.ledger`. Below: `store.jobs`, tables; `agent.memory.profile`.
+Above: `store.turns.ledger`, `store.forgetting.reword`. Below: `store.jobs`, tables; `agent.memory.profile`.
 
 Rule: a partition (person and audience) has one job. A newer message puts it off again, so that waiting ones are learned
 from together; but a partition in which enough has gathered waits no longer.
@@ -9,7 +9,7 @@ from together; but a partition in which enough has gathered waits no longer.
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
 from agent.memory.audience import label
 from agent.memory.profile import LEARNING, Partition
@@ -24,9 +24,16 @@ ENOUGH: Final = 20
 def gather(connection: Connection, claim: Claim, at: datetime, now: datetime) -> None:
     """Let what the claimed turn answered be learned from, not before `at`, unless enough waits."""
     partition = Partition(claim.incoming.person.id, label(claim.incoming.place.audience))
+    asked = and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
+    learn_from(connection, partition, asked, at, now)
+
+
+def learn_from(
+    connection: Connection, partition: Partition, which: ColumnElement[bool], at: datetime, now: datetime
+) -> None:
+    """The same for any messages of a partition."""
     theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
-    asked = and_(theirs, message.c.turn == claim.turn, message.c.author == Author.PERSON)
-    connection.execute(update(message).where(asked).values(to_learn=True))
+    connection.execute(update(message).where(theirs, which).values(to_learn=True))
     waiting = select(func.count()).select_from(message).where(theirs, message.c.to_learn)
     run_at = now if connection.execute(waiting).scalar_one() >= ENOUGH else at
     values = {"payload": "", "run_at": run_at, "person": partition.person, "conversation": ""}

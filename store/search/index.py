@@ -72,11 +72,6 @@ def readers(connection: Connection, *conversations: str) -> list[int]:
     return list(connection.execute(numbers.where(participant.c.conversation.in_(conversations))).scalars())
 
 
-def remove_messages(connection: Connection, person_id: str, conversations: list[str]) -> None:
-    """Let nobody find what this person wrote, or was answered, in these conversations."""
-    _remove(connection, message.c.person == person_id, message.c.conversation.in_(conversations))
-
-
 def remove(connection: Connection, messages: Iterable[int]) -> None:
     """Let nobody find these messages."""
     _remove(connection, message.c.id.in_(list(messages)))

@@ -35,11 +35,10 @@ class FakeFacts:
         usable = (fact for fact in self.kept if fact.person in (person, "") and fact.audience in audiences)
         return [self._linked(fact) for fact in sorted(usable, key=age)]
 
-    def forget(self, person: str, gone: Collection[int], *, everything: bool) -> list[Fact]:
-        """Erase what came of the messages that are `gone`, or everything of the person's; what that was."""
-        named = [one.id for one in self.kept if one.source_message in gone or (everything and one.person == person)]
+    def forget(self, named: Collection[str], gone: Collection[int]) -> list[Fact]:
+        """Erase these facts, and what came of the messages that are `gone`; what that was."""
         self.erased |= set(gone)
-        return self._remove(named)
+        return self._remove([*named, *(one.id for one in self.kept if one.source_message in gone)])
 
     def erase(self, person: str, facts: Collection[str]) -> list[Fact]:
         """Take these facts of the person's out, with what was derived from them; what that was."""

@@ -85,7 +85,20 @@ class FakeProfiles:
     def how_many_wait(self, partition: Partition) -> int:
         return sum(Partition(said.person, said.audience) == partition for said in self.waiting.values())
 
-    def forget(self, person: str, gone: Collection[StoredMessage], *, everything: bool) -> int:
+    def falling(self, person: str, gone: Collection[StoredMessage]) -> list[ProfileEntry]:
+        """The person's entries that fall with these messages."""
+        theirs = [said for said in gone if said.person == person]
+        mine = [entry for at, kept in self.kept.items() if at.person == person for entry in kept.entries]
+        return [entry for entry in mine if _falls(entry, theirs)]
+
+    def forget(
+        self,
+        person: str,
+        gone: Collection[StoredMessage],
+        *,
+        everything: bool,
+        named: Collection[ProfileEntry] = (),
+    ) -> int:
         """Erase what came of the messages that are `gone`; how many entries that were. Call it before they go."""
         self.waiting = {id_: said for id_, said in self.waiting.items() if said not in gone}
         if everything:
@@ -95,7 +108,7 @@ class FakeProfiles:
         fallen = 0
         for partition, kept in self.kept.items():
             if partition.person == person:
-                staying = tuple(entry for entry in kept.entries if not _falls(entry, gone))
+                staying = tuple(entry for entry in kept.entries if entry not in named and not _falls(entry, gone))
                 fallen += len(kept.entries) - len(staying)
                 self.kept[partition] = replace(kept, entries=staying, revision=kept.revision + 1)
         return fallen

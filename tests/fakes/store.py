@@ -5,7 +5,7 @@ or ranking by rarity. Tests look at its lists: `turns`, `messages`, `facts.kept`
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -14,10 +14,13 @@ from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import label, may_flow_from
-from agent.memory.forgetting import EntriesPlan, ForgettingPlan
-from agent.memory.profile import LEARNING, Partition
+from agent.memory.facts import Fact
+from agent.memory.forgetting import Deleted, EntriesPlan, Everything, ForgettingPlan, OneThread, Preview, Wish
+from agent.memory.profile import LEARNING, Partition, ProfileEntry
 from agent.ports import Conversations, Forgetting, Ledger, Memories, Preferences
 from agent.records import (
+    DELETE_REPLY,
+    REACHED_ONCE,
     Accepted,
     Author,
     Claim,
@@ -28,6 +31,7 @@ from agent.records import (
     LastSeen,
     RecallQuery,
     Receipt,
+    ShownPage,
     StoredMessage,
     Thread,
     Waiting,
@@ -36,7 +40,7 @@ from agent.state import LastActions, SituationSummary
 from store import rows
 from store.memory.learning import ENOUGH
 from store.search.text import holds, quotes
-from tests.fakes import queue
+from tests.fakes import forgetting, queue
 from tests.fakes.facts import FakeFacts
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
@@ -363,44 +367,128 @@ class FakeStore:
 
     # Forgetting
 
-    async def forget(self, plan: ForgettingPlan, now: datetime) -> Receipt:
-        def falls(person: str, conversation: str) -> bool:
-            return person == plan.person and plan.conversation in (None, conversation)
+    async def preview(self, plan: Wish) -> Preview:
+        said, entries = self._fall(plan)
+        facts = self._facts_of(plan, said)
+        counts = {"messages": len(said), "facts": len(facts), "profile": len(entries)}
+        own = [m.text for m in said if m.author is Author.PERSON and m.person == plan.person]
+        lines = [*own[::-1], *(one.value for one in facts), *(one.text for one in entries)]
+        return Preview(counts, tuple(lines[:5]), f"{sum(m.id for m in said)}-{sum(counts.values())}")
 
-        said = [m for _, m in self.messages if falls(m.person, m.conversation)]
-        gone = said + [m for turn, m in self.messages if m not in said and self._quotes(turn, m, said)]
+    async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:  # noqa: ARG002 -- all at once
+        return (await self.forget(plan, now)).erased
+
+    async def reword(
+        self, channel: str, message_id: str, text: str, now: datetime, learn_at: datetime | None = None
+    ) -> bool:
+        found = forgetting.said(Deleted(channel, frozenset({message_id})), self._told())
+        old = next((m for m in found if m.author is Author.PERSON), None)
+        if old is None or old.text == text:
+            return False
+        await self._drop_derived([old], set(), now)
+        self.profiles.forget(old.person, [old], everything=False)
+        self.facts.forget([one.id for one in self.facts.kept if one.source_message == old.id], [])
+        new = replace(old, text=text)
+        self.messages = [(t, new if m.id == old.id else m) for t, m in self.messages]
+        turn = next(turn for turn in self.turns if turn.message == old.id)
+        turn.incoming = replace(turn.incoming, text=text)
+        if learn_at is not None and turn.closing is not None:
+            self.profiles.gather([new])
+        return True
+
+    async def forget(self, plan: ForgettingPlan, now: datetime, *, replies: bool = False) -> Receipt:
+        gone, entries = self._fall(plan)
         sources = {m.id for m in gone}
-        turns = [t for t in self.turns if falls(t.incoming.person.id, t.incoming.conversation)]
-        facts = self.facts.forget(plan.person, sources, everything=plan.everything)
-        for turn in turns:
-            self.erased |= dict.fromkeys(_keys(turn.incoming), now)
-        for conversation in {m.conversation for m in gone}:
-            self.summaries.pop(conversation, None)
-        texts = [m.text for m in gone if m.text] + [f.value for f in facts]
+        left = {turn for turn, m in self.messages if m.id not in sources}
+        turns = [
+            t
+            for t in self.turns
+            if forgetting.falls(plan, t.incoming.person.id, t.incoming.conversation)
+            or (t.message in sources and t.id not in left)
+        ]
+        deleting = await self._delete_pages(gone, now) if replies else 0
         for turn in self.turns:
-            if turn.closing is not None and sources & set(turn.closing.context_messages):
-                self.summaries.pop(turn.incoming.conversation, None)
-            elif turn.state != "done" and turn not in turns:
-                begun = turn.progress
-                if _erase_from(turn, sources, texts):
-                    self.spent.record(turn.id, turn.incoming, rows.calls(begun), now)
+            if turn in turns or turn.message in sources:
+                self.erased |= dict.fromkeys(_keys(turn.incoming), now)
+        facts = self.facts.forget(forgetting.facts(plan, self.facts.kept), sources)
+        await self._drop_derived(gone, {t.id for t in turns}, now, [one.value for one in facts])
         for turn in turns:
             self.spent.record(turn.id, turn.incoming, rows.calls(turn.progress), now)
         self.spent.detach({turn.id for turn in turns})
-        if plan.everything:
-            self.served.pop(plan.person, None)
-            self.spent.names.pop(plan.person, None)
-        again = self.profiles.sources(plan.person, gone)
-        entries = self.profiles.forget(plan.person, gone, everything=plan.everything)
+        counts = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": len(entries)}
+        self._unlearn(plan, gone)
         self.erased_messages |= sources
         self.turns = [t for t in self.turns if t not in turns]
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
-        self.profiles.gather(m for _, m in self.messages if m.id in again)
-        erased = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": entries}
-        erased["jobs"] = self.jobs.forget(plan.person, plan.conversation)
-        if plan.everything:
-            erased["preferences"] = len(self.choices.kept.pop(plan.person, {}))
-        return Receipt(erased, found_again=0, bytes_gone=True)
+        counts["jobs"] = 0
+        if isinstance(plan, Everything | OneThread):
+            places = plan.conversations if isinstance(plan, OneThread) else [None]
+            counts["jobs"] = sum(self.jobs.forget(plan.person, place) for place in places)
+        if isinstance(plan, Everything):
+            self.served.pop(plan.person, None)
+            self.spent.names.pop(plan.person, None)
+            counts["preferences"] = len(self.choices.kept.pop(plan.person, {}))
+        return Receipt(counts, found_again=0, bytes_gone=True, replies=deleting)
+
+    def _told(self) -> list[tuple[int, str, StoredMessage]]:
+        channels = {turn.id: turn.incoming.channel for turn in self.turns}
+        return [(turn, channels[turn], message) for turn, message in self.messages]
+
+    def _fall(self, plan: ForgettingPlan) -> tuple[list[StoredMessage], list[ProfileEntry]]:
+        said = forgetting.said(plan, self._told())
+        said += [m for turn, m in self.messages if m not in said and self._quotes(turn, m, said)]
+        entries = [
+            entry
+            for partition, kept in self.profiles.kept.items()
+            for entry in kept.entries
+            if entry in forgetting.entries(plan, kept.entries, partition.person)
+            or entry in self.profiles.falling(partition.person, said)
+        ]
+        return said, entries
+
+    def _facts_of(self, plan: Wish, said: list[StoredMessage]) -> list[Fact]:
+        named = set(forgetting.facts(plan, self.facts.kept))
+        sources = {m.id for m in said}
+        return [one for one in self.facts.kept if one.id in named or one.source_message in sources]
+
+    def _unlearn(self, plan: ForgettingPlan, gone: list[StoredMessage]) -> None:
+        people = {partition.person for partition in self.profiles.kept} | {m.person for m in gone}
+        again = set[int]()
+        for person in people:
+            again |= self.profiles.sources(person, gone)
+            everything = isinstance(plan, Everything) and plan.person == person
+            named = [e for kept in self.profiles.kept.values() for e in forgetting.entries(plan, kept.entries, person)]
+            self.profiles.forget(person, gone, everything=everything, named=named)
+        fallen = {m.id for m in gone}
+        self.profiles.gather(m for _, m in self.messages if m.id in again - fallen)
+
+    async def _drop_derived(
+        self, gone: list[StoredMessage], turns: set[int], now: datetime, kept: Sequence[str] = ()
+    ) -> None:
+        sources, texts = {m.id for m in gone}, [*(m.text for m in gone if m.text), *kept]
+        for conversation in {m.conversation for m in gone}:
+            self.summaries.pop(conversation, None)
+        for turn in self.turns:
+            if turn.closing is not None and sources & set(turn.closing.context_messages):
+                self.summaries.pop(turn.incoming.conversation, None)
+                turn.closing = replace(turn.closing, actions=())
+            elif turn.state != "done" and turn.id not in turns and turn.message not in sources:
+                begun = turn.progress
+                if _erase_from(turn, sources, texts):
+                    self.spent.record(turn.id, turn.incoming, rows.calls(begun), now)
+
+    async def _delete_pages(self, gone: list[StoredMessage], now: datetime) -> int:
+        answered = {turn for turn, m in self.messages if m in gone and m.author is Author.BOT}
+        pages = [
+            ShownPage(turn.incoming.source, turn.incoming.channel, page)
+            for turn in self.turns
+            if turn.id in answered and turn.closing is not None
+            for page in turn.closing.pages
+            if not page.startswith(REACHED_ONCE)
+        ]
+        for page in pages:
+            await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)
+        return len(pages)
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- it keeps no time
         gone = self.facts.erase(plan.person, plan.facts)
@@ -432,7 +520,12 @@ class FakeStore:
         closing = next((turn.closing for turn in self.turns if turn.id == turn_id), None)
         if closing is None or reply.author is not Author.BOT:
             return False
-        recalled = [m for m in said if m.id in closing.context_messages and m.conversation != reply.conversation]
+        recalled = [
+            m
+            for m in said
+            if m.id in closing.context_messages
+            if m.conversation != reply.conversation or m.person == reply.person
+        ]
         return any(quotes(reply.text, m.text) for m in recalled)
 
     def _written_in(self, person: str) -> set[str]:

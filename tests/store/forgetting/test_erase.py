@@ -14,13 +14,15 @@ from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.forgetting import ForgettingPlan, forget_everything, forget_thread
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, SituationSummary
 from store.engine import Store, open_store
 from store.forgetting import proof
+from store.forgetting.doomed import reached
+from store.forgetting.erase import Erasure
 from store.search import index
 from store.tables import action_record, erased, fact, message, meta, person, turn, workspace
 from tests.contracts.steps import answered, claimed, found
@@ -209,21 +211,24 @@ async def test_bytes_that_another_program_left_behind_are_not_called_gone(url: s
 async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) -> None:
     claim = await answered(either, said("a quince marmalade", conversation="a"), "noted")
     await remember(either.facts, "ann", "quince marmalade", "person:ann", START, claim.message)
-    texts = ["a quince marmalade", "quince marmalade"]
+    thread, everything, elsewhere = forget_thread("ann", "a"), forget_everything("ann"), forget_thread("ann", "b")
     readers = await either.database.read(index.readers, "a")
+    doomed = await either.database.read(reached, thread)
+    texts = ["a quince marmalade", "quince marmalade"]
+    missed = Erasure(doomed, texts, [], frozenset({"a"}), readers)
+    nothing = Erasure(await either.database.read(reached, elsewhere), texts, [], frozenset(), readers)
 
-    async def found_again(conversation: str | None) -> int:
-        plan = forget_everything("ann") if conversation is None else forget_thread("ann", conversation)
-        return await either.database.read(proof.found_again, plan, texts, touched=[], readers=readers)
+    async def found_again(plan: ForgettingPlan, erasure: Erasure) -> int:
+        return await either.database.read(proof.found_again, plan, erasure)
 
-    assert await found_again("a") == 2  # the message and its entry; the fact's source still stands
-    assert await found_again(None) == 3
-    assert await found_again("b") == 0
+    assert await found_again(thread, missed) > 1  # the message and its entry; the fact's source still stands
+    assert await found_again(everything, missed) > await found_again(thread, missed)
+    assert await found_again(elsewhere, nothing) == 0
     await either.database.write(lambda c: c.execute(delete(message)))
-    assert await found_again("a") == 2  # an entry without its message, a fact without its source
+    assert await found_again(thread, missed) == 2  # an entry without its message, a fact without its source
     await either.database.write(lambda c: c.execute(text("DELETE FROM message_index")))
     await either.database.write(lambda c: c.execute(delete(fact)))
-    assert await found_again(None) == 0
+    assert await found_again(everything, missed) == 0
 
 
 def words_in_rows(connection: Connection) -> str:

@@ -1,0 +1,82 @@
+"""What turns that stay have made of what falls: taken out, and open turns set back to their start.
+
+Above: `store.forgetting.erase`, `store.forgetting.reword`. Below: `store.forgetting.doomed`, batches, rows, tables.
+
+Rules
+  A turn in whose context a message or a fact stood that falls loses its action records; its conversation, the summary.
+  An open turn whose progress names such a message, or contains an erased text, starts anew without its progress and
+  under the next epoch, so its worker gets LeaseLost. Quoted texts in its payload that contain one are taken out.
+  (`holds` says how long a text must be to tell.)
+  A turn that runs meanwhile has not yet said what stood in its context. In the conversations that lose something, and
+  for the people who do, it loses its saved progress; `store.turns.ledger` drops its records and summary when it ends.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+
+from sqlalchemy import Connection, Table, and_, delete, select, update
+
+from store import rows, spending
+from store.forgetting.batches import among
+from store.forgetting.doomed import Doomed, contexts, earliest
+from store.search.text import holds
+from store.tables import RUNNING, WAITING, action_record, conversation, turn, workspace
+
+
+def drop_records(connection: Connection, doomed: Doomed) -> tuple[int, frozenset[str]]:
+    """How many action records of turns that stay went, and in which conversations."""
+    since = None if doomed.facts else earliest(doomed.said)
+    told = contexts(connection, since) if doomed.said or doomed.facts else ()
+    gone, conversations = 0, set[str]()
+    for turn_id, where, messages, known in told:
+        if turn_id in doomed.turns or not (messages & doomed.said.keys() or known & doomed.facts):
+            continue
+        conversations.add(where)
+        gone += _delete(connection, action_record, turn_id)
+        kept = rows.id_list(messages - doomed.said.keys()), rows.id_list(known - doomed.facts)
+        left = {"context_messages": kept[0], "context_facts": kept[1], "progress": ""}
+        connection.execute(update(turn).where(turn.c.id == turn_id).values(**left))
+    return gone, frozenset(conversations)
+
+
+def set_back(connection: Connection, doomed: Doomed, texts: Collection[str], now: datetime) -> None:
+    """Let open turns start anew that have already made something of what falls."""
+    for column, some in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
+        for near in among(column, some):
+            connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))
+    open_ = select(turn.c.id, turn.c.progress, turn.c.payload).where(turn.c.state.in_((WAITING, RUNNING)))
+    for turn_id, progress, payload in connection.execute(open_).all():
+        if turn_id in doomed.turns:
+            continue
+        values: dict[str, object] = {}
+        if rows.sources(progress) & doomed.said.keys() or contained(rows.strings(rows.read(progress)), texts):
+            values = rows.restarted(turn.c.epoch + 1)
+            spending.settle(connection, turn.c.id == turn_id, now)
+            connection.execute(delete(workspace).where(workspace.c.task_id == turn_id))
+        kept = rows.without_quoted(payload, lambda quoted: contained([quoted], texts))
+        if kept != payload:
+            values["payload"] = kept
+        if values:
+            connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
+
+
+def drop_summaries(connection: Connection, conversations: Collection[str]) -> int:
+    """How many there were."""
+    held = (and_(where, conversation.c.summary != "{}") for where in among(conversation.c.id, conversations))
+    return sum(connection.execute(update(conversation).where(each).values(summary="{}")).rowcount for each in held)
+
+
+def summaries(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
+    """The texts in them."""
+    for where in among(conversation.c.id, conversations):
+        for stored in connection.execute(select(conversation.c.summary).where(where)).scalars():
+            yield from filter(None, rows.strings(rows.read(stored)))
+
+
+def contained(held: Iterable[str], texts: Collection[str]) -> bool:
+    """Does one of these hold one of the erased texts?"""
+    return any(holds(some, erased) for some in held for erased in texts)
+
+
+def _delete(connection: Connection, table: Table, turn_id: int) -> int:
+    return connection.execute(delete(table).where(table.c.turn == turn_id)).rowcount

@@ -1,0 +1,52 @@
+"""What a plan would erase, before anything is.
+
+Above: `store.forgetting.forgetting`. Below: `store.forgetting.doomed`, batches, tables; `agent.memory.forgetting`.
+
+Rule: the lines are what the person wrote, and what is known about them; nobody else's words.
+"""
+
+from collections.abc import Iterator
+from hashlib import blake2s
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from agent.memory.forgetting import Preview, Wish
+from agent.records import Author
+from store.forgetting.batches import among
+from store.forgetting.doomed import Doomed, reached
+from store.tables import fact, profile_entry
+
+LINES: Final = 5
+"""As many as are read before a button is pressed."""
+LINE_CHARS: Final = 200
+NAME_BYTES: Final = 6
+
+
+def preview(connection: Connection, plan: Wish) -> Preview:
+    doomed = reached(connection, plan)
+    own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
+    newest = [one.text for one in sorted(own, key=lambda one: one.time, reverse=True)[:LINES]]
+    lines = [*newest, *_known(connection, doomed)][:LINES]
+    counts = {
+        "messages": len(doomed.said),
+        "facts": len(doomed.facts),
+        "profile": len(doomed.entries),
+        "conversations": len(doomed.conversations),
+    }
+    return Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed))
+
+
+def _known(connection: Connection, doomed: Doomed) -> Iterator[str]:
+    for table, words, ids in (
+        (fact, fact.c.value, doomed.facts),
+        (profile_entry, profile_entry.c.text, doomed.entries),
+    ):
+        for where in among(table.c.id, ids):
+            yield from connection.execute(select(words).where(where).order_by(table.c.id).limit(LINES)).scalars()
+
+
+def _name(doomed: Doomed) -> str:
+    """The same for the same rows."""
+    ids = [sorted(some) for some in (doomed.said, doomed.turns, doomed.facts, doomed.entries)]
+    return blake2s(repr(ids).encode(), digest_size=NAME_BYTES).hexdigest()

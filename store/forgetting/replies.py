@@ -1,0 +1,34 @@
+"""The bot's replies that should be deleted in the platform, too: a job of the ledger for each page.
+
+Above: `store.forgetting.erase`. Below: `store.jobs`, chosen, batches, rows, tables; `agent.records`.
+
+Rule: the job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
+nothing of it stays.
+"""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from agent.records import DELETE_REPLY, REACHED_ONCE, Author, ShownPage
+from store import jobs, rows
+from store.forgetting.batches import among
+from store.forgetting.doomed import Doomed
+from store.tables import turn
+
+
+def delete_later(connection: Connection, doomed: Doomed, now: datetime) -> int:
+    """Have the pages of the replies that fall deleted; how many there are that can be reached."""
+    answered = {one.turn for one in doomed.said.values() if one.author == Author.BOT}
+    shown = select(turn.c.source, turn.c.channel, turn.c.pages)
+    pages = [
+        ShownPage(source, channel, page)
+        for where in among(turn.c.id, answered)
+        for source, channel, stored in connection.execute(shown.where(where))
+        for page in rows.pages(stored)
+        if not page.startswith(REACHED_ONCE)
+    ]
+    for page in pages:
+        values = {"payload": page.encode(), "run_at": now, "person": "", "conversation": ""}
+        jobs.schedule(connection, DELETE_REPLY, page.key, values)
+    return len(pages)
