@@ -1,0 +1,59 @@
+"""The line below the first reply to a person: once, whoever answers, and whatever crashes."""
+
+from datetime import timedelta
+
+from agent.memory.forgetting import forget_everything
+from bot.memory.notice import KEEPS, LEARNS, FirstNotice
+from store.engine import open_store
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.preferences import FakePreferences
+from tests.fakes.store import FakeStore
+from tests.fakes.told_turns import ToldTurns
+
+
+async def test_only_the_first_reply_to_a_person_says_it() -> None:
+    told = ToldTurns(FakeStore(), FakeClock())
+    await told.ask(said("Hello?", conversation="a"))
+    await told.ask(said("Again?", conversation="b"), said("Hello?", person="ben", conversation="c"))
+    assert told.shown == {"a": f"Yes.\n\n{LEARNS}", "b": "Yes.", "c": f"Yes.\n\n{LEARNS}"}
+
+
+async def test_it_is_shown_and_not_stored_as_part_of_the_reply() -> None:
+    store = FakeStore()
+    await ToldTurns(store, FakeClock()).ask(said("Hello?"))
+    assert [message.text for _, message in store.messages] == ["Hello?", "Yes."]
+
+
+async def test_of_many_first_replies_at_once_in_two_processes_one_says_it() -> None:
+    store = await open_store("sqlite://")
+    clock = FakeClock()
+    try:
+        told = [ToldTurns(store, clock, "one"), ToldTurns(store, clock, "two")]
+        for number, process in enumerate(told):
+            await process.ask(*(said("Hello?", conversation=f"{number}{letter}") for letter in "abc"))
+    finally:
+        await store.close()
+    replies = [text for process in told for text in process.shown.values()]
+    assert sorted(replies) == ["Yes."] * 5 + [f"Yes.\n\n{LEARNS}"]
+
+
+async def test_a_turn_that_is_begun_anew_after_a_crash_says_it_again_in_its_own_reply() -> None:
+    preferences = FakePreferences()
+    notice = FirstNotice(preferences, lambda: True)
+    assert await notice.line("ann", 7) == LEARNS
+    assert await notice.line("ann", 8) == ""
+    assert await notice.line("ann", 7) == LEARNS
+
+
+async def test_whoever_is_forgotten_is_told_anew() -> None:
+    store = FakeStore()
+    told = ToldTurns(store, FakeClock())
+    await told.ask(said("Hello?", conversation="a"))
+    await store.forget(forget_everything("ann"), told.clock.now() + timedelta(seconds=1))
+    await told.ask(said("Hello?", conversation="b"))
+    assert told.shown["b"] == f"Yes.\n\n{LEARNS}"
+
+
+async def test_where_nothing_is_learned_it_claims_no_learning() -> None:
+    assert await FirstNotice(FakePreferences(), lambda: False).line("ann", 1) == KEEPS

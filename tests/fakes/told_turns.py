@@ -1,0 +1,68 @@
+"""Turns that tell and learn as the product's do: with the line below the first reply, and with pauses.
+
+Above: tests of `bot.memory`. Below: `bot.turns`, `bot.memory`, `tests.fakes.surface`.
+"""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+from agent.context import ContextBudget, Persona
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Incoming
+from agent.tools.registry import Registry
+from agent.turn import TurnLimits
+from bot.memory.learning import Learner, LearningModel
+from bot.memory.notice import FirstNotice
+from bot.memory.pauses import Pauses
+from bot.turns.floor import Floor
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
+from store.databases.bell import LocalBell
+from store.engine import Store
+from tests.fakes.clock import FakeClock
+from tests.fakes.minds import always
+from tests.fakes.store import FakeStore
+from tests.fakes.surface import FakeSurface
+
+
+@dataclass
+class ToldTurns:
+    """One process. `shown`: what stood there at the end of each reply, by its conversation."""
+
+    store: FakeStore | Store
+    clock: FakeClock
+    owner: str = "process"
+    surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
+
+    def __post_init__(self) -> None:
+        store = self.store
+        model = ScriptedProvider(lambda _: "Yes.")
+        learner = Learner(store.profiles, store.jobs, store.spending, lambda: LearningModel(model), self.clock, Floor())
+        self.pauses = Pauses(store.preferences, store.profiles, self.clock)
+        mind = Mind(
+            provider=always(model),
+            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            tools=Registry([]),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(),
+            learn_at=learner.due,
+            may_learn=self.pauses.may_learn,
+            first_notice=FirstNotice(store.preferences, lambda: True).line,
+            profiles=store.profiles,
+        )
+        thinking = Thinking(mind, store.ledger, store.conversations, store.facts, self.clock)
+        limits = TurnsLimits(sweep_s=0.01)
+        self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, self.owner, limits)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        return {where: "\n".join(surface.wall.values()) for where, surface in self.surfaces.items()}
+
+    async def ask(self, *questions: Incoming) -> None:
+        """Ask all of them now, at once."""
+        now = self.clock.now()
+        async with asyncio.timeout(10), self.turns.serving():
+            await asyncio.gather(*(self.turns.ask(replace(one, time=now)) for one in questions))
+
+    def _surface(self, incoming: Incoming) -> FakeSurface:
+        return self.surfaces.setdefault(incoming.conversation, FakeSurface(self.clock))
