@@ -101,8 +101,9 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
         settings = replace(settings, while_busy=WhileBusy.WAIT)
         desk = ModelDesk(models, store.preferences, access_rules(settings))
         answering = mind(settings, store, desk, work)
-        limits = TurnsLimits(max_running=1)
-        turns = open_turns(store, answering, surfaces, limits, lambda: frozenset({TERMINAL}))
+        limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
+        source = f"{TERMINAL}:{new_id()}"
+        turns = open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
         async with TerminalBot(
             person=person,
             turns=turns,
@@ -116,6 +117,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             clock=CLOCK,
             new_id=new_id,
             where=store.database.where,
+            source=source,
         ) as bot:
             yield bot
 

@@ -69,6 +69,16 @@ def threads_text(threads: Sequence[Thread], now: datetime, current: str | None =
     return "\n".join(["Your threads, the latest first:", "", *lines])
 
 
+def going_on(question: str, conversation: str, threads: Sequence[Thread]) -> str:
+    """Which question is answered now that was interrupted, and in which of the threads, as `/threads` counts them."""
+    words = literal(shortened(question.strip().partition("\n")[0], TITLE_CHARS))
+    for number, thread in enumerate(threads, start=1):
+        if thread.conversation == conversation:
+            title = literal(shortened(thread.title, TITLE_CHARS))
+            return f"Going on with “{words}” (thread {number} of `/threads`, “{title}”):"
+    return f"Going on with “{words}”:"
+
+
 def thread_opened(thread: Thread) -> str:
     return f"Back in “{literal(shortened(thread.title, TITLE_CHARS))}”."
 

@@ -20,7 +20,7 @@ from agent.ports import Clock
 from agent.records import Accepted, Incoming
 from bot.access import lists, surges
 from bot.access.allowances import Account, Allowances
-from bot.access.lists import TERMINAL, AccessRules
+from bot.access.lists import AccessRules
 from bot.access.surges import Surges
 
 TOLD_AGAIN: Final = timedelta(minutes=1)
@@ -71,7 +71,7 @@ class Gate:
         return lists.refusal(self.rules.access, incoming) is None
 
     def is_exempt(self, incoming: Incoming) -> bool:
-        return incoming.source == TERMINAL or self.rules.access.is_operator(incoming.person.id)
+        return self.rules.access.is_operator(incoming.person.id)
 
     async def budget_left(self, incoming: Incoming) -> str | None:
         """None while there is something left of every budget that this message draws on; else why there is not."""

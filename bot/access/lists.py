@@ -83,7 +83,7 @@ class AccessRules:
 
 def refusal(rules: AccessRules, incoming: Incoming) -> str | None:
     """Why this message is not taken in, in a sentence that says what to do; None if it may be."""
-    if incoming.source == TERMINAL or rules.is_operator(incoming.person.id):
+    if rules.is_operator(incoming.person.id):
         return None
     who = Who.wrote(incoming)
     denied = {entry.kind for entry in rules.deny if entry.matches(who)}

@@ -11,10 +11,11 @@ from agent.events import Outcome
 
 
 class AnsweredElsewhere(CogencyError):
-    """Another process on the same ledger has answered what was asked here."""
+    """Another process on the same ledger has answered what was asked here, as this turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: int) -> None:
         super().__init__("Another process has answered this question; the reply stands in its thread.")
+        self.turn = turn
 
 
 @dataclass(slots=True, eq=False)
@@ -32,4 +33,4 @@ class Asking:
 
     def answered_elsewhere(self) -> None:
         if not self.outcome.done():
-            self.outcome.set_exception(AnsweredElsewhere())
+            self.outcome.set_exception(AnsweredElsewhere(self.turn))

@@ -164,11 +164,15 @@ class Turns:
             self._bell.ring()
         await asyncio.shield(asking.outcome)
 
-    async def adopt(self, person: str, family: str, source: str) -> None:
-        """Go on, as `source`, with what processes of the same `family` that are gone have left of this person."""
-        if await self._ledger.adopt(person, family, source, self._clock.now(), self._limits.lease):
+    async def adopt(self, person: str, family: str, source: str) -> bool:
+        """Go on, as `source`, with what processes of the same `family` that are gone have left of this person, if
+        there is anything.
+        """
+        adopted = await self._ledger.adopt(person, family, source, self._clock.now(), self._limits.lease)
+        if adopted:
             self._idle.clear()
             self._bell.ring()
+        return adopted > 0
 
     async def idle(self) -> None:
         """Until nothing waits and nothing runs. Cancelling it stops what runs, and waits until that has ended."""

@@ -10,6 +10,7 @@ from agent.messages import Depth, ModelCall, Usage
 from agent.records import Receipt, Thread
 from agent.spending import Account, Spent
 from bot.host import MemoryAnswer, ShownEntry
+from bot.platforms.terminal.chatbot import Left
 from bot.surface import PageKey, Surface
 from tests.fakes.facts import fact
 
@@ -31,6 +32,7 @@ class FakeChatBot:
         self.waiting = asyncio.Event()
         self.name = "rehearsal"
         self._left = left or {}
+        self.left_by_the_next_question: dict[str, str] = {}
         self._conversations = 0
         self._turns = 0
 
@@ -41,16 +43,20 @@ class FakeChatBot:
         self._conversations += 1
         return f"c{self._conversations}"
 
-    async def unfinished(self, surface_for: Callable[[str], Surface]) -> None:
-        surfaces = {conversation: surface_for(conversation) for conversation in self._left}
-        for conversation, text in self._left.items():
-            await self._reply(surfaces[conversation], text)
+    async def unfinished(self, surface_for: Callable[[Left], Surface]) -> None:
+        left, self._left = self._left, {}
+        threads = [Thread(conversation, f"{conversation} thread", TIME, 2) for conversation in left]
+        for conversation, text in left.items():
+            await self._reply(
+                surface_for(Left(f"An {conversation} question?\nWith more.", conversation, threads)), text
+            )
 
     async def past_questions(self) -> list[str]:
         return [question for questions in self.asked.values() for question in questions]
 
     async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> None:
         self.depths.append(depth)
+        self._left, self.left_by_the_next_question = self.left_by_the_next_question, {}
         self.asked.setdefault(conversation, []).append(text)
         if text == "break":
             raise StoreError("the disk is full: make room and ask again.")

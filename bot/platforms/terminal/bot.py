@@ -16,15 +16,19 @@ from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.messages import Depth
 from agent.ports import Clock, Conversations, Forgetting, Spending
-from agent.records import Incoming, Person, Receipt, Thread
+from agent.records import Author, Incoming, Person, Receipt, Thread
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.host import MemoryAnswer, Viewer
 from bot.memory.desk import MemoryDesk
-from bot.surface import Surface
+from bot.platforms.terminal.chatbot import Left
+from bot.surface import PageKey, PageRef, Surface
+from bot.turns.asking import AnsweredElsewhere
 from bot.turns.worker import Turns
 
 SOURCE = "terminal"
+"""Of every terminal; each has one of its own that begins with it, so that none claims another's questions."""
+LATEST_TURN = 2**31 - 1
 MAX_THREADS = 20
 """A list that fits a screen; older threads are found by asking."""
 MAX_PAST_QUESTIONS = 200
@@ -45,14 +49,14 @@ class TerminalSurfaces:
 
     def __init__(self) -> None:
         self.opened: dict[str, Surface] = {}
-        self.otherwise: Callable[[str], Surface] | None = None
+        self.otherwise: Callable[[Incoming], Surface] | None = None
 
     def __call__(self, incoming: Incoming) -> Surface:
         if incoming.conversation in self.opened:
             return self.opened[incoming.conversation]
         if self.otherwise is None:
             raise LookupError(f"no place is open for {incoming.conversation}")
-        return self.otherwise(incoming.conversation)
+        return self.otherwise(incoming)
 
 
 @dataclass(slots=True)
@@ -72,6 +76,8 @@ class TerminalBot:
     new_id: Callable[[], str]
     where: str
     """Where the memory lives, for the greeting."""
+    source: str
+    """Of the questions that are asked at this terminal."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def __aenter__(self) -> Self:
@@ -92,10 +98,14 @@ class TerminalBot:
     def new_conversation(self) -> str:
         return f"{SOURCE}:{self.new_id()}"
 
-    async def unfinished(self, surface_for: Callable[[str], Surface]) -> None:
-        self.surfaces.otherwise = surface_for
-        await self._stack.enter_async_context(self.turns.serving())
-        await self.turns.idle()
+    async def unfinished(self, surface_for: Callable[[Left], Surface]) -> None:
+        threads = await self.threads()
+        began = self.surfaces.otherwise is not None
+        self.surfaces.otherwise = lambda incoming: surface_for(_left(incoming, threads))
+        if not began:
+            await self._stack.enter_async_context(self.turns.serving())
+        if await self.turns.adopt(self.person.id, SOURCE, self.source) or not began:
+            await self.turns.idle()
 
     async def past_questions(self) -> list[str]:
         return await self.conversations.questions(self.person.id, limit=MAX_PAST_QUESTIONS)
@@ -106,7 +116,7 @@ class TerminalBot:
         try:
             await self.turns.ask(
                 Incoming(
-                    source=SOURCE,
+                    source=self.source,
                     event_id=event,
                     channel=conversation,
                     message_id=event,
@@ -118,8 +128,16 @@ class TerminalBot:
                     depth=depth,
                 )
             )
+        except AnsweredElsewhere as elsewhere:
+            await self._show(elsewhere, conversation, surface)
         finally:
             del self.surfaces.opened[conversation]
+
+    async def _show(self, elsewhere: AnsweredElsewhere, conversation: str, surface: Surface) -> None:
+        """The reply of another process, in place of what this one had shown of it."""
+        said = await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=1)
+        if said and said[-1].author is Author.BOT:
+            await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), said[-1].text, final=True)
 
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
@@ -144,3 +162,7 @@ class TerminalBot:
         if name is not None:
             await self.models.choose(name)
         return self.models.sentence
+
+
+def _left(incoming: Incoming, threads: list[Thread]) -> Left:
+    return Left(incoming.text, incoming.conversation, threads)

@@ -5,7 +5,8 @@ Above: `bot.platforms.terminal.run` calls it. Implemented by: `bot.app`, and by 
 Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from agent.messages import Depth
@@ -13,6 +14,18 @@ from agent.records import Receipt, Thread
 from agent.spending import Account
 from bot.host import MemoryAnswer
 from bot.surface import Surface
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A question that an earlier process left unanswered, and its conversation.
+
+    `threads`: the person's, the latest first.
+    """
+
+    question: str
+    conversation: str
+    threads: Sequence[Thread]
 
 
 class ChatBot(Protocol):
@@ -24,8 +37,11 @@ class ChatBot(Protocol):
         """The id of a conversation that does not exist yet; nothing is stored before its first question."""
         ...
 
-    async def unfinished(self, surface_for: Callable[[str], Surface]) -> None:
-        """Finish the turns that an earlier process left; `surface_for(conversation)` opens the place for one reply."""
+    async def unfinished(self, surface_for: Callable[[Left], Surface]) -> None:
+        """Finish what the person asked at terminals that are gone; `surface_for` opens the place for one reply.
+
+        At once, if there is nothing. The first call is the beginning of all answering.
+        """
         ...
 
     async def past_questions(self) -> list[str]:

@@ -19,7 +19,7 @@ from bot.exits import Exit
 from bot.memory.view import as_list
 from bot.memory.words import Export, read
 from bot.platforms.terminal import inbound
-from bot.platforms.terminal.chatbot import ChatBot
+from bot.platforms.terminal.chatbot import ChatBot, Left
 from bot.platforms.terminal.surface import TerminalSurface
 from bot.platforms.terminal.window import Display, PlainDisplay, Window
 from bot.spending_text import account_text
@@ -89,6 +89,7 @@ class _Chat:
                 return
             try:
                 await self._do(command)
+                await self._answered(self._bot.unfinished(self._go_on))
             except CogencyError as error:
                 self._window.say(wording.literal(str(error)))
 
@@ -157,9 +158,11 @@ class _Chat:
         for display in displays:
             display.close()
 
-    def _go_on(self, conversation: str) -> Surface:  # noqa: ARG002 -- a terminal shows all conversations in one place
-        if not self._displays:
-            self._window.say("Going on with what was interrupted:")
+    def _go_on(self, left: Left) -> Surface:
+        """A place for a reply that was interrupted, below what it answers. The one before it has ended."""
+        self._close()
+        self._listed = [*left.threads]
+        self._window.say(wording.going_on(left.question, left.conversation, left.threads))
         return self._open()
 
     async def _open_thread(self, number: int) -> None:

@@ -145,7 +145,7 @@ async def test_operators_and_the_terminal_are_exempt() -> None:
     await door.spend(said("?"), 5)
     assert await door.gate.budget_left(said("?")) is None
     await door.spend(said("?", person="bob"), 5)
-    assert await door.gate.budget_left(replace(said("?", person="bob"), source="terminal")) is None
+    assert await door.gate.budget_left(said("?", person="terminal:bob")) is None
 
 
 @pytest.mark.parametrize("name", [TOKENS, EXEMPT])

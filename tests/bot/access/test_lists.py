@@ -99,7 +99,7 @@ def test_operators_and_the_terminal_always_may(
 ) -> None:
     incoming = asked(authority=authority)
     assert refusal(AccessRules(allow, deny, operators=frozenset({"U1"})), incoming) is None
-    assert refusal(AccessRules(allow, deny), replace(incoming, source="terminal")) is None
+    assert refusal(AccessRules(allow, deny), replace(incoming, person=Person("terminal:ann", "Ann"))) is None
 
 
 @given(LISTS, LISTS, AUTHORITIES, AUTHORITIES)
