@@ -7,6 +7,7 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,9 +18,9 @@ from agent.events import Outcome
 from agent.memory.audience import Place
 from agent.memory.facts import Fact
 from agent.memory.periods import Period
-from agent.memory.profile import ProfileEntry
+from agent.memory.profile import ProfileEntry, UserProfile
 from agent.messages import Depth, Image, ModelCall, Usage
-from agent.state import ActionRecord, SituationSummary
+from agent.state import ActionRecord, LastActions, SituationSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,20 @@ class StoredMessage:
     audience: str
     message_id: str | None = None
     permalink: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a turn begins with: what was said before it in its conversation, and what may be used of its person there.
+
+    `said` is in its order, the oldest first. `actions`: what was done last, where nobody wrote a summary.
+    """
+
+    said: Sequence[StoredMessage]
+    summary: SituationSummary
+    actions: LastActions
+    facts: Sequence[Fact]
+    profile: UserProfile
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class Bench:
 
         model = ScriptedProvider(asked, sleep=self.clock.sleep)
         store = self.store
-        thinking = Thinking(_mind(model, store), store.ledger, store.conversations, store.facts, self.clock)
+        thinking = Thinking(_mind(model, store), store.ledger, store.knowledge, self.clock)
         turns = Turns(store.ledger, thinking, self.surface, store.bell, self.clock, "bench", self.limits)
         async with asyncio.timeout(BOUND_S), turns.serving():
             yield turns

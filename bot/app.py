@@ -242,7 +242,7 @@ def open_turns(
     limits: TurnsLimits,
     sources: Callable[[], frozenset[str]],
 ) -> Turns:
-    thinking = Thinking(answering, store.ledger, store.conversations, store.facts, CLOCK)
+    thinking = Thinking(answering, store.ledger, store.knowledge, CLOCK)
     return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, new_id(), limits, sources)
 
 
@@ -322,7 +322,6 @@ def mind(
         budget_left=budget_left,
         notice=work.copies.see,
         budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
-        profiles=store.profiles,
         learn_at=None if work.learner is None else work.learner.due,
         may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
         first_notice=FirstNotice(store.preferences, learns).line if settings.first_notice else None,

@@ -4,8 +4,9 @@ Above: `store.engine` bundles it. Below: `store.databases.database`, groups, row
 """
 
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import Connection, Select, and_, exists, func, select
+from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select
 
 from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
@@ -61,15 +62,34 @@ def stored_messages() -> Select[tuple[object, ...]]:
     return select(message, person.c.name).join_from(message, person, person.c.id == message.c.person)
 
 
+# Those that each turn asks are made once: making them takes longer than running them.
+_HISTORY: Final = (
+    stored_messages()
+    .where(message.c.conversation == bindparam("here"), message.c.turn < bindparam("before_turn"))
+    .order_by(message.c.turn.desc(), message.c.id.desc())
+    .limit(bindparam("most"))
+)
+_SUMMARY: Final = select(conversation.c.summary).where(conversation.c.id == bindparam("here"))
+
+
 def history(connection: Connection, conversation_id: str, before_turn: int, limit: int) -> list[StoredMessage]:
-    earlier = stored_messages().where(message.c.conversation == conversation_id, message.c.turn < before_turn)
-    latest = earlier.order_by(message.c.turn.desc(), message.c.id.desc()).limit(max(limit, 0))
-    return [rows.message(row) for row in connection.execute(latest).mappings().all()][::-1]
+    values = {"here": conversation_id, "before_turn": before_turn, "most": max(limit, 0)}
+    return [rows.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
 
 
 def summary(connection: Connection, conversation_id: str) -> SituationSummary:
-    stored = select(conversation.c.summary).where(conversation.c.id == conversation_id)
-    return rows.summary(connection.execute(stored).scalar_one_or_none() or "{}")
+    return rows.summary(connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or "{}")
+
+
+_ASKED: Final = and_(message.c.turn == turn.c.id, message.c.audience.in_(bindparam("audiences", expanding=True)))
+_LAST_ACTIONS: Final = (
+    select(action_record, turn.c.context_messages)
+    .join_from(action_record, turn, action_record.c.turn == turn.c.id)
+    .where(turn.c.conversation == bindparam("here"), turn.c.person == bindparam("asker"))
+    .where(turn.c.id < bindparam("before_turn"), exists().where(_ASKED))
+    .order_by(turn.c.id.desc(), action_record.c.iteration.desc())
+    .limit(bindparam("most"))
+)
 
 
 def last_actions(
@@ -80,16 +100,14 @@ def last_actions(
     before_turn: int,
     limit: int,
 ) -> LastActions:
-    asked = and_(message.c.turn == turn.c.id, message.c.audience.in_(sorted(audiences)))
-    theirs = and_(turn.c.conversation == conversation_id, turn.c.person == person_id, turn.c.id < before_turn)
-    latest = (
-        select(action_record, turn.c.context_messages)
-        .join_from(action_record, turn, action_record.c.turn == turn.c.id)
-        .where(theirs, exists().where(asked))
-        .order_by(turn.c.id.desc(), action_record.c.iteration.desc())
-        .limit(limit)
-    )
-    found = connection.execute(latest).mappings().all()[::-1]
+    values = {
+        "here": conversation_id,
+        "asker": person_id,
+        "audiences": sorted(audiences),
+        "before_turn": before_turn,
+        "most": limit,
+    }
+    found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
     sources = {id_ for row in found for id_ in rows.ids(row["context_messages"])}
     return LastActions(tuple(map(rows.action_record, found)), tuple(sorted(sources)))
 

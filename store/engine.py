@@ -13,7 +13,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.errors import StoreError
-from agent.ports import Conversations, Facts, Forgetting, Jobs, Ledger, Memories, Preferences, Profiles, Spending
+from agent.ports import (
+    Conversations,
+    Facts,
+    Forgetting,
+    Jobs,
+    Knowledge,
+    Ledger,
+    Memories,
+    Preferences,
+    Profiles,
+    Spending,
+)
 from store.conversations import SqlConversations
 from store.databases.bell import LocalBell
 from store.databases.database import Database, migrating
@@ -22,6 +33,7 @@ from store.databases.watched import Watched
 from store.forgetting.erased import ErasedIds
 from store.forgetting.forgetting import SqlForgetting
 from store.jobs import SqlJobs
+from store.knowledge import SqlKnowledge
 from store.memory.facts import SqlFacts
 from store.memory.memories import SqlMemories
 from store.memory.profiles import SqlProfiles
@@ -45,6 +57,7 @@ class Store:
 
     ledger: Ledger
     conversations: Conversations
+    knowledge: Knowledge
     memories: Memories
     facts: Facts
     profiles: Profiles
@@ -116,6 +129,7 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
     return Store(
         SqlLedger(database, erased_ids),
         SqlConversations(database),
+        SqlKnowledge(database),
         SqlMemories(database),
         SqlFacts(database),
         SqlProfiles(database),

@@ -6,7 +6,7 @@ Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.provi
 
 from agent.ports.clock import Clock
 from agent.ports.membership import Membership
-from agent.ports.memory import Conversations, Facts, Forgetting, Memories, Preferences, Profiles, Spending
+from agent.ports.memory import Conversations, Facts, Forgetting, Knowledge, Memories, Preferences, Profiles, Spending
 from agent.ports.models import (
     CallOptions,
     Capabilities,
@@ -39,6 +39,7 @@ __all__ = [
     "HandleKept",
     "Jobs",
     "KeepingProvider",
+    "Knowledge",
     "Ledger",
     "Membership",
     "Memories",

@@ -12,7 +12,7 @@ from agent.memory.forgetting import EntriesPlan, ForgettingPlan, Preview, Wish
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
-from agent.records import Hit, LastSeen, RecallQuery, Receipt, StoredMessage, Thread
+from agent.records import Hit, Incoming, Known, LastSeen, RecallQuery, Receipt, StoredMessage, Thread
 from agent.spending import By, Period, Total
 from agent.state import LastActions, SituationSummary
 
@@ -56,6 +56,18 @@ class Conversations(Protocol):
 
     async def hear_until(self, source: str, time: datetime) -> None:
         """Keep that time."""
+        ...
+
+
+class Knowledge(Protocol):
+    async def known(
+        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
+    ) -> Known:
+        """Everything that the store has for the context of a turn, as it is at one moment.
+
+        The last `messages` of the conversation, `actions` records of what was done last; facts and profile as `Facts`
+        and `Profiles` say of what is readable.
+        """
         ...
 
 

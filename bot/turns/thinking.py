@@ -21,11 +21,11 @@ from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, T
 from agent.loop import Loop
 from agent.memory.audience import Place, may_flow_from
 from agent.messages import ModelCall
-from agent.ports import CallOptions, Clock, Conversations, Facts, Ledger, Profiles, Provider, ToolContext
+from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
-from agent.state import Execution, LastActions, SituationSummary
+from agent.state import Execution, SituationSummary
 from agent.tools.registry import Registry
 from agent.turn import Turn, TurnLimits
 from bot.casts import FooterStyle
@@ -74,8 +74,6 @@ class Mind:
     """What this turn says to this person below its answer because it is the first; "" if it is not."""
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a model is asked: what works in the background gives way."""
-    profiles: Profiles | None = None
-    """What is known of people; None: nothing."""
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
     """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
     history_messages: int = 200
@@ -85,11 +83,10 @@ class Mind:
 class Thinking:
     """Stateless but for its dependencies."""
 
-    def __init__(self, mind: Mind, ledger: Ledger, conversations: Conversations, facts: Facts, clock: Clock) -> None:
+    def __init__(self, mind: Mind, ledger: Ledger, knowledge: Knowledge, clock: Clock) -> None:
         self._mind = mind
         self._ledger = ledger
-        self._conversations = conversations
-        self._facts = facts
+        self._knowledge = knowledge
         self._clock = clock
 
     async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
@@ -171,17 +168,9 @@ class Thinking:
         incoming = claim.incoming
         audiences = may_flow_from(incoming.place, groups)
         limit = self._mind.history_messages
-        said = await self._conversations.history(incoming.conversation, before_turn=claim.turn, limit=limit)
-        # A place that has become more public keeps for itself what was said before.
-        history = [message for message in said if message.audience in audiences]
-        summary, actions = await self._conversations.summary(incoming.conversation), LastActions()
-        if said and summary.is_empty:
-            actions = await self._conversations.last_actions(
-                incoming.conversation, incoming.person.id, audiences, before_turn=claim.turn, limit=LAST_ACTIONS
-            )
-        profiles = self._mind.profiles
-        profile = None if profiles is None else await profiles.readable(incoming.person.id, audiences)
-        facts = await self._facts.readable(incoming.person.id, audiences)
+        known = await self._knowledge.known(
+            incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS
+        )
         parts = ContextParts(
             persona=self._mind.persona(incoming),
             tool_schemas=self._mind.tools.schemas(),
@@ -190,16 +179,17 @@ class Thinking:
             now=incoming.time,
             question=incoming.text,
             images=incoming.images,
-            history=history,
-            is_cut=len(said) == limit,
-            actions=actions,
+            # A place that has become more public keeps for itself what was said before.
+            history=[message for message in known.said if message.audience in audiences],
+            is_cut=len(known.said) == limit,
+            actions=known.actions,
             quoted=incoming.quoted,
-            profile=profile,
-            facts=facts,
-            summary=summary,
+            profile=known.profile,
+            facts=known.facts,
+            summary=known.summary,
             execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),
         )
-        return build_context(parts, self._mind.budget), summary
+        return build_context(parts, self._mind.budget), known.summary
 
     def _loop(
         self, claim: Claim, turn: Turn, context: Context, groups: frozenset[str], provider: Provider, heard: "_Heard"

@@ -114,12 +114,15 @@ def _entries(
     said_there = profile_entry.c.audience.in_(sorted(audiences))
     open_ = or_(said_there, profile_entry.c.everywhere) if everywhere else said_there
     usable = and_(profile_entry.c.person == person_id, open_)
+    ordered = select(profile_entry).where(usable).order_by(profile_entry.c.time, profile_entry.c.id)
+    found = connection.execute(ordered).mappings().all()
+    if not found:
+        return ()
     named = select(profile_source.c.entry, profile_source.c.message).join(profile_entry).where(usable)
     sources: dict[int, list[int]] = {}
     for entry, source in connection.execute(named.order_by(profile_source.c.message)):
         sources.setdefault(entry, []).append(source)
-    found = select(profile_entry).where(usable).order_by(profile_entry.c.time, profile_entry.c.id)
-    return tuple(_entry(row, sources.get(row["id"], [])) for row in connection.execute(found).mappings())
+    return tuple(_entry(row, sources.get(row["id"], [])) for row in found)
 
 
 def _entry(row: Mapping[Any, Any], sources: Sequence[int]) -> ProfileEntry:

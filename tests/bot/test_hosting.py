@@ -51,7 +51,7 @@ class Service:
         self.host = BotHost(self.store, self.store, self.store.facts, self.store, self.store.spending, self.clock, gate)
         self.host.turns = Turns(
             self.store,
-            Thinking(mind, self.store, self.store, self.store.facts, self.clock),
+            Thinking(mind, self.store, self.store, self.clock),
             self.host.surface_for,
             LocalBell(),
             self.clock,

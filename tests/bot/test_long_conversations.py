@@ -59,7 +59,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     assert first is not None
     clock, model = FakeClock(), ScriptedProvider(["Hello.", "Hello."])
     mind = Mind(always(model), lambda _: Persona("A bot.", "Answer."), Registry([]), TurnLimits(), ContextBudget())
-    thinking = Thinking(mind, store.ledger, store.conversations, store.facts, clock)
+    thinking = Thinking(mind, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
         await store.ledger.finish(first, await thinking.think(first, live, lambda: False), START)
     await store.database.write(fill, messages, words)

@@ -17,7 +17,7 @@ from agent.memory.audience import label, may_flow_from
 from agent.memory.facts import Fact
 from agent.memory.forgetting import Deleted, EntriesPlan, Everything, ForgettingPlan, OneThread, Preview, Wish
 from agent.memory.profile import LEARNING, Partition, ProfileEntry
-from agent.ports import Conversations, Forgetting, Ledger, Memories, Preferences
+from agent.ports import Conversations, Forgetting, Knowledge, Ledger, Memories, Preferences
 from agent.records import (
     DELETE_REPLY,
     REACHED_ONCE,
@@ -28,6 +28,7 @@ from agent.records import (
     Closing,
     Hit,
     Incoming,
+    Known,
     LastSeen,
     RecallQuery,
     Receipt,
@@ -96,6 +97,10 @@ class FakeStore:
 
     @property
     def conversations(self) -> Conversations:
+        return self
+
+    @property
+    def knowledge(self) -> Knowledge:
         return self
 
     @property
@@ -316,6 +321,17 @@ class FakeStore:
         ][-limit:]
         sources = {id_ for closing, _ in done for id_ in closing.context_messages}
         return LastActions(tuple(record for _, record in done), tuple(sorted(sources)))
+
+    async def known(
+        self, incoming: Incoming, audiences: frozenset[str], *, before_turn: int, messages: int, actions: int
+    ) -> Known:
+        here, person = incoming.conversation, incoming.person.id
+        said = await self.history(here, before_turn=before_turn, limit=messages)
+        summary, done = await self.summary(here), LastActions()
+        if said and summary.is_empty:
+            done = await self.last_actions(here, person, audiences, before_turn=before_turn, limit=actions)
+        facts = await self.facts.readable(person, audiences)
+        return Known(said, summary, done, facts, await self.profiles.readable(person, audiences))
 
     async def threads(self, person: str, *, limit: int) -> list[Thread]:
         found: list[Thread] = []

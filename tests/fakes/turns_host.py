@@ -40,7 +40,7 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
         budget=ContextBudget(),
         groups_of=host.readers.groups_of,
     )
-    thinking = Thinking(mind, store, store, store.facts, clock)
+    thinking = Thinking(mind, store, store, clock)
     limits = TurnsLimits(sweep_s=0.01)
     host.turns = Turns(store, thinking, host.surface_for, LocalBell(), clock, f"process {next(_owners)}", limits)
     return host

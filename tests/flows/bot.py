@@ -54,7 +54,7 @@ async def live_bot(
             groups_of=groups_of,
         )
         limits = TurnsLimits(sweep_s=0.05)
-        thinking = Thinking(mind, store.ledger, store.conversations, store.facts, clock)
+        thinking = Thinking(mind, store.ledger, store.knowledge, clock)
         turns = Turns(store.ledger, thinking, surface_for, store.bell, clock, owner="flow", limits=limits)
         await store.ledger.release_all()
         async with turns.serving():

@@ -241,7 +241,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> int:
     ledger = DyingLedger(store.ledger, steps)
     turns = Turns(
         ledger,
-        Thinking(mind, ledger, store.conversations, store.facts, CLOCK),
+        Thinking(mind, ledger, store.knowledge, CLOCK),
         lambda _: surface,
         store.bell,
         CLOCK,

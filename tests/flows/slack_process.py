@@ -49,7 +49,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     )
     gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
     host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, clock, gate)
-    thinking = Thinking(mind, store.ledger, store.conversations, store.facts, clock)
+    thinking = Thinking(mind, store.ledger, store.knowledge, clock)
     limits = TurnsLimits(sweep_s=0.05)
     host.turns = Turns(store.ledger, thinking, host.surface_for, store.bell, clock, started.isoformat(), limits)
     await store.ledger.release_all()

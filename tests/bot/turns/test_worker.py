@@ -65,7 +65,7 @@ class World:
 
     def turns(self, owner: str = "worker") -> Turns:
         store = self.store
-        thinking = Thinking(self.mind(), store, store, store.facts, self.clock)
+        thinking = Thinking(self.mind(), store, store, self.clock)
         return Turns(store, thinking, self.surface, LocalBell(), self.clock, owner, self.limits)
 
     @asynccontextmanager
@@ -340,7 +340,7 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
     world = World(["Hello."])
     turns = Turns(
         world.store,
-        Thinking(world.mind(), world.store, world.store, world.store.facts, world.clock),
+        Thinking(world.mind(), world.store, world.store, world.clock),
         world.surface,
         LocalBell(),
         world.clock,

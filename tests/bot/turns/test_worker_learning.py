@@ -56,9 +56,8 @@ class World:
             budget=ContextBudget(),
             learn_at=self.learner.due,
             answering=self.answering,
-            profiles=store.profiles,
         )
-        thinking = Thinking(mind, store.ledger, store.conversations, store.facts, self.clock)
+        thinking = Thinking(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
         self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, "worker", limits)
         self.answered: list[str] = []
