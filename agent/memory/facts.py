@@ -42,6 +42,9 @@ class ConstraintType(StrEnum):
     POLICY = "policy"
 
 
+CORRECTION: Final = "correction"
+"""The source of what its person set right, in words of their own."""
+
 _ORGANIZATIONAL_SOURCES: Final = frozenset({"policy", "finance_system", "hr_system", "system", "document"})
 _CAPABILITY_SOURCES: Final = frozenset({"observation", "pattern", "heuristic"})
 
@@ -82,6 +85,8 @@ class Fact:
     constraint_type: ConstraintType | None = None
     source_message: int | None = None
     permalink: str | None = None
+    everywhere: bool = False
+    """Its person lets it be used in all replies to them, wherever it was said."""
 
     @property
     def said(self) -> str:

@@ -34,6 +34,14 @@ class Conversations(Protocol):
         """The conversations in which the person wrote, the latest first."""
         ...
 
+    async def wrote_elsewhere(self, person: str, conversation: str) -> bool:
+        """Did the person write in any other conversation?"""
+        ...
+
+    async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
+        """The other conversation of the person's in which the last turn began; None if there is none."""
+        ...
+
     async def groups(self, person: str, limit: int) -> list[str]:
         """The group places to which something of the person belongs: a thread, a fact, a profile; the latest first."""
         ...
@@ -84,8 +92,17 @@ class Facts(Protocol):
 
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         """What may be used for these audiences of the person's facts and of nobody's in particular, oldest first, each
-        with the link to its source. What was superseded is among them: whoever shows them looks at `is_valid`.
+        with the link to its source; and what the person opened to all replies to them. What was superseded is among
+        them: whoever shows them looks at `is_valid`.
         """
+        ...
+
+    async def in_own_words(self, person: str) -> frozenset[str]:
+        """The ids of the person's facts that say nothing but what they wrote themselves."""
+        ...
+
+    async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
+        """Let a fact of the person's be used in all replies to them, or only where it was said; False if it is gone."""
         ...
 
 

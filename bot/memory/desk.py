@@ -17,7 +17,7 @@ from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
 from agent.memory.audience import Place, label
-from agent.memory.facts import Fact, age, chain
+from agent.memory.facts import CORRECTION, Fact, age, chain
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
@@ -95,7 +95,7 @@ class MemoryDesk:
         numbers = before.including(view.key_of(one) for one in known)
         if numbers != before:
             await self.preferences.set(viewer.person.id, NUMBERS, numbers.encode())
-        return view.listed(known, numbers, _zone(viewer))
+        return view.listed(known, numbers, _zone(viewer), await self.facts.in_own_words(viewer.person.id))
 
     async def _numbers(self, viewer: Viewer) -> Numbers:
         return decode((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
@@ -146,7 +146,7 @@ class MemoryDesk:
                 id="",
                 key=one.key,
                 value=own,
-                source=view.CORRECTION,
+                source=CORRECTION,
                 timestamp=self.clock.now(),
                 audience=label(viewer.place.audience),
                 person=viewer.person.id,
@@ -167,9 +167,13 @@ class MemoryDesk:
         return max((kept for kept in entries if kept.text == own), key=lambda kept: kept.id, default=None)
 
     async def _open(self, one: Remembered, viewer: Viewer, *, on: bool) -> str:
-        if not isinstance(one, ProfileEntry):
-            return view.NOT_YOUR_WORDS
-        partition = Partition(viewer.person.id, one.audience)
+        person = viewer.person.id
+        if isinstance(one, Fact):
+            if on and one.id not in await self.facts.in_own_words(person):
+                return view.NOT_YOUR_WORDS
+            await self.facts.open(person, one.id, everywhere=on)
+            return view.USED_EVERYWHERE if on else view.USED_HERE
+        partition = Partition(person, one.audience)
         if not await self._change(partition, lambda profile: opened(profile, one.id, everywhere=on)):
             return view.BUSY
         return view.USED_EVERYWHERE if on else view.USED_HERE

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from agent.memory.facts import Fact
+from agent.memory.facts import CORRECTION, Fact
 from agent.memory.profile import ProfileEntry
 from agent.messages import Json
 from agent.prices import NANO
@@ -70,6 +70,8 @@ def _fact(one: Fact) -> Json:
         "scope": one.scope.value,
         "is_constraint": one.is_constraint,
         "needs_review": one.needs_review,
+        "corrected": one.source == CORRECTION,
+        "everywhere": one.everywhere,
     }
 
 

@@ -6,11 +6,12 @@ Rules. Every entry says where it came from: the day, with the link to the messag
 place. What people wrote is shown literally.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import tzinfo
 from typing import Final
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
+from agent.memory.facts import CORRECTION
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
@@ -20,9 +21,6 @@ from bot.wording import literal
 
 PAGE: Final = 6
 """Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone."""
-
-CORRECTION: Final = "correction"
-"""The source of a fact that its person set right."""
 
 HEADING: Final = "This is what I remember about you:"
 NOTHING: Final = "I remember nothing about you yet. Write “remember that …” and I will."
@@ -65,9 +63,15 @@ def key_of(one: Remembered) -> str:
     return f"p:{one.id}" if isinstance(one, ProfileEntry) else f"f:{one.id}"
 
 
-def listed(known: Sequence[Remembered], numbers: Numbers, zone: tzinfo) -> tuple[ShownEntry, ...]:
-    """Everything that is known, in the order of its numbers, which `numbers` holds; days are of `zone`."""
-    shown = (_entry(one, numbers.of[key_of(one)], zone) for one in known)
+def listed(
+    known: Sequence[Remembered], numbers: Numbers, zone: tzinfo, own_words: Container[str]
+) -> tuple[ShownEntry, ...]:
+    """Everything that is known, in the order of its numbers, which `numbers` holds; days are of `zone`.
+
+    `own_words`: the ids of the facts that say nothing but what the person wrote themselves. What was learned comes from
+    nothing else.
+    """
+    shown = (_entry(one, numbers.of[key_of(one)], zone, own_words) for one in known)
     return tuple(sorted(shown, key=lambda entry: entry.number))
 
 
@@ -120,19 +124,20 @@ def help_text() -> str:
     return "\n".join(f"- `{written}`: {what}" for written, what in words.HELP.items())
 
 
-def _entry(one: Remembered, number: int, zone: tzinfo) -> ShownEntry:
-    key, source = key_of(one), _source(one, zone)
-    if not isinstance(one, ProfileEntry):
+def _entry(one: Remembered, number: int, zone: tzinfo, own_words: Container[str]) -> ShownEntry:
+    if isinstance(one, ProfileEntry):
+        text, plain, own = f"{FIELDS[one.field]}: {literal(one.said)}", one.text, True
+    else:
         review = " (this rests on something that has changed)" if one.needs_review else ""
-        return ShownEntry(key, number, literal(one.said) + review, source, plain=one.value)
+        text, plain, own = literal(one.said) + review, one.value, one.id in own_words
     return ShownEntry(
-        key,
+        key_of(one),
         number,
-        f"{FIELDS[one.field]}: {literal(one.said)}",
-        source,
-        may_go_everywhere=not one.everywhere,
+        text,
+        _source(one, zone),
+        may_go_everywhere=own and not one.everywhere,
         everywhere=one.everywhere,
-        plain=one.text,
+        plain=plain,
     )
 
 
@@ -147,7 +152,7 @@ def _source(one: Remembered, zone: tzinfo) -> str:
     said = (one.time if is_entry else one.timestamp).astimezone(zone).date().isoformat()
     when = f"[{said}]({one.permalink})" if one.permalink else said
     stated = not one.sources if is_entry else one.source == CORRECTION
-    notes = (["your correction"] if stated else []) + (["used everywhere"] if is_entry and one.everywhere else [])
+    notes = (["your correction"] if stated else []) + (["used everywhere"] if one.everywhere else [])
     return ", ".join([when, _where(one.audience), *notes])
 
 

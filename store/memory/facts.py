@@ -16,13 +16,17 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, sel
 from agent.authority import Authority
 from agent.errors import StoreError
 from agent.memory import writing
-from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope
+from agent.memory.facts import CORRECTION, ConstraintType, Fact, MemoryType, Scope
 from agent.memory.removal import fallen, removed
 from agent.memory.writing import NewFact, WriteRefused, Written
+from agent.records import Author
 from store.columns import storable
 from store.databases.database import Database, in_order, new_id
-from store.tables import fact, fact_ground, message
+from store.search.text import index_words, keywords
+from store.tables import fact, fact_ground, message, person
 
+ABOUT: Final = frozenset({"person", "they", "user"})
+"""Words by which a model speaks of whoever said it."""
 NEW: Final = "new"
 """The id of a fact until its row has one."""
 
@@ -40,6 +44,36 @@ class SqlFacts:
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         return await self._database.read(readable, person, audiences)
 
+    async def in_own_words(self, person: str) -> frozenset[str]:
+        return await self._database.read(in_own_words, person)
+
+    async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
+        return await self._database.write(open_, person, fact, everywhere=everywhere)
+
+
+def in_own_words(connection: Connection, person_id: str) -> frozenset[str]:
+    said = and_(message.c.id == fact.c.source_message, message.c.person == person_id, message.c.author == Author.PERSON)
+    columns = select(fact.c.id, fact.c.key, fact.c.value, fact.c.source, message.c.text, person.c.name)
+    wrote = columns.select_from(fact.outerjoin(message, said).outerjoin(person, person.c.id == fact.c.person))
+    derived = select(fact_ground.c.fact)
+    found = connection.execute(wrote.where(fact.c.person == person_id, fact.c.is_valid, fact.c.id.not_in(derived)))
+    return frozenset(
+        str(row.id)
+        for row in found
+        if row.source == CORRECTION
+        or (row.text and _says_no_more(f"{row.key} {row.value}", f"{row.text} {row.name or ''}"))
+    )
+
+
+def open_(connection: Connection, person_id: str, id_: str, *, everywhere: bool) -> bool:
+    mine = update(fact).where(fact.c.person == person_id, fact.c.id == int(id_))
+    return connection.execute(mine.values(everywhere=everywhere)).rowcount == 1
+
+
+def _says_no_more(value: str, said: str) -> bool:
+    """Does every telling word of it stand in what was said?"""
+    return set(keywords(value)) - ABOUT <= set(index_words(said))
+
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
     in_order(connection, f"facts {new.audience}")
@@ -55,7 +89,8 @@ def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
 
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
-    return _facts(connection, and_(fact.c.person.in_([person, ""]), fact.c.audience.in_(sorted(audiences))))
+    said_there = and_(fact.c.person.in_([person, ""]), fact.c.audience.in_(sorted(audiences)))
+    return _facts(connection, or_(said_there, and_(fact.c.person == person, fact.c.everywhere)))
 
 
 def remove(connection: Connection, person: str, ids: Collection[str]) -> int:
@@ -135,6 +170,7 @@ def _fact(row: Mapping[Any, Any], grounds: Iterable[str], derived: Iterable[str]
         constraint_type=None if constraint is None else ConstraintType(constraint),
         source_message=row["source_message"],
         permalink=row["permalink"],
+        everywhere=row["everywhere"],
     )
 
 
@@ -158,6 +194,7 @@ def _columns(one: Fact) -> dict[str, Any]:
         "is_constraint": one.is_constraint,
         "constraint_type": one.constraint_type,
         "source_message": one.source_message,
+        "everywhere": one.everywhere,
     }
 
 

@@ -39,6 +39,7 @@ class Fact(SQLModel, table=True):
     is_constraint: bool = False
     constraint_type: str | None = Field(sa_type=StorableText, default=None)
     source_message: int | None = Field(default=None, index=True)
+    everywhere: bool = False
 
 
 class FactGround(SQLModel, table=True):

@@ -32,8 +32,22 @@ class FakeFacts:
         return replace(outcome, fact=self._linked(outcome.fact)) if isinstance(outcome, Written) else outcome
 
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
-        usable = (fact for fact in self.kept if fact.person in (person, "") and fact.audience in audiences)
+        usable = (
+            fact
+            for fact in self.kept
+            if (fact.audience in audiences and fact.person in (person, ""))
+            or (fact.everywhere and fact.person == person)
+        )
         return [self._linked(fact) for fact in sorted(usable, key=age)]
+
+    async def in_own_words(self, person: str) -> frozenset[str]:
+        """All that nothing else led to: this fake does not know what anybody said."""
+        return frozenset(one.id for one in self.kept if one.person == person and not one.depends_on)
+
+    async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
+        mine = [one for one in self.kept if (one.id, one.person) == (fact, person)]
+        self.kept = tuple(replace(one, everywhere=everywhere) if one in mine else one for one in self.kept)
+        return bool(mine)
 
     def forget(self, named: Collection[str], gone: Collection[int]) -> list[Fact]:
         """Erase these facts, and what came of the messages that are `gone`; what that was."""

@@ -16,7 +16,7 @@ LINK = "https://chat.example/m/7"
 
 def shown(*known: Remembered, zone: str = "UTC") -> list[str]:
     numbers = Numbers().including(view.key_of(one) for one in known)
-    return [view.line(entry) for entry in view.listed(known, numbers, ZoneInfo(zone))]
+    return [view.line(entry) for entry in view.listed(known, numbers, ZoneInfo(zone), own_words=())]
 
 
 def test_a_fact_is_shown_literally_with_its_date_and_its_source() -> None:
