@@ -48,9 +48,8 @@ class ToldTurns:
             learn_at=learner.due,
             may_learn=self.pauses.may_learn,
             first_notice=FirstNotice(store.preferences, lambda: True).line,
-            profiles=store.profiles,
         )
-        thinking = Thinking(mind, store.ledger, store.conversations, store.facts, self.clock)
+        thinking = Thinking(mind, store.ledger, store.knowledge, self.clock)
         limits = TurnsLimits(sweep_s=0.01)
         self.turns = Turns(store.ledger, thinking, self._surface, LocalBell(), self.clock, self.owner, limits)
 
