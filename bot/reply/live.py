@@ -126,6 +126,8 @@ class LiveReply:
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled is not None:
+            if not self._writer.cancelled():
+                self._writer.exception()  # nobody asks any more: seen
             raise cancelled
 
     async def _write_until_finished(self) -> None:

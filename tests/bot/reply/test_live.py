@@ -1,6 +1,7 @@
 """One visible reply: paced, coalesced, complete, whatever the platform does meanwhile."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -389,6 +390,31 @@ async def test_nothing_is_written_once_the_turn_is_not_ours() -> None:
     with pytest.raises(LeaseLost):
         await turn()
     assert WORDS.startswith(stage.surface.shown[0])
+
+
+async def test_a_turn_that_is_cancelled_while_its_writer_fails_leaves_no_complaint_behind() -> None:
+    stage = Stage()
+    asked = asyncio.Event()
+
+    async def sure() -> None:
+        asked.set()
+        await stage.clock.sleep(1)
+        raise LeaseLost("taken over")
+
+    async def turn() -> None:
+        async with stage.live(sure=sure) as live:
+            await live.finish(WORDS)
+
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    task = asyncio.create_task(turn())
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    gc.collect()
+    assert complaints == []
 
 
 async def test_while_nobody_knows_whose_the_turn_is_the_writing_waits() -> None:

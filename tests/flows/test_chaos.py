@@ -1,0 +1,43 @@
+"""Four hundred questions on both platforms while processes are killed, stopped and cut off: each is answered once.
+
+The longer one is a command: `python -m benchmarks.chaos --events 2000 --seed 7`, with any number of replicas.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.chaos import Chaos, Result, run
+from tests.fakes.postgresql import PostgresServer
+
+BOUND_S = 240.0
+"""A run that has lost a reply would never end. On two idle cores it takes about a minute; on busy ones, more."""
+
+
+def assert_each_is_answered_once(result: Result, chaos: Chaos) -> None:
+    assert result.verdict.strange == (), "\n".join(result.logs)
+    assert result.metrics == {
+        "replies": chaos.events,
+        "duplicates": 0,
+        "lost": 0,
+        "out_of_order": 0,
+        "tool_reruns": 0,
+    }
+    assert result.starts == chaos.replicas + chaos.kills
+
+
+@pytest.mark.timeout(BOUND_S + 120)
+async def test_three_replicas_on_postgresql_answer_each_question_once_and_in_order(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    chaos = Chaos("postgresql", replicas=3, bound_s=BOUND_S)
+    async with postgres.database() as url:
+        assert_each_is_answered_once(await run(chaos, tmp_path, url), chaos)
+
+
+@pytest.mark.timeout(BOUND_S + 120)
+async def test_one_process_on_sqlite_that_is_started_anew_answers_each_question_once_and_in_order(
+    tmp_path: Path,
+) -> None:
+    chaos = Chaos("sqlite", replicas=1, bound_s=BOUND_S)
+    assert_each_is_answered_once(await run(chaos, tmp_path, f"sqlite:///{tmp_path / 'bot.db'}"), chaos)
