@@ -53,6 +53,7 @@ class FakeRest(Requests):
             ("POST", "/users/@me/channels", self._open_dm),
             ("GET", "/guilds/{guild}/members/{member}", self._get_member),
             ("GET", "/channels/{channel}", self._get_channel),
+            ("GET", "/channels/{channel}/thread-members/{member}", self._get_thread_member),
             ("POST", "/channels/{channel}/typing", self._type),
             ("GET", "/channels/{channel}/messages", self._history),
             ("POST", "/channels/{channel}/messages", self._send),
@@ -89,7 +90,15 @@ class FakeRest(Requests):
         return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
 
     async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        if request.match_info["member"] in self.world.absent:
+            raise Refused(404, 10007, "Unknown Member")
         return member(request.match_info["member"])
+
+    async def _get_thread_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        person, thread = request.match_info["member"], self._channel(request)
+        if person not in self.world.in_thread.get(thread["id"], ()):
+            raise Refused(404, 10007, "Unknown Member")
+        return {"id": thread["id"], "user_id": person, "join_timestamp": "2026-01-01T00:00:00+00:00", "flags": 0}
 
     async def _get_channel(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return self._channel(request)

@@ -27,6 +27,7 @@ NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
 ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))
 """Everything but administrator, which no overwrite of a channel can take back."""
 VIEW = 1 << 10
+CONNECT = 1 << 20
 EPHEMERAL = 1 << 6
 LOADING = 1 << 7
 
@@ -68,6 +69,10 @@ class World:
     edits: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By message id: every content that it ever showed, in order."""
     everyone_may: str = ALL_PERMISSIONS
+    absent: set[str] = field(default_factory=set[str])
+    """Who is no longer in the server."""
+    in_thread: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """Who was invited to a private thread."""
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:

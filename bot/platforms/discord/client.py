@@ -28,10 +28,11 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
 from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.members import Members
+from bot.platforms.discord.membership import UNREADABLE
 from bot.platforms.discord.missed import Missed
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
-from bot.platforms.discord.surroundings import UNREADABLE, Surroundings
+from bot.platforms.discord.surroundings import Surroundings
 from bot.triggers import Trigger, is_stop, trigger
 from bot.turns.missed import Listening
 

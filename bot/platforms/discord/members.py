@@ -15,8 +15,8 @@ import discord
 
 from agent.ports import Clock
 from bot.platforms.discord.inbound import STRANGER, Author, Standing
+from bot.platforms.discord.membership import UNREADABLE
 from bot.platforms.discord.reading import standing_of
-from bot.platforms.discord.surroundings import UNREADABLE
 
 MAX_SERVERS: Final = 5
 """One request each, while somebody waits."""

@@ -22,7 +22,7 @@ import discord
 
 from agent.errors import CogencyError, StoreError
 from bot.platforms.discord.place import known_as
-from bot.platforms.discord.surroundings import UNREADABLE
+from bot.platforms.discord.membership import UNREADABLE
 from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)

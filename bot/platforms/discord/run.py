@@ -24,6 +24,7 @@ from agent.records import Incoming
 from bot.host import Host
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.membership import DiscordMembership
 from bot.platforms.discord.place import SOURCE
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surface import DiscordSurface
@@ -77,6 +78,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         async with aclosing(Http(proxies=True)) as files:
             while True:
                 client = DiscordClient(host, settings, connection, files, listening, message_content=message_content)
+                host.ask_readers(SOURCE, DiscordMembership(client))
                 try:
                     await _serve(client, settings)
                 except discord.PrivilegedIntentsRequired:

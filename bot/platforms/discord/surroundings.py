@@ -1,6 +1,6 @@
 """What a message to the bot refers to: the thread before it, the message it replies to or links to, its files.
 
-Above: `client`, `commands`. Below: `files`, `markup`, `reading`, `bot.pictures`.
+Above: `client`, `commands`. Below: `files`, `markup`, `membership`, `reading`, `bot.pictures`.
 
 Rules.
 - It is context under the place's audience, and it is not stored as anybody's message.
@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import aiohttp
 import discord
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
@@ -25,6 +24,7 @@ from agent.records import Quoted
 from bot import pictures
 from bot.platforms.discord.files import read_picture, read_text
 from bot.platforms.discord.markup import MessageLink, message_links, readable
+from bot.platforms.discord.membership import UNREADABLE, can_read
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.reading import SAID, channel_place, names_of
 
@@ -40,9 +40,6 @@ MAX_FILES = 5
 """Half of what Discord lets one message carry; pictures count apart."""
 PATIENCE_S = 8.0
 """The person sees nothing meanwhile, so it must be short."""
-
-UNREADABLE = (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError, TimeoutError)
-"""Whatever keeps us from a message: no permission, deleted, no network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +119,7 @@ class Surroundings:
         if guild is None or not isinstance(channel, discord.TextChannel | discord.VoiceChannel | discord.Thread):
             return None
         member = await guild.fetch_member(asker)  # as they are now: roles in the cache may be old
-        can = channel.permissions_for(member)
-        if not (can.view_channel and can.read_message_history):
-            return None
-        if isinstance(channel, discord.Thread) and channel.is_private() and not await _is_in(channel, member, can):
+        if not await can_read(channel, member):
             return None
         if not _may_be_used(channel_place(channel), place, known_as(guild.id)):
             return None
@@ -159,13 +153,6 @@ def _may_be_used(source: Place, target: Place, server: str) -> bool:
         target = replace(target, within_team=server)
     readable_now = {source.audience.place} if isinstance(source.audience, GroupAudience) else set[str]()
     return may_flow(source.audience, target, readable_now)
-
-
-async def _is_in(thread: discord.Thread, member: discord.Member, can: discord.Permissions) -> bool:
-    """Whether the member can read a private thread. Raises NotFound if they are not in it."""
-    if not can.manage_threads:
-        await thread.fetch_member(member.id)
-    return True
 
 
 async def _replied_to(message: discord.Message) -> discord.Message | None:
