@@ -36,7 +36,7 @@ class ToldTurns:
 
     def __post_init__(self) -> None:
         store = self.store
-        model = ScriptedProvider(lambda _: "Yes.")
+        model = self.model = ScriptedProvider(lambda _: "Yes.")
         learner = Learner(store.profiles, store.jobs, store.spending, lambda: LearningModel(model), self.clock, Floor())
         self.pauses = Pauses(store.preferences, store.profiles, self.clock)
         mind = Mind(

@@ -1,0 +1,130 @@
+"""What a person decides about what is known of them, on every store: deleted, opened to all replies, passed over."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from agent.memory.forgetting import EntriesPlan, forget_thread
+from agent.memory.profile import Partition, opened, stated
+from tests.contracts.steps import AnyStore
+from tests.contracts.test_profiles import CLUB, DM, F, heard, insight, learn, texts
+from tests.fakes.facts import remember
+from tests.fakes.incoming import START, said
+
+TEAM = "team:T"
+LATER = START + timedelta(days=1)
+
+
+async def test_a_deleted_entry_is_gone_and_what_it_came_from_teaches_no_more(store: AnyStore) -> None:
+    first, second = await heard(store, said("I row")), await heard(store, said("I row and sail", conversation="b"))
+    row, sail = (await learn(store, DM, insight("rows", first, second), insight("sails", second))).entries
+    receipt = await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({row.id})), LATER)
+    assert (receipt.erased["profile"], receipt.found_again) == (1, 0)
+    assert [one.id for one in await store.profiles.known("ann", frozenset({DM.audience}))] == [sail.id]
+    await store.forgetting.forget(forget_thread("ann", "thread"), LATER)
+    assert await store.profiles.unlearned(DM, 9) == []
+
+
+async def test_what_an_entry_came_from_is_learned_again_only_until_one_is_deleted(store: AnyStore) -> None:
+    first, second = await heard(store, said("I row")), await heard(store, said("and I sail", conversation="b"))
+    entries = (await learn(store, DM, insight("rows and sails", first, second), insight("sails", second))).entries
+    await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({entries[1].id})), LATER)
+    await store.forgetting.forget(forget_thread("ann", "thread"), LATER)
+    assert await texts(store, DM.audience) == []
+    assert await store.profiles.unlearned(DM, 9) == []
+
+
+async def test_nobody_deletes_what_is_known_of_another(store: AnyStore) -> None:
+    source = await heard(store, said("I row"))
+    (entry,) = (await learn(store, DM, insight("rows", source))).entries
+    fact = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START)
+    plan = EntriesPlan("ben", frozenset({entry.id}), frozenset({fact.id}))
+    receipt = await store.forgetting.forget_entries(plan, LATER)
+    assert (receipt.erased["profile"], receipt.erased["facts"]) == (0, 0)
+    assert await texts(store, DM.audience) == ["rows"]
+    assert len(await store.facts.readable("ann", frozenset({DM.audience}))) == 1
+
+
+async def test_whoever_learns_while_an_entry_is_deleted_begins_anew(store: AnyStore) -> None:
+    source = await heard(store, said("I row"))
+    before = await learn(store, DM, insight("rows", source))
+    await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({before.entries[0].id})), LATER)
+    assert not await store.profiles.save(DM, before)
+    assert await texts(store, DM.audience) == []
+
+
+async def test_a_deleted_fact_takes_what_was_derived_from_it_along(store: AnyStore) -> None:
+    source = await heard(store, said("the boat is blue"))
+    boat = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START, source)
+    tea = await remember(store.facts, "ann", "likes tea", DM.audience, START)
+    receipt = await store.forgetting.forget_entries(EntriesPlan("ann", facts=frozenset({boat.id})), LATER)
+    assert (receipt.erased["facts"], receipt.found_again) == (1, 0)
+    assert await store.facts.readable("ann", frozenset({DM.audience})) == [tea]
+
+
+async def test_the_persons_own_words_stand_without_a_source_and_are_listed_with_the_rest(store: AnyStore) -> None:
+    source = await heard(store, said("I row"))
+    (entry,) = (await learn(store, DM, insight("rows", source))).entries
+    own = replace(entry, id=0, text="dives", sources=(), time=LATER)
+    assert await store.profiles.save(DM, stated(await store.profiles.of(DM), own, LATER))
+    known = await store.profiles.known("ann", frozenset({DM.audience}))
+    assert [(one.text, one.sources, one.permalink is None) for one in known] == [
+        ("rows", (source,), False),
+        ("dives", (), True),
+    ]
+
+
+async def test_an_opened_entry_is_read_in_all_replies_to_its_person_and_in_nobody_elses(store: AnyStore) -> None:
+    source = await heard(store, said("I row"))
+    (entry,) = (await learn(store, DM, insight("rows", source))).entries
+    assert await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=True))
+    assert await texts(store, TEAM) == ["rows"]
+    assert (await store.profiles.readable("ben", frozenset({TEAM, DM.audience}))).entries == ()
+    assert (await store.profiles.of(Partition("ann", TEAM))).entries == ()
+    assert await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=False))
+    assert await texts(store, TEAM) == []
+
+
+async def test_an_opened_fact_is_read_in_all_replies_to_its_person_and_in_nobody_elses(store: AnyStore) -> None:
+    fact = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START)
+    assert not await store.facts.open("ben", fact.id, everywhere=True)
+    assert await store.facts.open("ann", fact.id, everywhere=True)
+    assert [one.value for one in await store.facts.readable("ann", frozenset({TEAM}))] == ["The boat is blue."]
+    assert await store.facts.readable("ben", frozenset({TEAM, DM.audience})) == []
+    assert await store.facts.open("ann", fact.id, everywhere=False)
+    assert await store.facts.readable("ann", frozenset({TEAM})) == []
+
+
+async def test_messages_are_passed_over_by_person_by_channel_or_by_both(store: AnyStore) -> None:
+    async def ask(text: str, person: str, channel: str) -> None:
+        await heard(store, replace(said(text, person=person, conversation=channel, place=CLUB), channel=channel))
+
+    for person in ("ann", "ben"):
+        for channel in ("C1", "C2"):
+            await ask(f"{person} in {channel}", person, channel)
+
+    async def waiting() -> list[str]:
+        partitions = [Partition(person, "group:club") for person in ("ann", "ben")]
+        return [one.text for each in partitions for one in await store.profiles.unlearned(each, 9)]
+
+    assert await store.profiles.pass_over(person="ann", channel="C1") == 1
+    assert await waiting() == ["ann in C2", "ben in C1", "ben in C2"]
+    assert await store.profiles.pass_over(channel="C2") == 2
+    assert await waiting() == ["ben in C1"]
+    assert await store.profiles.pass_over(person="ben") == 1
+    assert await waiting() == []
+
+
+async def test_of_many_who_keep_a_choice_first_one_does(store: AnyStore) -> None:
+    assert await store.preferences.keep_first("ann", "told", "1") == "1"
+    assert await store.preferences.keep_first("ann", "told", "2") == "1"
+    assert await store.preferences.keep_first("ben", "told", "2") == "2"
+    assert await store.preferences.of("ann") == {"told": "1"}
+
+
+async def test_entries_of_all_fields_can_be_opened_and_kept(store: AnyStore) -> None:
+    source = await heard(store, said("My editor is Vim"))
+    vim = insight("Vim", source, field=F.PREFERENCES, key="editor")
+    (entry,) = (await learn(store, DM, vim)).entries
+    await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=True))
+    (kept,) = (await store.profiles.of(DM)).entries
+    assert kept == replace(entry, everywhere=True)

@@ -1,0 +1,60 @@
+"""A single thing that was known, once it is deleted: gone from tables and bytes, with what was made of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from agent.events import Outcome
+from agent.memory.forgetting import EntriesPlan
+from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.records import Closing
+from agent.state import SituationSummary
+from store.engine import open_store
+from tests.contracts.steps import claimed, proved
+from tests.fakes.facts import remember
+from tests.fakes.incoming import START, said
+
+DM = Partition("ann", "person:ann")
+SECRET = "collects vermilion harmoniums in Antananarivo"
+
+
+async def test_no_byte_of_a_deleted_entry_or_fact_stays_in_file_or_log(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    try:
+        await store.ledger.accept(said("What do I collect?"))
+        claim = await claimed(store)
+        insight = Insight(ProfileField.INTERESTS, SECRET, (claim.message,), START)
+        profile = learned(await store.profiles.of(DM), DM.audience, [insight], 1, START)
+        assert await store.profiles.save(DM, profile)
+        fact = await remember(store.facts, "ann", f"Ann {SECRET}.", DM.audience, START)
+        summary = SituationSummary(goal=f"Help someone who {SECRET}")
+        await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Things.", summary=summary), START)
+        (entry,) = (await store.profiles.of(DM)).entries
+        assert b"harmoniums" in held(tmp_path)
+        plan = EntriesPlan("ann", frozenset({entry.id}), frozenset({fact.id}))
+        receipt = await store.forgetting.forget_entries(plan, START)
+        assert proved(receipt)
+        assert receipt.erased == {"profile": 1, "facts": 1, "summaries": 1, "actions": 0}
+        assert b"harmoniums" not in held(tmp_path)
+        assert (await store.conversations.summary("thread")) == SituationSummary()
+    finally:
+        await store.close()
+
+
+async def test_what_the_person_wrote_stays_where_an_entry_repeats_it(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    try:
+        asked = replace(said(SECRET), conversation="thread")
+        await store.ledger.accept(asked)
+        claim = await claimed(store)
+        fact = await remember(store.facts, "ann", SECRET, DM.audience, START, claim.message)
+        await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Noted."), START)
+        receipt = await store.forgetting.forget_entries(EntriesPlan("ann", facts=frozenset({fact.id})), START)
+        assert proved(receipt)
+        assert await store.conversations.questions("ann", limit=9) == [SECRET]
+    finally:
+        await store.close()
+
+
+def held(folder: Path) -> bytes:
+    """Every byte that is on the disk."""
+    return b"".join(path.read_bytes() for path in folder.iterdir())
