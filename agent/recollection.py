@@ -6,17 +6,30 @@ Rules: only threads in which the person wrote, never the current conversation, a
 reply. If no word of the question was ever said, the person's latest thread is what they most likely mean.
 """
 
+from datetime import datetime
 from typing import Final
 
 from agent.memory.earlier import Said
+from agent.memory.periods import periods_in
 from agent.ports import Conversations, Memories
-from agent.records import Author, RecallQuery, StoredMessage
+from agent.records import Author, Person, RecallQuery, StoredMessage
+from agent.tokens import fit_newest
 
 THREADS: Final = 2
 """Of the best hits: more are another subject more often than not."""
 MESSAGES: Final = 40
 """Of one thread, the newest: about as many as fit the budget, and read in milliseconds."""
+CHARS: Final = 12_000
+"""Of all of it, the newest: more than fits the budget, and what is read is read sentence by sentence."""
 _EVERY_TURN: Final = 2**62
+
+
+def query_about(
+    question: str, person: Person, audiences: frozenset[str], conversation: str, now: datetime
+) -> RecallQuery:
+    """What to look for when a person asks this."""
+    periods = periods_in(question, now, person.time_zone)
+    return RecallQuery(person.id, question, audiences, conversation, periods=periods)
 
 
 async def recollect(memories: Memories, conversations: Conversations, query: RecallQuery) -> list[Said]:
@@ -27,12 +40,14 @@ async def recollect(memories: Memories, conversations: Conversations, query: Rec
         message for one in found or await _latest(conversations, query) for message in await _thread(conversations, one)
     ]
     usable = [message for message in said if message.audience in query.audiences]
-    return [_said(message, query.person) for message in sorted(usable, key=lambda message: (message.time, message.id))]
+    newest = sorted(usable, key=lambda message: (message.time, message.id), reverse=True)
+    kept = fit_newest(((message, len(message.text)) for message in newest), CHARS)
+    return [_said(message, query.person) for message in kept]
 
 
 async def _latest(conversations: Conversations, query: RecallQuery) -> list[str]:
-    threads = await conversations.threads(query.person, limit=2)
-    return [thread.conversation for thread in threads if thread.conversation != query.exclude_conversation][:1]
+    latest = await conversations.latest_elsewhere(query.person, query.exclude_conversation)
+    return [] if latest is None else [latest]
 
 
 async def _thread(conversations: Conversations, conversation: str) -> list[StoredMessage]:

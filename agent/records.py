@@ -184,6 +184,8 @@ class Known:
     actions: LastActions
     facts: Sequence[Fact]
     profile: UserProfile
+    wrote_elsewhere: bool = False
+    """The person has other threads, which the question may be about."""
 
 
 @dataclass(frozen=True, slots=True)

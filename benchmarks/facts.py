@@ -30,8 +30,8 @@ from agent.memory.facts import Fact, Scope, memory_type_of
 from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem, memory_context
 from agent.memory.marking import MARKED
 from agent.memory.writing import NewFact, WriteRefused, write
-from agent.recollection import recollect
-from agent.records import Closing, Incoming, Person, RecallQuery
+from agent.recollection import query_about, recollect
+from agent.records import Closing, Incoming, Person
 from agent.tokens import estimate_tokens
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
@@ -231,12 +231,8 @@ async def _close_open_turn(store: Store, now: datetime) -> None:
 
 async def _context(store: Store, world: World, query: Query) -> str:
     await _close_open_turn(store, query.time)
-    asked = RecallQuery(
-        person=world.person,
-        text=query.question,
-        audiences=frozenset({label(world.place.audience)}),
-        exclude_conversation=f"{world.person}/now",
-    )
+    who, here = Person(world.person, world.timeline.user), frozenset({label(world.place.audience)})
+    asked = query_about(query.question, who, here, f"{world.person}/now", query.time)
     return world.context(query, await recollect(store.memories, store.conversations, asked))
 
 

@@ -18,6 +18,7 @@ from agent.context import ContextBudget, Persona
 from agent.errors import SettingsError
 from agent.memory.audience import Place, may_flow_from
 from agent.ports import Provider
+from agent.recollection import recollect
 from agent.records import Incoming, Person
 from agent.spending import By, Period, Total
 from agent.tools.recall import RecallTool
@@ -36,6 +37,7 @@ from bot.house_rules import access_rules, budgets, gate_rules
 from bot.memory.desk import MemoryDesk
 from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
+from bot.memory.withheld import Withheld
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
 from bot.models.switch import ModelSwitch
@@ -138,7 +140,8 @@ async def serve_platforms(settings: Settings) -> None:
         host.desk = ModelDesk(models, store.preferences, access_rules(settings))
         limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
         answering = mind(settings, store, host.desk, work, gate.budget_left)
-        answering = replace(answering, groups_of=host.readers.groups_of)
+        withheld = Withheld(store.memories, host.readers, CLOCK)
+        answering = replace(answering, groups_of=host.readers.groups_of, aside=withheld.aside)
         host.turns = open_turns(store, answering, host.surface_for, limits, lambda: frozenset(host.surfaces))
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
@@ -324,6 +327,7 @@ def mind(
         budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
         learn_at=None if work.learner is None else work.learner.due,
         may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
+        recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
         first_notice=FirstNotice(store.preferences, learns).line if settings.first_notice else None,
         answering=work.floor.answering,
         history_messages=settings.history_messages,

@@ -131,7 +131,9 @@ class Settings:
     history_tokens: Annotated[int, From("COGENCY_HISTORY_TOKENS", casts.whole(500, 1_000_000))] = 12_000
     """About fifty pages of chat: enough to follow a thread, small enough for a local model with a 32k window."""
     memory_tokens: Annotated[int, From("COGENCY_MEMORY_TOKENS", casts.whole(100, 100_000))] = 3_000
-    """What is remembered about a person, apart from history: more would crowd out the question."""
+    """Facts, past threads and the working set, apart from history: more would crowd out the question."""
+    earlier: Annotated[bool, From("COGENCY_EARLIER", casts.switch)] = True
+    """Past threads that a question is about stand in its context at once; else the model has to ask for them."""
     profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", casts.whole(0, 100_000))] = 800
     """Of what was learned about a person: about sixty short entries."""
     learning: Annotated[bool, From("COGENCY_LEARNING", casts.switch)] = True

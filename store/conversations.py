@@ -40,6 +40,9 @@ class SqlConversations:
     async def groups(self, person: str, limit: int) -> list[str]:
         return await self._database.read(groups, person, limit)
 
+    async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
+        return await self._database.read(latest_elsewhere, person, conversation)
+
     async def participants(self, conversation: str) -> frozenset[str] | None:
         return await self._database.read(participants, conversation)
 
@@ -132,6 +135,23 @@ def threads(connection: Connection, person_id: str, limit: int) -> list[Thread]:
         .limit(max(limit, 0))
     )
     return [rows.thread(row) for row in connection.execute(listed).mappings().all()]
+
+
+_ELSEWHERE: Final = (
+    select(participant.c.conversation)
+    .where(participant.c.person == bindparam("asker"), participant.c.conversation != bindparam("here"))
+    .limit(1)
+)
+
+
+def wrote_elsewhere(connection: Connection, person_id: str, conversation_id: str) -> bool:
+    return connection.execute(_ELSEWHERE, {"asker": person_id, "here": conversation_id}).first() is not None
+
+
+def latest_elsewhere(connection: Connection, person_id: str, conversation_id: str) -> str | None:
+    last = select(func.max(message.c.turn)).where(message.c.conversation == participant.c.conversation)
+    latest = _ELSEWHERE.order_by(last.scalar_subquery().desc())
+    return connection.execute(latest, {"asker": person_id, "here": conversation_id}).scalar_one_or_none()
 
 
 def participants(connection: Connection, conversation_id: str) -> frozenset[str] | None:

@@ -41,4 +41,5 @@ def known(
         done,
         facts.readable(connection, person, audiences),
         profiles.readable(connection, person, audiences),
+        conversations.wrote_elsewhere(connection, person, here),
     )

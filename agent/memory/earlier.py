@@ -123,14 +123,17 @@ class _Listener:
 
 def quoted(
     thread: Sequence[Said], known: Sequence[str], stale: Sequence[Superseded], gone: Sequence[str], question: str
-) -> list[str]:
-    """What of a thread stands in the context, oldest first. `known` is said by the facts; `gone` was taken back."""
+) -> list[tuple[Said, str]]:
+    """What of a thread stands in the context, oldest first: each message and what is left of it, on one line.
+
+    `known` is said by the facts; `gone` was taken back.
+    """
     shown = _Shown()
     for text in known:
         shown.add(text)
     scopes = scopes_of([said.text for said in thread])
     wanted = _scopes_wanted(thread, scopes, question)
-    lines: list[str] = []
+    lines: list[tuple[Said, str]] = []
     for said, scope in zip(thread, scopes, strict=True):
         kept = [
             withhold(sentence, stale)
@@ -141,7 +144,7 @@ def quoted(
             and shown.is_news(sentence, by_bot=said.by_bot)
         ]
         if kept:
-            lines.append(" ".join(kept))
+            lines.append((said, " ".join(" ".join(kept).split())))
             shown.add(*kept)
     return lines
 

@@ -15,6 +15,7 @@ Rules
   Superseded values are absent; where a text still holds one, it is marked.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from agent.authority import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
 from agent.memory.conflict import replaces, taken_back
 from agent.memory.earlier import Outdated, Said, outdated, quoted
-from agent.memory.facts import Fact, Scope, age, same_key
+from agent.memory.facts import Fact, Scope, age
 from agent.memory.marking import Superseded, superseded, withhold
 from agent.memory.statements import read
 from agent.tokens import estimate_tokens
@@ -35,6 +36,9 @@ MEMORY_TOKENS: Final = 3_000
 """For all layers together, apart from history's budget."""
 FACTS_SHARE: Final = 0.7
 """Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003)."""
+BINDING: Final = "!"
+"""Before a fact that must be kept to."""
+_TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +106,12 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class MemoryContext:
-    """The sections that stand in the context, and the ids of the facts in them."""
+    """The sections that stand in the context, and the ids of what stands in them."""
 
     sections: tuple[str, ...]
     fact_ids: tuple[str, ...] = ()
+    message_ids: tuple[int, ...] = ()
+    """The stored messages of past threads that are quoted."""
     superseded: tuple[Superseded, ...] = field(default=(), repr=False)
     """What to mark where the same turn shows other texts: visible history, recall hits (`marking.mark`)."""
 
@@ -117,7 +123,7 @@ class MemoryContext:
 def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) -> MemoryContext:
     """What of the layers stands in a context of at most `budget` estimated tokens."""
     signals, past_signals = _current_signals(layers.environment)
-    mine = [fact for fact in layers.facts if fact.audience in reader.audiences]
+    mine = [fact for fact in layers.facts if _concerns(fact, reader)]
     valid = readable(mine, reader)
     history = [fact for fact in mine if not fact.is_valid]
     late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority)
@@ -129,23 +135,22 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
     known = [*frame, *(line for _, line in shown)]
-    earlier = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
-    left -= _cost(earlier)
-    facts = "\n".join(["FACTS:", *(line for _, line in shown)]) if shown else ""
-    sections = (*frame, facts, earlier, _working_set(layers, left))
-    return MemoryContext(tuple(filter(None, sections)), tuple(fact.id for fact, _ in shown), stale)
+    quotes = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
+    earlier = _section("EARLIER", [line for _, line in quotes])
+    facts = _section("FACTS", [line for _, line in shown])
+    sections = (*frame, facts, earlier, _working_set(layers, left - _cost(earlier)))
+    sources = tuple(said.id for said, _ in quotes if said.id is not None)
+    return MemoryContext(tuple(filter(None, sections)), tuple(fact.id for fact, _ in shown), sources, stale)
 
 
 def readable(facts: Iterable[Fact], reader: Reader) -> list[Fact]:
     """The valid facts that may be used: of these audiences and scopes, and not shadowed by a narrower one."""
-    usable = [
-        fact
-        for fact in facts
-        if fact.is_valid
-        and fact.audience in reader.audiences
-        and (fact.scope is Scope.GLOBAL or (fact.scope, fact.scope_id) in reader.scopes)
-    ]
-    return [fact for fact in usable if not any(_shadows(narrow, fact) for narrow in usable)]
+    usable = [fact for fact in facts if fact.is_valid and _concerns(fact, reader)]
+    under_key: dict[str, list[Fact]] = {}
+    for fact in usable:
+        under_key.setdefault(fact.key.strip().casefold(), []).append(fact)
+    others = {key: same for key, same in under_key.items() if key and len(same) > 1}
+    return [fact for fact in usable if not _is_shadowed(fact, others.get(fact.key.strip().casefold(), ()))]
 
 
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
@@ -173,14 +178,18 @@ def local_time(environment: Environment) -> datetime:
         return environment.now
 
 
-def _shadows(narrow: Fact, wide: Fact) -> bool:
-    return (
-        narrow is not wide
-        and same_key(narrow.key, wide.key)
-        and narrow.person == wide.person
+def _concerns(fact: Fact, reader: Reader) -> bool:
+    """May it be used here, and was it said about what the turn is about?"""
+    in_scope = fact.scope is Scope.GLOBAL or (fact.scope, fact.scope_id) in reader.scopes
+    return in_scope and (fact.everywhere or fact.audience in reader.audiences)
+
+
+def _is_shadowed(wide: Fact, under_its_key: Iterable[Fact]) -> bool:
+    return not wide.is_constraint and any(
+        narrow.person == wide.person
         and _breadth(narrow.audience) < _breadth(wide.audience)
-        and not wide.is_constraint
         and narrow.authority >= wide.authority
+        for narrow in under_its_key
     )
 
 
@@ -238,18 +247,27 @@ def _fitting(lines: Sequence[tuple[Fact, str]], budget: int) -> tuple[list[tuple
     return shown, cost if shown else 0
 
 
-def _within(lines: Sequence[str], budget: int) -> str:
-    kept: list[str] = []
-    for line in lines:
-        text = "\n".join(["EARLIER:", *kept, line])
-        if _cost(text) <= budget:
-            kept.append(line)
-    return "\n".join(["EARLIER:", *kept]) if kept else ""
+def _within(lines: Sequence[tuple[Said, str]], budget: int) -> list[tuple[Said, str]]:
+    """As many of the newest as fit, in their order."""
+    kept: list[tuple[Said, str]] = []
+    left = budget - _cost("EARLIER:\n")
+    for said, line in reversed(lines):
+        tokens = estimate_tokens(line + "\n")
+        if tokens <= left:
+            kept.append((said, line))
+            left -= tokens
+    return kept[::-1]
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    """What somebody wrote never looks like a section of its own."""
+    return "\n".join([f"{title}:", *(f"> {line}" if _TITLE.match(line) else line for line in lines)]) if lines else ""
 
 
 def _identity(identity: IdentityRole) -> str:
-    about = ", ".join(filter(None, (identity.department, identity.organization)))
-    return f"IDENTITY: {identity.user_name}" + (f" ({about})" if about else "")
+    rank = "" if identity.authority is Authority.EMPLOYEE else identity.authority.name.lower()
+    about = ", ".join(filter(None, (rank, identity.department, identity.organization)))
+    return " ".join(f"IDENTITY: {identity.user_name}{f' ({about})' if about else ''}".split())
 
 
 def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
@@ -260,12 +278,14 @@ def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
 
 
 def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
-    review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
+    binding = f"{BINDING} " if fact.is_constraint else ""
     key = f"{fact.key}: " if fact.key else ""
-    return " ".join(f"{key}{withhold(fact.value, stale)}{review}".split())
+    assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
+    review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
+    return " ".join(f"{binding}{key}{withhold(fact.value, stale)}{assumed}{review}".split())
 
 
 def _working_set(layers: Layers, budget: int) -> str:
     items = live_items(layers.working_set, layers.environment.now)
-    text = "\n".join(["WORKING SET:", *(f"{item.key}: {item.value}" for item in items)]) if items else ""
+    text = _section("WORKING SET", [" ".join(f"{item.key}: {item.value}".split()) for item in items])
     return text if _cost(text) <= budget else ""

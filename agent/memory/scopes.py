@@ -16,6 +16,9 @@ from typing import Final
 
 from agent.memory.facts import Scope
 
+REMEMBERED: Final = 20
+"""Messages back that a game of thought may have begun."""
+
 _HYPOTHESIS: Final = (
     r"hypothe(?:tical(?:ly)?|sis|ses)|theoretical(?:ly)?|in theory|what if|what-if|suppos(?:e|ing)|imagin(?:e|ing)"
     r"|for the sake of argument|brainstorm(?:ing)?|explor(?:atory|ation|ing)|thought experiment|scenarios?|worst case"
@@ -51,6 +54,19 @@ _RESUMES: Final = re.compile(
 def is_hypothetical(text: str) -> bool:
     """Does a question ask about what was assumed or drafted?"""
     return bool(_HYPOTHETICAL.search(text) or _DRAFTED.search(text))
+
+
+def reading_scopes(
+    said: Sequence[str], question: str, conversation: str, task: str
+) -> frozenset[tuple[Scope, str | None]]:
+    """The scopes beside GLOBAL, each with its id, that a question is asked in: this conversation, its own task, and
+    what was assumed or drafted here if the question goes on with that. `said`: what the person wrote here before.
+    """
+    here: frozenset[tuple[Scope, str | None]] = frozenset({(Scope.SESSION, conversation), (Scope.TASK, task)})
+    goes_on = scopes_of([*said[-REMEMBERED:], question])[-1] in {Scope.HYPOTHETICAL, Scope.DRAFT}
+    if not (goes_on or is_hypothetical(question)):
+        return here
+    return here | {(Scope.HYPOTHETICAL, conversation), (Scope.DRAFT, conversation)}
 
 
 def scopes_of(texts: Sequence[str]) -> tuple[Scope, ...]:

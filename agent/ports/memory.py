@@ -34,10 +34,6 @@ class Conversations(Protocol):
         """The conversations in which the person wrote, the latest first."""
         ...
 
-    async def wrote_elsewhere(self, person: str, conversation: str) -> bool:
-        """Did the person write in any other conversation?"""
-        ...
-
     async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
         """The other conversation of the person's in which the last turn began; None if there is none."""
         ...

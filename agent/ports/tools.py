@@ -9,6 +9,7 @@ from typing import Protocol
 
 from agent.authority import Authority
 from agent.memory.audience import Place
+from agent.memory.marking import Superseded
 from agent.messages import JsonObject
 from agent.records import Person
 
@@ -24,6 +25,8 @@ class ToolContext:
     now: datetime
     readable_groups: frozenset[str] = frozenset()
     authority: Authority = Authority.EMPLOYEE
+    superseded: tuple[Superseded, ...] = ()
+    """What to mark in what is quoted: it holds no longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,16 @@ from agent.errors import StoreError
 from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
 from agent.memory.audience import Place, may_flow_from
+from agent.memory.earlier import Said
+from agent.memory.facts import Scope
+from agent.memory.scopes import reading_scopes
 from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
-from agent.records import Claim, Closing, Incoming, Waiting
+from agent.recollection import query_about
+from agent.records import Author, Claim, Closing, Incoming, RecallQuery, StoredMessage, Waiting
 from agent.reply_text import joined
-from agent.state import Execution, SituationSummary
+from agent.state import ActionRecord, Execution, SituationSummary
 from agent.tools.registry import Registry
 from agent.turn import Turn, TurnLimits
 from bot.casts import FooterStyle
@@ -74,8 +78,12 @@ class Mind:
     """What this turn says to this person below its answer because it is the first; "" if it is not."""
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a model is asked: what works in the background gives way."""
+    aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
+    """What the person alone is told of what was done for them, "" for nothing (`bot.memory.withheld`)."""
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
     """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
+    recollect: Callable[[RecallQuery], Awaitable[Sequence[Said]]] | None = None
+    """Finds the past threads that a question is about; None: they are left to the recall tool."""
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""
 
@@ -141,6 +149,12 @@ class Thinking:
             context_messages=(*closing.context_messages, *sources(turn.progress)),
         )
 
+    async def aside(self, asked: Incoming, closing: Closing) -> str:
+        """What the person alone is told once the reply has ended; "" for nothing."""
+        if self._mind.aside is None or closing.outcome not in ANSWERED:
+            return ""
+        return await self._mind.aside(asked, closing.actions)
+
     async def _learn_at(self, asked: Incoming) -> datetime | None:
         due = None if self._mind.learn_at is None else self._mind.learn_at(self._clock.now())
         if due is None or self._mind.may_learn is None:
@@ -171,6 +185,8 @@ class Thinking:
         known = await self._knowledge.known(
             incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS
         )
+        # A place that has become more public keeps for itself what was said before.
+        history = [message for message in known.said if message.audience in audiences]
         parts = ContextParts(
             persona=self._mind.persona(incoming),
             tool_schemas=self._mind.tools.schemas(),
@@ -179,17 +195,26 @@ class Thinking:
             now=incoming.time,
             question=incoming.text,
             images=incoming.images,
-            # A place that has become more public keeps for itself what was said before.
-            history=[message for message in known.said if message.audience in audiences],
+            history=history,
             is_cut=len(known.said) == limit,
             actions=known.actions,
             quoted=incoming.quoted,
             profile=known.profile,
+            authority=incoming.authority,
+            audiences=audiences,
+            scopes=_scopes(claim, history),
             facts=known.facts,
+            earlier=await self._earlier(incoming, audiences) if known.wrote_elsewhere else (),
             summary=known.summary,
             execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),
         )
         return build_context(parts, self._mind.budget), known.summary
+
+    async def _earlier(self, incoming: Incoming, audiences: frozenset[str]) -> Sequence[Said]:
+        if self._mind.recollect is None:
+            return ()
+        conversation, now = incoming.conversation, incoming.time
+        return await self._mind.recollect(query_about(incoming.text, incoming.person, audiences, conversation, now))
 
     def _loop(
         self, claim: Claim, turn: Turn, context: Context, groups: frozenset[str], provider: Provider, heard: "_Heard"
@@ -209,6 +234,7 @@ class Thinking:
             self._clock.now(),
             groups,
             incoming.authority,
+            context.superseded,
         )
         return Loop(
             turn,
@@ -250,6 +276,12 @@ class _Heard:
 def _footer(turn: Turn, heard: _Heard, style: FooterStyle) -> str:
     calls = turn.progress.calls
     return footer(calls, heard.asked, heard.why(calls), style)
+
+
+def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:
+    asker = claim.incoming.person.id
+    said = [message.text for message in history if message.author is Author.PERSON and message.person == asker]
+    return reading_scopes(said, claim.incoming.text, claim.incoming.conversation, str(claim.message))
 
 
 def cache_key(conversation: str) -> str:

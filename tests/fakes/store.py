@@ -141,6 +141,7 @@ class FakeStore:
         turn = FakeTurn(next(self.ids), incoming, message=next(self.ids), taken=terms.now if terms else None)
         self.turns.append(turn)
         self._store(turn, _question(turn))
+        turn = self._place(turn)
         return Accepted(turn.id, duplicate=False, claim=None if claiming is None else self._claim(claiming))
 
     async def overhear(self, incoming: Incoming) -> Accepted:
@@ -331,7 +332,8 @@ class FakeStore:
         if said and summary.is_empty:
             done = await self.last_actions(here, person, audiences, before_turn=before_turn, limit=actions)
         facts = await self.facts.readable(person, audiences)
-        return Known(said, summary, done, facts, await self.profiles.readable(person, audiences))
+        profile = await self.profiles.readable(person, audiences)
+        return Known(said, summary, done, facts, profile, bool(self._written_in(person) - {here}))
 
     async def threads(self, person: str, *, limit: int) -> list[Thread]:
         found: list[Thread] = []
@@ -348,6 +350,10 @@ class FakeStore:
         learned = {at.audience: kept.last_updated for at, kept in self.profiles.kept.items() if at.person == person}
         labels = sorted({*said, *noted, *learned}, key=lambda one: _latest(one, said, noted, learned), reverse=True)
         return [one.removeprefix("group:") for one in labels if one.startswith("group:")][: max(limit, 0)]
+
+    async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
+        others = self._written_in(person) - {conversation}
+        return next((m.conversation for _, m in reversed(self.messages) if m.conversation in others), None)
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         wrote = (m for _, m in self.messages if m.conversation == conversation and m.author is Author.PERSON)
@@ -546,6 +552,19 @@ class FakeStore:
 
     def _written_in(self, person: str) -> set[str]:
         return {m.conversation for _, m in self.messages if m.person == person and m.author is Author.PERSON}
+
+    def _place(self, late: FakeTurn) -> FakeTurn:
+        """Where the question of this turn, which was just taken in, stands among those that wait."""
+        here = [turn for turn in self.turns if turn.incoming.conversation == late.incoming.conversation]
+        places = queue.belated(here)
+        held = [(turn.incoming, turn.message, turn.taken, turn.stopping) for turn in places]
+        turn_of = {turn.message: turn.id for turn in self.turns}
+        for turn, (incoming, message, taken, stopping) in zip(places, [held[-1], *held[:-1]], strict=True):
+            turn.incoming, turn.message, turn.taken, turn.stopping = incoming, message, taken, stopping
+            turn_of[message] = turn.id
+        moved = [(turn_of.get(message.id, turn), message) for turn, message in self.messages]
+        self.messages = sorted(moved, key=lambda pair: (pair[0], pair[1].id))
+        return places[0]
 
     def _store(self, turn: FakeTurn, message: StoredMessage) -> None:
         self.messages.append((turn.id, message))

@@ -16,6 +16,10 @@ def fact(key: str, value: str, **rest: Any) -> Fact:
     return Fact(id=key, key=key, value=value, **fields)
 
 
+def lines(*what: Any) -> list[str]:
+    return [line for _, line in quoted(*what)]
+
+
 def said(*texts: str) -> list[Said]:
     return [Said(text, MONDAY + timedelta(minutes=10 + number), id=number) for number, text in enumerate(texts)]
 
@@ -67,24 +71,24 @@ def test_a_question_outdates_nothing() -> None:
 
 def test_quoted_is_only_what_the_facts_do_not_say_already() -> None:
     thread = said("The rent is €900.", "The flat has a bath.", "Is it far?")
-    assert quoted(thread, ["rent: The rent is €900"], (), (), "What about the flat?") == ["The flat has a bath."]
+    assert lines(thread, ["rent: The rent is €900"], (), (), "What about the flat?") == ["The flat has a bath."]
 
 
 def test_a_superseded_sentence_is_left_out_and_a_superseded_value_withheld() -> None:
     stale = superseded(["25% discount"], ["10% discount"])
     thread = said("25% discount!", "Paul said that 25% discount was fine by him and by his whole team in Rome.")
-    assert quoted(thread, (), stale, (), "") == [
+    assert lines(thread, (), stale, (), "") == [
         "Paul said that [superseded] was fine by him and by his whole team in Rome."
     ]
 
 
 def test_what_was_assumed_is_quoted_only_to_who_asks_for_it() -> None:
     thread = said("We have two cooks.", "What if we had ten cooks and a garden?", "Hypothetically we open in May.")
-    assert quoted(thread, (), (), (), "When do we open?") == ["We have two cooks."]
-    assert "Hypothetically we open in May." in quoted(thread, (), (), (), "What did we say hypothetically?")
+    assert lines(thread, (), (), (), "When do we open?") == ["We have two cooks."]
+    assert "Hypothetically we open in May." in lines(thread, (), (), (), "What did we say hypothetically?")
 
 
 def test_another_task_is_quoted_only_to_who_asks_for_it() -> None:
     thread = said("The flat has a bath.", "Hold on, my boss calls.", "She wants nine slides.", "Back to the flat.")
-    assert "She wants nine slides." not in quoted(thread, (), (), (), "What has the flat?")
-    assert "She wants nine slides." in quoted(thread, (), (), (), "How many slides does my boss want?")
+    assert "She wants nine slides." not in lines(thread, (), (), (), "What has the flat?")
+    assert "She wants nine slides." in lines(thread, (), (), (), "How many slides does my boss want?")

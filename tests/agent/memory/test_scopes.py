@@ -3,7 +3,7 @@
 import pytest
 
 from agent.memory.facts import Scope
-from agent.memory.scopes import is_hypothetical, scopes_of
+from agent.memory.scopes import is_hypothetical, reading_scopes, scopes_of
 
 G, H, D, T = Scope.GLOBAL, Scope.HYPOTHETICAL, Scope.DRAFT, Scope.TASK
 
@@ -29,3 +29,13 @@ def test_each_message_has_the_scope_in_which_it_was_said(texts: list[str], expec
 def test_a_question_may_ask_for_what_was_assumed() -> None:
     assert is_hypothetical("What did we brainstorm about the kitchen?")
     assert not is_hypothetical("When do we open?")
+
+
+def test_a_question_is_asked_in_its_conversation_and_its_task_and_in_what_was_assumed_if_it_goes_on_with_that() -> None:
+    plain = {(Scope.SESSION, "c"), (Scope.TASK, "7")}
+    assumed = plain | {(Scope.HYPOTHETICAL, "c"), (Scope.DRAFT, "c")}
+    assert reading_scopes([], "What is the budget?", "c", "7") == plain
+    assert reading_scopes(["The budget is 5."], "What if it were 9?", "c", "7") == assumed
+    assert reading_scopes(["Let's brainstorm: what if the budget were 9?"], "Could we then go?", "c", "7") == assumed
+    ended = ["Let's brainstorm: what if the budget were 9?", "Enough of that, for real now."]
+    assert reading_scopes(ended, "What is the budget?", "c", "7") == plain

@@ -6,6 +6,7 @@ import pytest
 
 from agent.errors import ToolError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.marking import superseded
 from agent.memory.periods import Period
 from agent.ports import ToolContext, ToolOutput
 from agent.records import Author, Hit, Incoming, Person, StoredMessage
@@ -69,6 +70,12 @@ async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None
     (kept,) = store.facts.kept
     assert answer == ToolOutput("Remembered: The boat is blue.")
     assert (kept.person, kept.audience, kept.source_message) == (ANNA.id, label(CHANNEL.audience), 1)
+
+
+def test_a_superseded_value_is_marked_in_what_is_found() -> None:
+    message = StoredMessage(1, "c", Author.PERSON, ANNA.id, "Anna", "We meet on Friday.", NOON, "person:s:anna")
+    text = found_text([Hit(message, 1.0)], ANNA.id, superseded=superseded(["Friday"], ["Monday"]))
+    assert "> We meet on [superseded: Friday]." in text
 
 
 def test_a_found_message_cannot_open_a_block() -> None:
