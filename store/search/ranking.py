@@ -10,8 +10,9 @@ Rules (measured in conversations between people, and between people and a bot)
   words. Each keyword counts once for a message, at the nearest place where it stands.
   What the bot says is not lifted by others, and parts what stands before and after it: long replies repeat everything.
   It lifts the question that it answers, never the other way round; its own rows weigh less than people's.
-  A thread that keeps coming back to the keywords is about them; that lifts all its messages a little.
-  Names of people who wrote are no keywords: whoever is named comes first with what they wrote themselves.
+  A thread with more than one good message is about the keywords; that lifts all its messages a little.
+  Names of people who wrote are no keywords: whoever is named, or asks about themselves, comes first with what they
+  wrote themselves. Asked about itself, the bot is heard like a person.
   Times in the question lift what was said then, and somewhat what was said soon after.
   Between equals the newest comes first; age itself takes nothing away.
 """
@@ -34,9 +35,9 @@ K1: Final = 1.2
 B: Final = 0.4
 NEAR: Final = (1.0, 0.5, 0.3)
 """What a keyword is worth here, in the next message, in the one after it."""
-THREAD: Final = 0.2
-THREAD_K1: Final = 2.0
-"""How soon more messages with a keyword say no more about what their thread is about."""
+COMPANY: Final = 3
+"""The best message of a thread is lifted by so many others of it."""
+COMPANY_SHARE: Final = 0.2
 BOT_PRIOR: Final = 0.7
 NAMED: Final = 1.8
 DATED: Final = 2.0
@@ -68,22 +69,19 @@ class Line(NamedTuple):
     after: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The best matches by their own words: for each message what its keywords are worth, and what each weighs."""
-
-    strengths: Mapping[int, Mapping[int, float]]
-    weights: Mapping[int, float]
+Candidates: TypeAlias = Mapping[int, Mapping[int, float]]
+"""The best matches by their own words: for each message what each of its keywords is worth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What the question says besides its keywords: `names` are the keywords that name people who wrote, `people` those
-    people's ids, `periods` the times that it speaks of.
+    """What the question says besides its keywords: `names` are the keywords that name people who wrote, `people` the
+    ids of those it speaks of, `bot` whether it speaks of the bot, `periods` the times that it speaks of.
     """
 
     names: frozenset[int] = frozenset()
     people: frozenset[str] = frozenset()
+    bot: bool = False
     periods: tuple[Period, ...] = ()
 
 
@@ -102,7 +100,7 @@ def candidates(matches: Sequence[Sequence[Match]], among: Range) -> Candidates:
         for message, _, length in matches[word]:
             if message in strengths:
                 strengths[message][word] = weight * (K1 + 1) / (1 + K1 * (1 - B) + norm * length)
-    return Candidates(strengths, weights)
+    return strengths
 
 
 def _weight(found: Sequence[Match], among: Range) -> float:
@@ -119,17 +117,14 @@ def ranked(found: Candidates, lines: Mapping[int, Line], hints: Hints = Hints())
 
     `lines` holds the candidates and, of their neighbours, those that this search may see.
     """
-    strengths = _without(hints.names, found.strengths)
-    around = _spread(strengths, lines)
-    about = _threads(strengths, found.weights, lines)
-    scores = {
-        message: (sum(near.values()) + THREAD * about[lines[message].conversation]) * _factor(lines[message], hints)
-        for message, near in around.items()
-    }
+    around = _spread(_without(hints.names, found), lines)
+    alone = {message: sum(near.values()) * _factor(lines[message], hints) for message, near in around.items()}
+    company = _company(alone, lines)
+    scores = {message: score + COMPANY_SHARE * company[lines[message].conversation] for message, score in alone.items()}
     return sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
 
 
-def _without(names: frozenset[int], strengths: Mapping[int, Mapping[int, float]]) -> Mapping[int, Mapping[int, float]]:
+def _without(names: frozenset[int], strengths: Candidates) -> Candidates:
     """The names left out, unless nothing else was found."""
     rest = {
         message: kept
@@ -163,23 +158,16 @@ def _reach(message: int, lines: Mapping[int, Line]) -> Iterable[tuple[int, float
             yield near, share
 
 
-def _threads(
-    strengths: Mapping[int, Mapping[int, float]], weights: Mapping[int, float], lines: Mapping[int, Line]
-) -> defaultdict[str, float]:
-    """For each thread how much it is about the keywords."""
-    counts: defaultdict[tuple[str, int], float] = defaultdict(float)
-    for message, held in strengths.items():
-        line = lines[message]
-        for word in held:
-            counts[line.conversation, word] += 1.0 if line.by_person else BOT_PRIOR
-    about: defaultdict[str, float] = defaultdict(float)
-    for (conversation, word), n in counts.items():
-        about[conversation] += weights[word] * (THREAD_K1 + 1) * n / (n + THREAD_K1)
-    return about
+def _company(scores: Mapping[int, float], lines: Mapping[int, Line]) -> dict[str, float]:
+    """For each thread what its best messages after the first are worth together."""
+    threads: defaultdict[str, list[float]] = defaultdict(list)
+    for message, score in scores.items():
+        threads[lines[message].conversation].append(score)
+    return {thread: sum(heapq.nlargest(COMPANY + 1, held)[1:]) for thread, held in threads.items()}
 
 
 def _factor(line: Line, hints: Hints) -> float:
-    factor = 1.0 if line.by_person else BOT_PRIOR
+    factor = 1.0 if line.by_person or hints.bot else BOT_PRIOR
     if line.by_person and line.person in hints.people:
         factor *= NAMED
     return factor * max((_dated(line.time, period) for period in hints.periods), default=1.0)

@@ -1,6 +1,6 @@
 """Recall: a person's past threads, searched for a reply in one place.
 
-Above: `store.memory.memories`. Below: `store.search.index`, surroundings, sought, text, forms, ranking.
+Above: `store.memory.memories`. Below: `store.search.index`, address, surroundings, sought, text, forms, ranking.
 
 Rules
   A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
@@ -20,6 +20,7 @@ from store import rows
 from store.conversations import stored_messages
 from store.listed import listed
 from store.search import index, ranking
+from store.search.address import speaks_of_asker, speaks_of_bot
 from store.search.forms import forms
 from store.search.ranking import Hints, Line, Range
 from store.search.sought import EVER, Sought
@@ -44,7 +45,7 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     wrote = _people_named(connection, query) if query.by else None
     sought = _sought(query, words, number, wrote)
     found = ranking.candidates(index.matches(connection, sought), among)
-    lines, names = lines_of(connection, found.strengths, sought.audiences)
+    lines, names = lines_of(connection, found, sought.audiences)
     fitting = [
         (id_, score)
         for id_, score in ranking.ranked(found, lines, _hints(query, words, names))
@@ -91,9 +92,11 @@ def _hints(query: RecallQuery, words: list[str], names: Mapping[str, str]) -> Hi
     parts = {who: set(index_words(name)) for who, name in names.items()}
     called = {word for part in parts.values() for word in part}
     groups = list(dict.fromkeys(map(forms, words)))
+    asker = {query.person} if speaks_of_asker(query.text) else set[str]()
     return Hints(
         names=frozenset(at for at, group in enumerate(groups) if called.intersection(group)),
-        people=frozenset(who for who, part in parts.items() if part.intersection(words)),
+        people=frozenset(who for who, part in parts.items() if part.intersection(words)) | asker,
+        bot=speaks_of_bot(query.text),
         periods=query.periods,
     )
 
