@@ -115,6 +115,13 @@ class Surface(Protocol):
         """The reply has ended: leave these buttons under the page, and no others. An ornament, which may fail."""
         ...
 
+    async def aside(self, text: str) -> None:
+        """Say something to the person who asked, where nobody else sees it; where that cannot be done, nobody is told.
+
+        An ornament, which may fail.
+        """
+        ...
+
     async def status(self, text: str) -> None:
         """Show what the bot is doing outside the reply's text ("Searching past threads…"); "" takes it away."""
         ...

@@ -38,6 +38,7 @@ _KINDS = {
 }
 """What a person knows by name, in the order of a receipt, in singular and plural."""
 
+
 class Scope(StrEnum):
     """What a person can ask to forget."""
 
@@ -129,6 +130,13 @@ def receipt_text(receipt: Receipt) -> str:
     return (
         f"{done} A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
     )
+
+
+def withheld_text(count: int) -> str:
+    """What is told to the asker alone about what a search found for them elsewhere."""
+    more = counted(count, "more result", "more results")
+    verb = "is" if count == 1 else "are"
+    return f"{more} from your direct messages or private channels {verb} not shown here: ask me in a direct message."
 
 
 def model_text(current: str, why: str, allowed: Sequence[str], command: str) -> str:

@@ -140,6 +140,9 @@ class Answering:
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         await self.ledger.finish(claim, closing, self.clock.now())
         await leave_offers(surface, self.clock, closing)
+        if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
+            with suppress(SurfaceError):  # an ornament
+                await surface.aside(aside)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
 

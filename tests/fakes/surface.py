@@ -40,6 +40,7 @@ class FakeSurface:
         self.calls: list[str] = []
         self.sought: list[PageKey] = []
         self.statuses: list[str] = []
+        self.asides: list[str] = []
         self.offers: dict[str, frozenset[Offer]] = {}
         self.fail_offers: deque[SurfaceError] = deque()
         self.fail_next: deque[SurfaceError] = deque()
@@ -77,6 +78,9 @@ class FakeSurface:
         if self.fail_offers:
             raise self.fail_offers.popleft()
         self.offers[page.id] = frozenset(offers)
+
+    async def aside(self, text: str) -> None:
+        self.asides.append(text)
 
     async def status(self, text: str) -> None:
         self.statuses.append(text)

@@ -18,6 +18,7 @@ from bot.access.budgets import Budgets
 from bot.access.gate import Gate, GateRules
 from bot.access.lists import AccessRules
 from bot.hosting import BotHost
+from bot.memory.withheld import Withheld
 from bot.turns.thinking import Mind, Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
@@ -39,6 +40,7 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=host.readers.groups_of,
+        aside=Withheld(store, host.readers, clock).aside,
     )
     thinking = Thinking(mind, store, store, clock)
     limits = TurnsLimits(sweep_s=0.01)

@@ -202,6 +202,9 @@ class DyingSurface:
     async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
         pass
 
+    async def aside(self, text: str) -> None:
+        pass
+
     async def status(self, text: str) -> None:
         pass
 

@@ -109,6 +109,12 @@ class DiscordSurface:
         else:
             await rest.delete(channel, message)
 
+    async def aside(self, text: str) -> None:
+        """Only a command's answer can be followed by what its caller alone sees."""
+        if self._token_lives():
+            rest = await self._connection.rest()
+            await rest.follow_up(self._token, text, private=True)
+
     async def status(self, text: str) -> None:
         """Discord says itself that a deferred interaction is being answered; elsewhere the bot is typing."""
         if not text:

@@ -132,6 +132,10 @@ class SlackSurface:
         if Offer.CONTINUE in offers:
             await _offer_to_continue(self._api, self._to, self._conversation, page)
 
+    async def aside(self, text: str) -> None:
+        with _page_errors():
+            await Whisper(self._api, self._to).say(neutral(text))
+
     async def status(self, text: str) -> None:
         if not text and self._posted:
             return  # Slack takes the status away when a message comes
@@ -188,6 +192,10 @@ class PrivateSurface:
     async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
         if Offer.CONTINUE in offers:
             await _offer_to_continue(self._api, self._to, self._conversation, page)
+
+    async def aside(self, text: str) -> None:
+        with _page_errors():
+            await self._whisper.say(neutral(text))
 
     async def status(self, text: str) -> None:
         """There is no private status line."""

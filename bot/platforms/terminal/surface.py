@@ -49,6 +49,9 @@ class TerminalSurface:
             self._pages[CONTINUE] = f"\n{CONTINUE}"
             self._show()
 
+    async def aside(self, text: str) -> None:
+        """There is nothing here that only one person may see."""
+
     async def status(self, text: str) -> None:
         self._display.status(text)
 
