@@ -15,7 +15,7 @@ Rules
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -94,9 +94,9 @@ def in_order(connection: Connection, name: str) -> None:
         connection.execute(_IN_ORDER, {"name": name})
 
 
-def new_id(connection: Connection, statement: Insert) -> int:
-    """Insert one row; return the number that it was given."""
-    key = connection.execute(statement).inserted_primary_key
+def new_id(connection: Connection, statement: Insert, values: Mapping[str, object] | None = None) -> int:
+    """Insert one row; return the number that it was given. `values`: of the columns, if `statement` has none."""
+    key = connection.execute(statement, values).inserted_primary_key
     return 0 if key is None else int(key[0])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, insert, or_, select, update
 
 from agent.authority import Authority
 from agent.errors import StoreError
@@ -22,11 +22,28 @@ from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.records import Author
 from store.columns import storable
 from store.databases.database import Database, in_order, new_id
+from store.listed import listed
 from store.search.text import index_words, keywords
 from store.tables import fact, fact_ground, message, person
 
 ABOUT: Final = frozenset({"person", "they", "user"})
 """Words by which a model speaks of whoever said it."""
+# Made once: making a statement takes longer than running it.
+_LINKED: Final = (
+    select(fact, message.c.permalink)
+    .outerjoin_from(fact, message, message.c.id == fact.c.source_message)
+    .order_by(fact.c.time, fact.c.id)
+)
+_THEIRS: Final = fact.c.person == bindparam("whose")
+_SAID_THERE: Final = and_(
+    or_(_THEIRS, fact.c.person == ""), fact.c.audience.in_(bindparam("audiences", expanding=True))
+)
+_READABLE: Final = _LINKED.where(or_(_SAID_THERE, and_(_THEIRS, fact.c.everywhere)))
+_GROUNDS: Final = (
+    select(fact_ground)
+    .where(or_(fact_ground.c.fact.in_(listed("found")), fact_ground.c.ground.in_(listed("found"))))
+    .order_by(fact_ground.c.fact, fact_ground.c.ground)
+)
 NEW: Final = "new"
 """The id of a fact until its row has one."""
 
@@ -89,8 +106,8 @@ def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
 
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
-    said_there = and_(fact.c.person.in_([person, ""]), fact.c.audience.in_(sorted(audiences)))
-    return _facts(connection, or_(said_there, and_(fact.c.person == person, fact.c.everywhere)))
+    found = connection.execute(_READABLE, {"whose": person, "audiences": sorted(audiences)})
+    return _with_grounds(connection, found.mappings().all())
 
 
 def remove(connection: Connection, person: str, ids: Collection[str]) -> int:
@@ -132,13 +149,13 @@ def _link(connection: Connection, source_message: int | None) -> str | None:
 
 def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:
     """With their links, oldest first."""
-    linked = select(fact, message.c.permalink).outerjoin_from(fact, message, message.c.id == fact.c.source_message)
-    found = connection.execute(linked.where(where).order_by(fact.c.time, fact.c.id)).mappings().all()
+    return _with_grounds(connection, connection.execute(_LINKED.where(where)).mappings().all())
+
+
+def _with_grounds(connection: Connection, found: Sequence[Mapping[Any, Any]]) -> list[Fact]:
     if not found:
         return []
-    ids = select(fact.c.id).where(where)
-    touching = or_(fact_ground.c.fact.in_(ids), fact_ground.c.ground.in_(ids))
-    links = connection.execute(select(fact_ground).where(touching).order_by(fact_ground.c.fact, fact_ground.c.ground))
+    links = connection.execute(_GROUNDS, {"found": [row["id"] for row in found]})
     grounds, derived = dict[int, list[str]](), dict[int, list[str]]()
     for one, ground in links:
         grounds.setdefault(one, []).append(str(ground))

@@ -10,9 +10,9 @@ Rules
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, and_, delete, func, insert, or_, select, true, update
+from sqlalchemy import Boolean, Connection, and_, bindparam, delete, func, insert, or_, select, true, update
 
 from agent.memory.profile import Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
 from store.databases.database import Database, in_order, new_id
@@ -107,20 +107,28 @@ def remove(connection: Connection, entries: frozenset[int]) -> int:
     return connection.execute(delete(profile_entry).where(profile_entry.c.id.in_(entries))).rowcount
 
 
+_SAID_THERE: Final = profile_entry.c.audience.in_(bindparam("audiences", expanding=True))
+_OPEN: Final = or_(_SAID_THERE, and_(profile_entry.c.everywhere, bindparam("everywhere", type_=Boolean)))
+_USABLE: Final = and_(profile_entry.c.person == bindparam("whose"), _OPEN)
+_ENTRIES: Final = select(profile_entry).where(_USABLE).order_by(profile_entry.c.time, profile_entry.c.id)
+_SOURCES: Final = (
+    select(profile_source.c.entry, profile_source.c.message)
+    .join(profile_entry)
+    .where(_USABLE)
+    .order_by(profile_source.c.message)
+)
+
+
 def _entries(
     connection: Connection, person_id: str, audiences: frozenset[str], *, everywhere: bool = False
 ) -> tuple[ProfileEntry, ...]:
     """The person's entries of these audiences; with `everywhere` also those that they opened to all replies to them."""
-    said_there = profile_entry.c.audience.in_(sorted(audiences))
-    open_ = or_(said_there, profile_entry.c.everywhere) if everywhere else said_there
-    usable = and_(profile_entry.c.person == person_id, open_)
-    ordered = select(profile_entry).where(usable).order_by(profile_entry.c.time, profile_entry.c.id)
-    found = connection.execute(ordered).mappings().all()
+    which = {"whose": person_id, "audiences": sorted(audiences), "everywhere": everywhere}
+    found = connection.execute(_ENTRIES, which).mappings().all()
     if not found:
         return ()
-    named = select(profile_source.c.entry, profile_source.c.message).join(profile_entry).where(usable)
     sources: dict[int, list[int]] = {}
-    for entry, source in connection.execute(named.order_by(profile_source.c.message)):
+    for entry, source in connection.execute(_SOURCES, which):
         sources.setdefault(entry, []).append(source)
     return tuple(_entry(row, sources.get(row["id"], [])) for row in found)
 

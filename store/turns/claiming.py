@@ -22,6 +22,7 @@ from store.turns import queue
 log = logging.getLogger(__name__)
 
 _QUESTION: Final = ("text", "time", "audience", "permalink")
+_TAKE: Final = update(turn).where(turn.c.id == bindparam("chosen"))
 
 
 def claim(connection: Connection, claiming: Claiming) -> Claim | None:
@@ -40,7 +41,7 @@ def claim(connection: Connection, claiming: Claiming) -> Claim | None:
             "epoch": claimed.epoch,
             "attempts": claimed.attempts,
         }
-        connection.execute(update(turn).where(turn.c.id == chosen).values(state=RUNNING, **taken))
+        connection.execute(_TAKE, {"chosen": chosen, "state": RUNNING, **taken})
         queue.serve(connection, claimed.incoming.person.id, now)
         return claimed
     return None

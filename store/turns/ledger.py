@@ -10,10 +10,11 @@ Rules
   whose turn was forgotten, gets LeaseLost and has changed nothing.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, Table, and_, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, Update, and_, bindparam, case, delete, func, insert, select, update
 
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
@@ -33,6 +34,14 @@ from store.turns.terms import check
 
 FORGOTTEN: Final = 0
 """The turn number of a message that was forgotten: there is none."""
+
+# Made once: making a statement takes longer than running it. Its values are given with it.
+_NEW_TURN: Final = insert(turn)
+_NEW_MESSAGE: Final = insert(message)
+_HELD: Final = update(turn).where(
+    turn.c.id == bindparam("held"), turn.c.epoch == bindparam("held_epoch"), turn.c.state == RUNNING
+)
+_HELD_IN_VAIN: Final = _HELD.values(attempts=case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
 class SqlLedger:
@@ -127,18 +136,18 @@ def accept(
         check(connection, incoming, terms)
     audience = _audience(incoming)
     readers = people.welcome(connection, incoming, audience, known)
-    begun = insert(turn).values(
-        source=incoming.source,
-        event_id=incoming.event_id,
-        channel=incoming.channel,
-        message_id=incoming.message_id,
-        conversation=incoming.conversation,
-        person=incoming.person.id,
-        state=state,
-        taken=None if terms is None else terms.now,
-        payload=rows.payload(incoming) if state == WAITING else "{}",
-    )
-    turn_id = new_id(connection, begun)
+    begun = {
+        "source": incoming.source,
+        "event_id": incoming.event_id,
+        "channel": incoming.channel,
+        "message_id": incoming.message_id,
+        "conversation": incoming.conversation,
+        "person": incoming.person.id,
+        "state": state,
+        "taken": None if terms is None else terms.now,
+        "payload": rows.payload(incoming) if state == WAITING else "{}",
+    }
+    turn_id = new_id(connection, _NEW_TURN, begun)
     _store(
         connection,
         readers,
@@ -208,8 +217,7 @@ def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime
 
 
 def release(connection: Connection, claim: Claim) -> None:
-    attempts = case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0)
-    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None, "attempts": attempts})
+    _write(connection, claim, {"state": WAITING, "owner": None, "lease_until": None}, _HELD_IN_VAIN)
 
 
 def release_all(connection: Connection) -> int:
@@ -228,16 +236,16 @@ def _audience(incoming: Incoming) -> str:
         ) from error
 
 
-def _write(connection: Connection, claim: Claim, values: dict[str, object]) -> None:
-    held = and_(turn.c.id == claim.turn, turn.c.epoch == claim.epoch, turn.c.state == RUNNING)
-    if connection.execute(update(turn).where(held).values(**values)).rowcount != 1:
+def _write(connection: Connection, claim: Claim, values: Mapping[str, object], writing: Update = _HELD) -> None:
+    held = {"held": claim.turn, "held_epoch": claim.epoch}
+    if connection.execute(writing, {**values, **held}).rowcount != 1:
         raise LeaseLost(f"Turn {claim.turn} is no longer held by {claim.owner}.")
 
 
 def _store(connection: Connection, readers: list[int], *, text: str, **columns: object) -> None:
     words = index_words(text)
-    added = insert(message).values(text=text, length=len(words), **columns)
-    index.add(connection, new_id(connection, added), words, readers)
+    added = new_id(connection, _NEW_MESSAGE, {"text": text, "length": len(words), **columns})
+    index.add(connection, added, words, readers)
 
 
 def _context_stands(connection: Connection, closing: Closing) -> bool:

@@ -13,6 +13,7 @@ Rules
 
 from datetime import datetime
 from functools import cache
+from typing import Final
 
 from sqlalchemy import (
     ColumnElement,
@@ -69,10 +70,15 @@ def _next_turn(*, limited: bool, ours: bool) -> Select[*tuple[int]]:
     )
 
 
+_ASKER: Final = (
+    select(person.c.number).where(person.c.id == bindparam("asker")).with_for_update(key_share=True, skip_locked=True)
+)
+_SERVE: Final = update(person).where(person.c.number.in_(_ASKER))
+
+
 def serve(connection: Connection, person_id: str, now: datetime) -> None:
     """Note that a turn of this person is claimed now, unless another worker is just noting the same."""
-    theirs = select(person.c.number).where(person.c.id == person_id).with_for_update(key_share=True, skip_locked=True)
-    connection.execute(update(person).where(person.c.number.in_(theirs)).values(served=now))
+    connection.execute(_SERVE, {"asker": person_id, "served": now})
 
 
 def _running() -> Select[*tuple[str, int]]:
