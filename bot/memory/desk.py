@@ -36,6 +36,8 @@ NUMBERS: Final = "memory numbers"
 """The preference that keeps which number stands for what."""
 TRIES: Final = 5
 """How often a change begins anew because something was learned meanwhile; between two of those are seconds."""
+FACT_CHARS: Final = 2_000
+"""As much as may be remembered at once."""
 MAX_THREADS: Final = 10_000
 """Of an export: more than anybody began, and a file that still opens."""
 
@@ -127,9 +129,10 @@ class MemoryDesk:
     async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:
         if has_secret(text):
             return view.NO_SECRETS
-        if len(" ".join(text.split())) > TEXT_CHARS:
-            return view.TOO_LONG.format(most=TEXT_CHARS)
-        own = tidy(text.removeprefix(f"{one.key}:"))
+        own = text.removeprefix(f"{one.key}:").strip()
+        most = TEXT_CHARS if isinstance(one, ProfileEntry) else FACT_CHARS
+        if len(own) > most:
+            return view.TOO_LONG.format(most=most)
         keep = self._state(one, viewer, own) if isinstance(one, ProfileEntry) else self._write(one, viewer, own)
         added = await keep
         if added is None:
@@ -160,11 +163,11 @@ class MemoryDesk:
     async def _state(self, one: ProfileEntry, viewer: Viewer, own: str) -> ProfileEntry | None:
         """Keep the person's own words beside the entry; None if the profile changed all the time."""
         partition, now = Partition(viewer.person.id, label(viewer.place.audience)), self.clock.now()
-        entry = replace(one, id=0, text=own, audience=partition.audience, sources=(), time=now, confidence=1.0)
+        entry = replace(one, id=0, text=tidy(own), audience=partition.audience, sources=(), time=now, confidence=1.0)
         if not await self._change(partition, lambda profile: stated(profile, entry, now)):
             return None
         entries = (await self.profiles.of(partition)).entries
-        return max((kept for kept in entries if kept.text == own), key=lambda kept: kept.id, default=None)
+        return max((kept for kept in entries if kept.text == entry.text), key=lambda kept: kept.id, default=None)
 
     async def _open(self, one: Remembered, viewer: Viewer, *, on: bool) -> str:
         person = viewer.person.id

@@ -17,7 +17,7 @@ from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
 from bot.memory import words
 from bot.memory.numbers import Numbers
-from bot.wording import literal
+from bot.wording import literal, shortened
 
 PAGE: Final = 6
 """Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone."""
@@ -91,9 +91,10 @@ def as_list(answer: MemoryAnswer) -> str:
     return "\n".join([answer.text, "", *lines]) if lines else answer.text
 
 
-def line(entry: ShownEntry) -> str:
-    """One entry on one line."""
-    return f"{entry.number}. {entry.text} ({entry.source})"
+def line(entry: ShownEntry, most: int | None = None) -> str:
+    """One entry on one line; of its text at most so many characters."""
+    text = entry.text if most is None else shortened(entry.text, most).rstrip("\\")
+    return f"{entry.number}. {text} ({entry.source})"
 
 
 def erased_text(receipt: Receipt) -> str:

@@ -75,11 +75,13 @@ class FakeSlack:
         app.router.add_get("/link", self._link)
         app.router.add_post("/respond/{id}", self._respond)
         app.router.add_get("/files/{name}", self._file)
+        app.router.add_post("/upload/{id}", self._uploaded)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self._host = f"127.0.0.1:{self._runner.addresses[0][1]}"
         self.url = f"http://{self._host}/api"
+        self.state.upload_to = f"http://{self._host}/upload/"
         return self
 
     async def __aexit__(
@@ -135,10 +137,10 @@ class FakeSlack:
         body = {"type": "message_action", "callback_id": callback_id, "message": message.wire()}
         return await self._interact(user, message.channel, body)
 
-    async def click(self, user: str, whisper: FakeWhisper, label: str) -> str:
-        """Somebody clicks the button with this label below a whisper."""
+    async def click(self, user: str, whisper: FakeWhisper, label: str, number: int = 0) -> str:
+        """Somebody clicks the button with this label below a whisper; of several the one with that number, from 0."""
         buttons = [b for block in whisper.blocks if block["type"] == "actions" for b in block["elements"]]
-        button = next(button for button in buttons if button["text"]["text"] == label)
+        button = [button for button in buttons if button["text"]["text"] == label][number]
         action = {"type": "button", "action_id": button["action_id"], "value": button.get("value", "")}
         container = {"type": "message", "channel_id": whisper.channel, "is_ephemeral": True}
         body = {"type": "block_actions", "actions": [action], "container": container}
@@ -308,6 +310,11 @@ class FakeSlack:
             "size": len(content),
             "url_private_download": address,
         }
+
+    async def _uploaded(self, request: web.Request) -> web.Response:
+        self.state.uploaded[request.match_info["id"]] = await request.read()
+        self._changed.set()
+        return web.Response(text="OK")
 
     async def _file(self, request: web.Request) -> web.Response:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")

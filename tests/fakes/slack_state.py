@@ -71,6 +71,11 @@ class Workspace:
         self.whispers: list[FakeWhisper] = []
         self.statuses: list[tuple[str, str, str]] = []
         self.views: list[Object] = []
+        self.upload_to = ""
+        """Where files are uploaded, with a slash at its end; `uploaded` holds their content, by their ids."""
+        self.uploaded: dict[str, bytes] = {}
+        self.files: list[tuple[str, str, bytes]] = []
+        """What was shared: the channel, the title and the content of each file."""
         self.calls: list[Call] = []
         self.refused: list[Call] = []
         self._numbers = count(1)
@@ -89,6 +94,8 @@ class Workspace:
             "conversations.replies": self._replies,
             "conversations.history": self._history,
             "views.open": self._open_view,
+            "files.getUploadURLExternal": self._upload_url,
+            "files.completeUploadExternal": self._complete_upload,
         }
 
     # What a test sets up and looks at
@@ -259,6 +266,20 @@ class Workspace:
             raise Refusal("invalid_arguments")
         self.views.append(view)
         return {"view": view}
+
+    def _upload_url(self, args: Object) -> Object:
+        if not args.get("filename") or int(args["length"]) <= 0:
+            raise Refusal("invalid_arguments")
+        file = f"F{next(self._numbers)}"
+        return {"upload_url": f"{self.upload_to}{file}", "file_id": file}
+
+    def _complete_upload(self, args: Object) -> Object:
+        self._member_of(args["channel_id"])
+        for file in args["files"]:
+            if file["id"] not in self.uploaded:
+                raise Refusal("file_not_found")
+            self.files.append((args["channel_id"], file["title"], self.uploaded[file["id"]]))
+        return {"files": args["files"]}
 
     def _own(self, args: Object, otherwise: str) -> FakeMessage:
         for message in self.messages:

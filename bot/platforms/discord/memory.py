@@ -16,11 +16,11 @@ from typing import Any, Final, cast
 import discord
 
 from agent.errors import CogencyError
-from agent.memory.profile import TEXT_CHARS
 from agent.records import Authority, Person
 from bot import wording
 from bot.host import Host, MemoryAnswer, ShownEntry, Viewer
 from bot.memory import view, words
+from bot.memory.desk import FACT_CHARS
 from bot.platforms.discord import reading
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.surface import PAGE_CHARS
@@ -30,6 +30,8 @@ NOT_YOURS: Final = "Only the person who asked can decide this."
 FILE_NAME: Final = "what-i-know.json"
 ENTRY_CHARS: Final = 140
 """Of an entry in the list: so a page of them with their links fits one message. Whoever opens one sees all of it."""
+OPENED_CHARS: Final = 1_700
+"""Of an entry that was opened: with its link it fits one message."""
 OPTION_CHARS: Final = 100
 """Discord's own limit."""
 LIVES_S: Final = 900.0
@@ -112,14 +114,12 @@ async def _open(interaction: Interaction, host: Host, asked: str) -> None:
         await interaction.edit_original_response(content=pages(list_text(answer), PAGE_CHARS)[0].text, view=gone)
     else:
         buttons = entry_view(entry, answer.page, interaction.user.id)
-        await interaction.edit_original_response(content=view.line(entry), view=buttons)
+        await interaction.edit_original_response(content=view.line(entry, OPENED_CHARS), view=buttons)
 
 
 def list_text(answer: MemoryAnswer) -> str:
     """A page of the list as Markdown. Pure."""
-    lines = [
-        f"{entry.number}. {wording.shortened(entry.text, ENTRY_CHARS)} ({entry.source})" for entry in answer.entries
-    ]
+    lines = [view.line(entry, ENTRY_CHARS) for entry in answer.entries]
     where = [f"Page {answer.page} of {answer.pages}"] if answer.pages > 1 else []
     return "\n".join([answer.text, *lines, *where])
 
@@ -168,7 +168,7 @@ def _window(made: Pressed) -> discord.ui.Modal:
     window = discord.ui.Modal(title="Correct an entry", custom_id=made.id, timeout=LIVES_S)
     window.add_item(
         discord.ui.TextInput[discord.ui.Modal](
-            label="In your own words", style=discord.TextStyle.paragraph, max_length=TEXT_CHARS
+            label="In your own words", style=discord.TextStyle.paragraph, max_length=FACT_CHARS
         )
     )
     return window

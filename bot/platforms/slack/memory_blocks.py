@@ -18,6 +18,11 @@ from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.reply_to import ReplyTo, decode
 
+ENTRY_CHARS: Final = 600
+"""Of an entry in the list: a page of them stays under the 12,000 characters that Slack shows in one message."""
+PREFILL_CHARS: Final = 1_000
+"""A button carries at most 2,000; a longer text is corrected in an empty window."""
+
 ACTION: Final = "cogency_view"
 CORRECT: Final = "correct"
 VIEW: Final = "cogency_correct_view"
@@ -43,7 +48,9 @@ class Corrected:
 
 def entry_blocks(answer: MemoryAnswer, user: str) -> list[Json]:
     """A page of the list: each entry with its buttons, then those for the other pages."""
-    shown = [block for entry in answer.entries for block in (_markdown(line(entry)), _decisions(entry, user))]
+    shown = [
+        block for entry in answer.entries for block in (_markdown(line(entry, ENTRY_CHARS)), _decisions(entry, user))
+    ]
     return [*shown, *_pages(answer, user)]
 
 
@@ -59,6 +66,9 @@ def clicked(action: JsonObject) -> Clicked | None:
 
 def correct_view(made: Clicked, to: ReplyTo) -> JsonObject:
     """The window in which an entry is corrected."""
+    field: dict[str, Json] = {"type": "plain_text_input", "action_id": _WORDS, "multiline": True}
+    if made.plain:
+        field["initial_value"] = made.plain
     return {
         "type": "modal",
         "callback_id": VIEW,
@@ -71,12 +81,7 @@ def correct_view(made: Clicked, to: ReplyTo) -> JsonObject:
                 "type": "input",
                 "block_id": _WORDS,
                 "label": _plain("In your own words"),
-                "element": {
-                    "type": "plain_text_input",
-                    "action_id": _WORDS,
-                    "multiline": True,
-                    "initial_value": made.plain,
-                },
+                "element": field,
             }
         ],
     }
@@ -102,9 +107,10 @@ def _decisions(entry: ShownEntry, user: str) -> Json:
         "style": "danger",
     }
     number, key = entry.number, entry.key
+    prefill = entry.plain if len(entry.plain) <= PREFILL_CHARS else ""
     buttons: list[Json] = [
         _button(f"delete:{number}", "Delete", words.delete_words(key), user, style="danger", confirm=sure),
-        _button(f"{CORRECT}:{number}", "Correct", f"correct {key}", user, plain=entry.plain),
+        _button(f"{CORRECT}:{number}", "Correct", f"correct {key}", user, plain=prefill),
     ]
     if entry.may_go_everywhere:
         everywhere = words.everywhere_words(key, on=True)

@@ -34,6 +34,8 @@ DOCUMENTED_SCOPES = {
     "conversations.replies": "channels:history groups:history im:history mpim:history",
     "conversations.history": "channels:history groups:history im:history mpim:history",
     "views.open": "",
+    "files.getUploadURLExternal": "files:write",
+    "files.completeUploadExternal": "files:write",
 }
 """As Slack documents them; im:read would be for direct messages, about which nothing is asked."""
 
