@@ -1,0 +1,129 @@
+"""Two people, a direct message, a private and a public channel in Slack: what is known where, and who is told so."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from bot.access.readers import MAX_AGE_S
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_USER, FakeWhisper
+from tests.fakes.store import FakeStore
+from tests.fakes.turns_host import turns_host
+
+ME = f"<@{BOT_USER}>"
+REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The canoe is vermilion."}}]\n</execute>'
+RECALL = '<execute>[{"name": "recall", "args": {"query": "canoe"}}]\n</execute>'
+
+
+def answer(messages: Sequence[Message]) -> str:
+    """A model that notes what it is told to note, and looks everything else up."""
+    if "<results>" in messages[-1].text:
+        return "Done."
+    return REMEMBER if "remember my canoe" in messages[-1].text else RECALL
+
+
+class MovedClock(FastClock):
+    """One that a test may put forward."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s
+
+
+@dataclass
+class Talk:
+    clock: MovedClock
+    slack: FakeSlack
+    store: FakeStore
+    model: ScriptedProvider
+    people: dict[str, str] = field(default_factory=dict[str, str])
+    places: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def ask(self, who: str, where: str, text: str) -> None:
+        """Ask, and wait for the answer."""
+        turns = len(self.store.turns) + 1
+        await self.slack.say(self.people[who], self.places[where], f"{ME} {text}")
+        await self.slack.until(lambda: len(self.store.turns) == turns and self.store.turns[-1].state == "done")
+
+    async def knows(self, who: str, where: str) -> bool:
+        """Whether the model is given anything vermilion when this person asks here."""
+        before = len(self.model.requests)
+        await self.ask(who, where, "which colour has the thing?")
+        return any("vermilion" in message.text for request in self.model.requests[before:] for message in request)
+
+    async def knowing(self) -> set[tuple[str, str]]:
+        """In which places which person would be told of it."""
+        return {place for place in PLACES if await self.knows(*place)}
+
+    def told(self, who: str) -> list[FakeWhisper]:
+        """What only this person was told about what was left out."""
+        return [
+            one for one in self.slack.state.whispers if "not shown here" in one.text and one.user == self.people[who]
+        ]
+
+
+PLACES = [
+    ("ann", "ann's"),
+    ("bob", "bob's"),
+    ("ann", "general"),
+    ("bob", "general"),
+    ("ann", "secret"),
+    ("bob", "secret"),
+    ("ann", "other"),
+]
+
+
+@asynccontextmanager
+async def talking() -> AsyncGenerator[Talk, None]:
+    """Ann and bob, each in direct messages, both in a public channel and two private ones."""
+    clock = MovedClock()
+    async with FakeSlack(clock) as slack:
+        talk = Talk(clock, slack, FakeStore(), ScriptedProvider(answer))
+        talk.people = {name: slack.state.user(name) for name in ("ann", "bob")}
+        talk.places = {f"{name}'s": slack.state.channel(name, "im") for name in talk.people}
+        talk.places |= {"general": slack.state.channel("general")}
+        talk.places |= {name: slack.state.channel(name, "private") for name in ("secret", "other")}
+        host = turns_host(talk.store, talk.model, clock)
+        async with serving(slack, host), host.turns.serving():
+            yield talk
+
+
+async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else() -> None:
+    async with talking() as talk:
+        await talk.ask("ann", "ann's", "remember my canoe, it is vermilion")
+        assert await talk.knowing() == {("ann", "ann's")}
+
+
+async def test_what_was_told_in_a_private_channel_is_known_to_its_member_in_their_dm_until_they_leave() -> None:
+    async with talking() as talk:
+        await talk.ask("ann", "secret", "remember my canoe, it is vermilion")
+        assert await talk.knowing() == {("ann", "ann's"), ("ann", "secret")}
+        talk.slack.state.channels[talk.places["secret"]].members.discard(talk.people["ann"])
+        talk.clock.ahead_s += MAX_AGE_S + 1
+        assert not await talk.knows("ann", "ann's")
+
+
+async def test_what_was_told_in_public_is_known_to_its_person_in_public_and_in_their_dm() -> None:
+    async with talking() as talk:
+        await talk.ask("ann", "general", "remember my canoe, it is vermilion")
+        assert await talk.knowing() == {("ann", "ann's"), ("ann", "general")}
+
+
+async def test_the_asker_alone_is_told_that_more_was_found_in_their_dm() -> None:
+    async with talking() as talk:
+        await talk.ask("ann", "ann's", "my canoe is vermilion")
+        await talk.ask("ann", "general", "which colour has the canoe?")
+        await talk.slack.until(lambda: talk.told("ann"))
+        (whisper,) = talk.told("ann")
+        assert whisper.text.startswith("1 more result from your direct messages")
+        assert whisper.channel == talk.places["general"]
+        assert not any("not shown here" in m.text for request in talk.model.requests for m in request)
+        assert not any("not shown here" in message.text for message in talk.slack.state.messages)
+        await talk.ask("bob", "general", "which colour has the canoe?")
+        await talk.ask("ann", "ann's", "which colour has the canoe?")
+    assert (len(talk.told("ann")), talk.told("bob")) == (1, [])
