@@ -22,7 +22,7 @@ from agent.providers.http import Http
 from agent.records import Incoming
 from bot import wording
 from bot.host import Host
-from bot.platforms.discord import buttons, forgetting, inbound, pressing, reading, refusals
+from bot.platforms.discord import buttons, forgetting, inbound, memory, pressing, reading, refusals
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
@@ -49,6 +49,9 @@ PERMISSIONS = {
 
 MAX_RATE_LIMIT_WAIT_S = 30.0
 """The library waits that long for Discord's limits by itself; a longer wait is ours to plan."""
+
+
+PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_submit)
 
 
 def intents(*, message_content: bool) -> discord.Intents:
@@ -180,11 +183,13 @@ class DiscordClient(discord.Client):
             log.warning("an edited or deleted question is answered as it was: %s", error)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Slash commands are the tree's; here the buttons come in."""
-        if interaction.type is discord.InteractionType.component and isinstance(interaction.data, dict):
+        """Slash commands are the tree's; here the buttons, choices and windows come in."""
+        if interaction.type in PRESSED and isinstance(interaction.data, dict):
             button = str(interaction.data.get("custom_id", ""))
             if (made := forgetting.decision(button)) is not None:
                 await forgetting.decide(interaction, made, self._host)
+            elif (decided := memory.pressed(button)) is not None:
+                await memory.press(interaction, decided, self._host)
             elif (below := buttons.pressed(button)) is not None:
                 await pressing.press(interaction, below, self._host, self._room, self._members)
 
