@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
-from agent.errors import CogencyError, LeaseLost, StoreError
+from agent.errors import CogencyError, LeaseLost, StoreError, StoreUnavailable
 from agent.ports import Clock, Jobs
 from agent.records import Job
+from bot.logs import severity
 
 log = logging.getLogger(__name__)
 
@@ -92,12 +93,14 @@ class JobWorker:
                 while await self.work():
                     pass
             except StoreError as error:
-                log.warning("no job could be done, trying again: %s", error)
+                log.log(severity(error), "no job could be done, trying again: %s", error)
             await self._clock.sleep(self._limits.sweep_s)
 
     async def _done(self, job: Job) -> bool:
         try:
             await self._handlers[job.kind](job)
+        except StoreUnavailable:
+            raise  # nothing is wrong with the job
         except CogencyError as error:
             log.warning("job %d (%s): attempt %d failed: %s", job.id, job.kind, job.attempts, error)
             return False
@@ -112,4 +115,4 @@ class JobWorker:
             try:
                 await self._jobs.renew(job, self._clock.now(), self._limits.lease)
             except StoreError as error:
-                log.warning("job %d (%s): lease not renewed: %s", job.id, job.kind, error)
+                log.log(severity(error), "job %d (%s): lease not renewed: %s", job.id, job.kind, error)

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
+from agent.errors import CogencyError, StoreUnavailable
 from agent.records import Receipt, Thread
 from bot.amounts import counted
 
@@ -23,6 +24,10 @@ STOPPED = "*Stopped.*"
 NOTHING_RUNNING = "Nothing is running here."
 GO_ON = "Please go on."
 """What somebody asks who presses "Continue"."""
+
+KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost: I answer it as soon as I can."
+UNAVAILABLE = "I cannot store or look up anything at the moment; please try again in a few minutes."
+"""What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log."""
 
 USUAL = "usual"
 """What somebody writes as a model's name to go back to the usual one."""
@@ -50,6 +55,11 @@ def literal(text: str) -> str:
     """`text` on one line, as Markdown that shows exactly these characters."""
     line = " ".join(text.split())
     return _MARKDOWN.sub(lambda found: f"{found[0][:-1]}\\{found[0][-1]}", line)
+
+
+def failure(error: CogencyError) -> str:
+    """What somebody who asked for something is told when it did not work."""
+    return UNAVAILABLE if isinstance(error, StoreUnavailable) else literal(str(error))
 
 
 def shortened(text: str, chars: int) -> str:

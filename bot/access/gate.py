@@ -11,8 +11,7 @@ Rules
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Final, Protocol
+from typing import Protocol
 
 from agent.admission import Terms, TermsNotMet, Whose
 from agent.errors import Refused
@@ -22,11 +21,7 @@ from bot.access import lists, surges
 from bot.access.allowances import Account, Allowances
 from bot.access.lists import AccessRules
 from bot.access.surges import Surges
-
-TOLD_AGAIN: Final = timedelta(minutes=1)
-"""Somebody who goes on writing learns it again; somebody whose program writes does not fill a channel with it."""
-MAX_TOLD: Final = 2_000
-"""People and reasons of one minute that are remembered; beyond that the oldest may be told again."""
+from bot.access.told import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,10 @@ class Gate:
     rules: GateRules
     allowances: Allowances
     clock: Clock
-    _told: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    _told: Told = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._told = Told(self.clock)
 
     async def admit(self, incoming: Incoming, accept: Admit) -> Accepted:
         """Have the message stored, or raise Refused with the reason; nothing is stored then."""
@@ -90,12 +88,4 @@ class Gate:
         return None
 
     def _refused(self, incoming: Incoming, reason: str, sentence: str) -> Refused:
-        now = self.clock.monotonic()
-        key = (incoming.person.id, reason)
-        told = now - self._told.get(key, -TOLD_AGAIN.total_seconds()) < TOLD_AGAIN.total_seconds()
-        if not told:
-            self._told.pop(key, None)
-            self._told[key] = now
-        while len(self._told) > MAX_TOLD:
-            del self._told[next(iter(self._told))]
-        return Refused(sentence, told=told)
+        return Refused(sentence, told=self._told.just_now(incoming.person.id, reason))

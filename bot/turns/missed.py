@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NoReturn, TypeVar
 
-from agent.errors import CogencyError, StoreError
+from agent.errors import CogencyError, StoreUnavailable
 from agent.ports import Clock
 from bot.host import Host
+from bot.logs import severity
 
 log = logging.getLogger(__name__)
 
@@ -88,17 +89,17 @@ class Listening:
         self._until = self.clock.now()
         await self._keep(self._until)
 
-    async def insist(self, take: Callable[[], Awaitable[T]], tell: Callable[[StoreError], Awaitable[None]]) -> T:
+    async def insist(self, take: Callable[[], Awaitable[T]], tell: Callable[[StoreUnavailable], Awaitable[None]]) -> T:
         """Take something in, however often the database fails: whoever else waits for it keeps their order.
 
-        `tell`: it did not work the second time either. Raises StoreError when it has become too old.
+        `tell`: it did not work the second time either. Raises StoreUnavailable when it has become too old.
         """
         began, failures, pause_s = self.clock.monotonic(), 0, 1.0
         try:
             while True:
                 try:
                     return await take()
-                except StoreError as error:
+                except StoreUnavailable as error:
                     failures += 1
                     if failures == 1:
                         self._owed += 1
@@ -116,7 +117,7 @@ class Listening:
         try:
             await self.host.hear_until(self.source, time)
         except CogencyError as error:
-            log.warning("until when %s was heard could not be kept: %s", self.source, error)
+            log.log(severity(error), "until when %s was heard could not be kept: %s", self.source, error)
 
     async def keep(self) -> NoReturn:
         while True:

@@ -52,16 +52,18 @@ _MET_ANOTHER: Final = frozenset({"23503", "23505", "40001", "40P01"})
 _AWAY: Final = "{where} cannot be reached: check that the server runs, and the address in COGENCY_DATABASE_URL."
 _REFUSED: Final = "{where} refuses the user name or the password: check COGENCY_DATABASE_URL."
 _BUSY: Final = "{where} has no free connection: raise its max_connections, or run fewer processes."
+_MEETING: Final = "{where} is busy with another operation: try again."
 _SENTENCES: Final = {
     "08": _AWAY,
     "25006": "{where} takes no writes: name the primary server in COGENCY_DATABASE_URL.",
     "28": _REFUSED,
     "3D000": "{where} does not exist: create the database, or choose another in COGENCY_DATABASE_URL.",
     "42501": "{where} does not let this user do that: make the user the owner of the database.",
+    **dict.fromkeys(("23503", "23505", "40"), _MEETING),
     "53100": "The disk of {where} is full: free some space there.",
     "53200": "{where} is out of memory: give the server more.",
     "53300": _BUSY,
-    "55P03": "{where} is busy with another operation: try again.",
+    "55P03": _MEETING,
     "57014": "{where} took too long for an operation, which was cancelled: try again.",
     "57P": _AWAY,
 }

@@ -17,11 +17,13 @@ from weakref import WeakValueDictionary
 import discord
 from discord import app_commands
 
-from agent.errors import CogencyError, Refused
+from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.providers.http import Http
 from agent.records import Incoming
 from bot import wording
+from bot.access.told import Told
 from bot.host import Host
+from bot.logs import severity
 from bot.platforms.discord import buttons, forgetting, inbound, memory, pressing, reading, refusals
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
@@ -92,6 +94,7 @@ class DiscordClient(discord.Client):
         self._settings = settings
         self._room = connection
         self._listening = listening
+        self._told = Told(connection.clock)
         self._surroundings = Surroundings(self, files)
         self._members = Members(lambda: self.guilds, settings.home, connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
@@ -138,18 +141,20 @@ class DiscordClient(discord.Client):
             await self._missed.before(message)
             return await self._take(message)
 
-        async def tell(error: CogencyError) -> None:
-            log.warning("message %d could not be taken in: %s", message.id, error)
-            with suppress(discord.HTTPException):  # nothing more can be done for them
-                await message.reply(wording.literal(str(error)), mention_author=False)
+        async def tell_to_wait(_: StoreUnavailable) -> None:
+            me, post = self._me(message.guild), reading.post_of(message, self._room.clock.now())
+            for_us = post.where.direct or inbound.mentioned(post, me)
+            if for_us and not self._told.just_now(str(message.author.id), wording.KEPT_WAITING):
+                await _reply(message, wording.KEPT_WAITING)
 
         async with self._in_order(message.channel.id):
             try:
-                await self._listening.insist(take, tell)
+                await self._listening.insist(take, tell_to_wait)
             except Refused as refused:
                 await refusals.tell(message.author, refused)
             except CogencyError as error:
-                await tell(error)
+                log.log(severity(error), "message %d could not be taken in: %s", message.id, error)
+                await _reply(message, wording.failure(error))
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         """An edit begins nothing; it changes a question that waits. Links that unfold come as edits, too."""
@@ -262,6 +267,11 @@ class DiscordClient(discord.Client):
         assert self.user is not None  # noqa: S101 -- events come after the login
         role = guild.self_role if guild is not None else None
         return Me(self.user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)
+
+
+async def _reply(message: discord.Message, words: str) -> None:
+    with suppress(discord.HTTPException):  # nothing more can be done for them
+        await message.reply(words, mention_author=False)
 
 
 def _missing(guild: discord.Guild) -> list[str]:

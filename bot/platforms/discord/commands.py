@@ -134,7 +134,7 @@ class Commands:
             await refusals.answer(interaction, refused)
         except CogencyError as error:
             log.warning("a question could not be taken in: %s", error)
-            await interaction.edit_original_response(content=wording.literal(str(error)))
+            await interaction.edit_original_response(content=wording.failure(error))
 
     async def forget(self, interaction: Interaction, scope: Scope) -> None:
         """Ask back, where only the caller sees it."""
@@ -148,7 +148,7 @@ class Commands:
         try:
             text = account_text(await self._host.usage(known_as(interaction.user.id)))
         except CogencyError as error:
-            text = wording.literal(str(error))
+            text = wording.failure(error)
         await interaction.edit_original_response(content=text)
 
     async def _store(self, interaction: Interaction, question: Question) -> bool:

@@ -64,7 +64,7 @@ class Control:
             stopped = [await self._host.stop(conversation) for conversation in here if conversation]
             text = wording.STOPPED if any(stopped) else wording.NOTHING_RUNNING
         except CogencyError as error:
-            text = wording.literal(str(error))
+            text = wording.failure(error)
         await interaction.edit_original_response(content=text)
 
     async def model(self, interaction: Interaction, name: str | None) -> None:
@@ -79,7 +79,7 @@ class Control:
             menu = await self._host.models(person, reading.channel_of(interaction), roles)
             text = wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
         except CogencyError as error:
-            text = wording.literal(str(error))
+            text = wording.failure(error)
         await interaction.edit_original_response(content=text)
 
     async def budget(self, interaction: Interaction, words: str) -> None:
@@ -89,7 +89,7 @@ class Control:
         try:
             text = await self._host.budget(person, reading.channel_of(interaction), budget_words(words))
         except CogencyError as error:
-            text = wording.literal(str(error))
+            text = wording.failure(error)
         await interaction.edit_original_response(content=text)
 
     async def choices(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:

@@ -82,7 +82,7 @@ async def _forget(made: Decision, scope: Scope, host: Host) -> str:
     try:
         receipts = [await host.forget(person, each) for each in (here if scope is Scope.THREAD else [None])]
     except CogencyError as error:
-        return wording.literal(str(error))
+        return wording.failure(error)
     return wording.receipt_text(added(receipts))
 
 

@@ -92,7 +92,7 @@ async def _fill(interaction: Interaction, host: Host, asked: str) -> None:
     try:
         answer = await host.memory(_viewer(interaction), asked)
     except CogencyError as error:
-        answer = MemoryAnswer(wording.literal(str(error)))
+        answer = MemoryAnswer(wording.failure(error))
     shown = pages(list_text(answer), PAGE_CHARS)[0].text
     if answer.file is None:
         await interaction.edit_original_response(content=shown, view=list_view(answer, interaction.user.id))
@@ -107,7 +107,7 @@ async def _open(interaction: Interaction, host: Host, asked: str) -> None:
     try:
         answer = await host.memory(_viewer(interaction), words.page_words(int(page)) if page.isdecimal() else "")
     except CogencyError as error:
-        answer = MemoryAnswer(wording.literal(str(error)))
+        answer = MemoryAnswer(wording.failure(error))
     entry = next((one for one in answer.entries if one.key == key), None)
     if entry is None:
         gone = list_view(answer, interaction.user.id)

@@ -20,7 +20,8 @@ from typing import TypeAlias
 
 import discord
 
-from agent.errors import CogencyError, StoreError
+from agent.errors import CogencyError, StoreUnavailable
+from bot.logs import severity
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.membership import UNREADABLE
 from bot.turns.missed import Listening
@@ -70,7 +71,7 @@ class Missed:
         self.listening.connected = False
 
     async def before(self, message: discord.Message) -> None:
-        """What was missed in the channel of a message that just arrived; its lock is held. Raises StoreError."""
+        """What was missed in the channel of a message that just arrived; its lock is held. Raises StoreUnavailable."""
         if isinstance(message.channel, discord.DMChannel if self._caught_up else Place):
             await self._looked_at(message.channel, message)
 
@@ -95,16 +96,16 @@ class Missed:
         await self.listening.note()
 
     async def _in_turn(self, place: Place) -> bool:
-        async def warn(error: StoreError) -> None:
-            log.warning("what was missed in channel %d could not be taken in yet: %s", place.id, error)
+        async def nobody(_: StoreUnavailable) -> None:
+            """They do not wait."""
 
         async with self.in_order(place.id):
-            return await self.listening.insist(lambda: self._looked_at(place, None), warn)
+            return await self.listening.insist(lambda: self._looked_at(place, None), nobody)
 
     async def _looked_at(self, place: Place, before: discord.Message | None) -> bool:
         """Take in what was missed in one place, the oldest first. False if it is worth another try.
 
-        Raises StoreError.
+        Raises StoreUnavailable.
         """
         if self._since is None or place.id in self._looked:
             return True
@@ -115,7 +116,7 @@ class Missed:
             for message in reversed([message async for message in history]):
                 message.author = await self._as_member(message)
                 self._found += await self.take(message)
-        except StoreError:
+        except StoreUnavailable:
             self._looked.discard(place.id)
             raise
         except CLOSED:
@@ -146,7 +147,7 @@ class Missed:
         try:
             seen = await self.listening.host.last_seen(self.listening.source, since=lately, limit=bounds.places)
         except CogencyError as error:
-            log.warning("where the bot had conversations is not known: %s", error)
+            log.log(severity(error), "where the bot had conversations is not known: %s", error)
             seen = []
         known = {one.conversation for one in seen}
         here = [channel for guild in self.client.guilds for channel in _moved(guild, since)]

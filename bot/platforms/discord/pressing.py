@@ -48,7 +48,7 @@ async def _stop(interaction: Interaction, conversation: str, host: Host) -> None
     try:
         stopped = await host.stop(conversation)
     except CogencyError as error:
-        await interaction.response.send_message(wording.literal(str(error)), ephemeral=True)
+        await interaction.response.send_message(wording.failure(error), ephemeral=True)
         return
     if stopped:
         await interaction.response.defer()  # the reply's own last edit takes the button away
@@ -76,7 +76,7 @@ async def _continue(
         await storing
     except CogencyError as error:
         log.warning("a press of a button could not be taken in: %s", error)
-        await interaction.followup.send(wording.literal(str(error)), ephemeral=True)
+        await interaction.followup.send(wording.failure(error), ephemeral=True)
 
 
 async def _store(made: Press, host: Host, members: Members) -> bool:

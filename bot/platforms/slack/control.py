@@ -15,6 +15,7 @@ from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Incoming
 from bot import wording
+from bot.access.told import Told
 from bot.host import Host
 from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import SlackApi, SlackError
@@ -44,6 +45,7 @@ class Control:
     clock: Clock
     done: Once
     asked: Latest
+    told: Told
 
     async def stop(self, body: JsonObject) -> None:
         """`/stop`. Slack does not say in which thread a command is written."""
@@ -89,7 +91,7 @@ class Control:
         try:
             await self._model(_beside(heard), name)
         except CogencyError as error:
-            await self._say(_beside(heard), wording.literal(str(error)))
+            await self._say(_beside(heard), wording.failure(error))
 
     async def budget(self, body: JsonObject) -> None:
         """`/budget`, with or without words."""
@@ -120,6 +122,18 @@ class Control:
             await self._say(_beside(heard), wording.literal(str(refusal)))
         except SlackError as silence:
             log.warning("nor could that be said: %s", silence)
+
+    async def keep_waiting(self, body: JsonObject) -> None:
+        """What somebody asked cannot be stored yet: tell them, unless they were told just now."""
+        heard = inbound.read_event(body, self.me)
+        if heard is None or not (heard.direct or heard.mentioned):
+            return
+        if self.told.just_now(heard.user, wording.KEPT_WAITING):
+            return
+        try:
+            await self._say(_beside(heard), wording.KEPT_WAITING)
+        except SlackError as silence:
+            log.warning("that a message has to wait could not be said: %s", silence)
 
     async def go_on(self, body: JsonObject, action: JsonObject) -> None:
         """A press of "Continue". Raises CogencyError when it could not be stored."""

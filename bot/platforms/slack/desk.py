@@ -177,7 +177,7 @@ class Desk:
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""
         to = of_click(body) if fields(body, "user") else of_command(body)
-        await self._say(to, wording.literal(str(error)))
+        await self._say(to, wording.failure(error))
 
     async def _show_usage(self, to: ReplyTo) -> None:
         await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))

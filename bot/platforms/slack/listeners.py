@@ -1,6 +1,6 @@
 """What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
 
-Above: `run`. Below: slack-bolt, `missed`, `desk`, `control`, `forms`, `memory_blocks`.
+Above: `run`. Below: slack-bolt, `owed`, `desk`, `control`, `forms`, `memory_blocks`.
 
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
@@ -19,12 +19,13 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
+from bot.logs import severity
 from bot.platforms.slack import forms, memory_blocks
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.missed import Missed
+from bot.platforms.slack.owed import Owed
 from bot.secret import Secret
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class _Registry(Protocol):
     def action(self, constraints: re.Pattern[str]) -> Register: ...
 
 
-def bolt_app(web: AsyncWebClient, token: Secret, me: Me, missed: Missed, desk: Desk, control: Control) -> AsyncApp:
+def bolt_app(web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk, control: Control) -> AsyncApp:
     """The Bolt app, with all that it listens to. `web` has no token of its own: Bolt would then ask whose it is."""
 
     async def authorize() -> AuthorizeResult:
@@ -61,9 +62,11 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, missed: Missed, desk: D
     async def take_in(body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
         if body.get("type") == "event_callback":
             try:
-                await missed.see(body)
+                stored = await owed.take(body)
             except CogencyError as error:
                 log.warning("event %s was not taken in: %s", body.get("event_id"), error)
+                stored = False
+            if not stored:
                 return BoltResponse(status=503)
         return await next_()
 
@@ -128,7 +131,7 @@ async def _told(desk: Desk, body: Body, doing: Awaitable[None]) -> None:
         await doing
     except CogencyError as error:
         # What somebody mistyped or may not do is nobody's failure.
-        level = logging.INFO if isinstance(error, SettingsError | Refused) else logging.WARNING
+        level = logging.INFO if isinstance(error, SettingsError | Refused) else severity(error)
         log.log(level, "a command was not carried out: %s", error)
         try:
             await desk.failed(body, error)

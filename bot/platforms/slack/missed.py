@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from agent.errors import CogencyError, Refused
 from agent.messages import JsonObject
 from agent.records import LastSeen
+from bot.logs import severity
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, SlackRefused
 from bot.platforms.slack.budget import Queue
@@ -135,7 +136,7 @@ class Missed:
         try:
             seen = await self.listening.host.last_seen(self.me.source, since=lately, limit=bounds.places)
         except CogencyError as error:
-            log.warning("where the bot had conversations is not known: %s", error)
+            log.log(severity(error), "where the bot had conversations is not known: %s", error)
             return []
         return spots_of(seen, self.me)
 
@@ -159,7 +160,7 @@ class Missed:
         except SlackRefused:
             return True  # not for us, or no longer there
         except CogencyError as error:
-            log.warning("what was missed in %s could not be taken in yet: %s", spot.channel, error)
+            log.log(severity(error), "what was missed in %s could not be taken in yet: %s", spot.channel, error)
             return False
         return True
 

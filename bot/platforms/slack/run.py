@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.records import Incoming
+from bot.access.told import Told
 from bot.host import Host
 from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.control import Control
@@ -27,6 +28,7 @@ from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.listeners import bolt_app
 from bot.platforms.slack.membership import SlackMembership
 from bot.platforms.slack.missed import Missed
+from bot.platforms.slack.owed import Owed
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places
@@ -60,14 +62,15 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         host.ask_readers(me.source, SlackMembership(api, me))
         people, places = People(api, me, clock), Places(api, me, clock)
         desk = Desk(host, api, me, people, places, clock)
-        control = Control(host, api, me, people, places, clock, desk.done, desk.asked)
+        control = Control(host, api, me, people, places, clock, desk.done, desk.asked, Told(clock))
         files = Files(api, settings.bot_token, settings.api_base_url)
         threads = Threads(api, me, people, places)
         intake = Intake(host, me, settings.allowed_bots, people, places, threads, files, desk, control)
         web = _client(settings, session)
         listening = Listening(host, me.source, clock)
         missed = Missed(api, me, listening, intake)
-        app = bolt_app(web, settings.bot_token, me, missed, desk, control)
+        owed = Owed(listening, missed.see, control.keep_waiting)
+        app = bolt_app(web, settings.bot_token, me, owed, desk, control)
         sockets = Sockets(app, api, web, settings, clock, missed)
         keeping = asyncio.create_task(listening.keep())
         try:
@@ -81,6 +84,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
             keeping.cancel()
             await missed.close()
             await sockets.close()
+            await owed.close()
 
 
 def _client(settings: SlackSettings, session: ClientSession, token: str | None = None) -> AsyncWebClient:

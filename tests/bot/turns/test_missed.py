@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.errors import StoreError
+from agent.errors import StoreError, StoreUnavailable
 from bot.turns.missed import KEEP_S, Bounds, Listening
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.host import FakeHost
@@ -83,7 +83,7 @@ async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_
     host, clock = FakeHost(), FakeClock()
     begun = await listening(host, clock)
     told: list[str] = []
-    failures = [StoreError("away")] * 5
+    failures = [StoreUnavailable("away")] * 5
 
     async def take() -> str:
         if failures:
@@ -91,7 +91,7 @@ async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_
             raise failures.pop()
         return "taken"
 
-    async def tell(error: StoreError) -> None:
+    async def tell(error: StoreUnavailable) -> None:
         told.append(str(error))
 
     assert await begun.insist(take, tell) == "taken"
@@ -103,13 +103,13 @@ async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_
 
 async def test_one_failure_is_told_to_nobody() -> None:
     begun = await listening(FakeHost(), FakeClock())
-    failures = [StoreError("away")]
+    failures = [StoreUnavailable("away")]
 
     async def take() -> None:
         if failures:
             raise failures.pop()
 
-    async def tell(error: StoreError) -> None:
+    async def tell(error: StoreUnavailable) -> None:
         raise AssertionError(error)
 
     await begun.insist(take, tell)
@@ -120,11 +120,11 @@ async def test_what_has_become_too_old_is_given_up() -> None:
     begun = await listening(FakeHost(), clock)
 
     async def take() -> None:
-        raise StoreError("away")
+        raise StoreUnavailable("away")
 
-    async def tell(error: StoreError) -> None:
+    async def tell(error: StoreUnavailable) -> None:
         pass
 
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreUnavailable):
         await begun.insist(take, tell)
     assert clock.now() - NOON < BOUNDS.age + timedelta(minutes=1)
