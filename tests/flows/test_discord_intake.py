@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from agent.errors import StoreError
+from agent.errors import StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import Image
 from agent.records import Incoming, Quoted
 from bot import pictures
 from bot.platforms.discord import surroundings
 from bot.platforms.discord.inbound import NO_TEXT
+from bot.wording import KEPT_WAITING, UNAVAILABLE
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import (
@@ -285,26 +286,26 @@ class FullHost(FakeHost):
     async def take(self, incoming: Incoming) -> bool:
         self.attempts += 1
         if self.attempts <= 2:
-            raise StoreError("The disk is full: free some space.")
+            raise StoreUnavailable("The disk is full: free some space.")
         return await super().take(incoming)
 
 
-async def test_a_message_that_cannot_be_stored_is_answered_with_the_reason_and_taken_in_once_it_can() -> None:
+async def test_a_message_that_cannot_be_stored_is_taken_in_once_it_can_and_its_author_told_to_wait() -> None:
     host = FullHost()
     async with running_discord(FastClock()) as fake, serving(fake, host):
         asked = await fake.say(ANN, f"{ASK}hello")
         assert (await taken(host)).message_id == asked["id"]
         (shown,) = by_the_bot(fake)
-        assert shown["content"] == "The disk is full: free some space."
+        assert shown["content"] == KEPT_WAITING
         assert str(shown["message_reference"]["message_id"]) == asked["id"]
 
 
-async def test_a_question_that_could_not_be_stored_is_answered_with_the_reason() -> None:
+async def test_a_question_that_could_not_be_stored_is_answered_with_what_to_do() -> None:
     async with listening() as (fake, host):
-        host.fail_next = StoreError("The disk is full: free some space.")
+        host.fail_next = StoreUnavailable("The disk is full: free some space.")
         await fake.command(ANN, "ask", question="hello?")
         await fake.until(lambda: fake.world.shown(GENERAL))
-        assert fake.world.shown(GENERAL) == ["The disk is full: free some space."]
+        assert fake.world.shown(GENERAL) == [UNAVAILABLE]
 
 
 class BusyHost(FakeHost):

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import Refused, StoreError
+from agent.errors import Refused, StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.platforms.discord.place import SOURCE
 from bot.turns.missed import Bounds
+from bot.wording import KEPT_WAITING
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, OTHER_BOT, STAFF
@@ -150,7 +151,7 @@ class Forgetful(FakeHost):
     async def take(self, incoming: Incoming) -> bool:
         if self.failures:
             self.failures -= 1
-            raise StoreError("The database cannot be reached.")
+            raise StoreUnavailable("The database cannot be reached.")
         return await super().take(incoming)
 
 
@@ -163,7 +164,7 @@ async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> 
             await fake.write(ANN, f"{number}?")
         await taken(host, 3)
         assert [each.text for each in host.taken] == ["0?", "1?", "2?"]
-        assert [each["content"] for each in by_the_bot(fake)] == ["The database cannot be reached."]
+        assert [each["content"] for each in by_the_bot(fake)] == [KEPT_WAITING]
 
 
 async def test_what_was_missed_and_cannot_be_stored_yet_holds_up_what_follows_it() -> None:

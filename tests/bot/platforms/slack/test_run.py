@@ -1,14 +1,17 @@
 """What people write in Slack reaches the host, once, before Slack is told; over real sockets and slack-bolt."""
 
 import asyncio
+from dataclasses import dataclass
 
 import pytest
 
-from agent.errors import CogencyError, SettingsError, StoreError
+from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
+from agent.records import Incoming
 from bot.platforms.slack.run import SlackUnreachable, serve
 from bot.platforms.slack.settings import SlackSettings
 from bot.secret import Secret
+from bot.wording import KEPT_WAITING
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -118,6 +121,45 @@ async def test_what_could_not_be_stored_is_not_acknowledged(slack: FakeSlack) ->
         await slack.until(lambda: host.fail_next is None)
         assert not slack.acks
         await slack.acked(await slack.deliver(envelope, attempt=1))
+    assert len(host.taken) == 1
+
+
+@dataclass
+class FullHost(FakeHost):
+    """The next `failures` calls that store something find no space."""
+
+    failures: int = 0
+
+    async def take(self, incoming: Incoming) -> bool:
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("The disk is full: free some space for /home/ann/bot.db.")
+        return await super().take(incoming)
+
+
+async def test_what_cannot_be_stored_is_taken_in_once_it_can_in_its_order_and_its_author_told_to_wait_once(
+    slack: FakeSlack,
+) -> None:
+    host = FullHost(failures=3)
+    async with serving(slack, host):
+        envelopes = [slack.envelope(*slack.events_of(slack.state.write(ANN, DM, f"{n}?"))) for n in range(3)]
+        for envelope in envelopes:
+            await slack.deliver(envelope)
+        await slack.until(lambda: len(host.taken) == 3)
+        assert envelopes[0]["envelope_id"] not in slack.acks
+    assert [asked.text for asked in host.taken] == ["0?", "1?", "2?"]
+    assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, KEPT_WAITING)]
+
+
+async def test_what_came_again_meanwhile_is_taken_in_once_and_then_acknowledged(slack: FakeSlack) -> None:
+    host = FullHost(failures=2)
+    async with serving(slack, host):
+        (event,) = slack.events_of(slack.state.write(ANN, GENERAL, f"<@{BOT_USER}> hello"))[:1]
+        envelope = slack.envelope(event)
+        for attempt in range(3):
+            await slack.deliver(envelope, attempt=attempt)
+        await slack.until(lambda: host.taken)
+        await slack.acked(await slack.deliver(envelope, attempt=3))
     assert len(host.taken) == 1
 
 
