@@ -3,7 +3,7 @@
 Above: the flows. Below: everything that `bot.app` composes, composed in the same way.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from agent.context import ContextBudget, Persona
 from agent.memory.audience import Place
 from agent.ports import Clock, Provider
 from agent.records import Incoming
+from agent.state import ActionRecord
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
@@ -21,6 +22,7 @@ from bot.access.budgets import Budgets
 from bot.access.gate import Gate, GateRules
 from bot.app import CLOCK
 from bot.hosting import BotHost
+from bot.memory.withheld import Withheld
 from bot.surface import Surface
 from bot.turns.thinking import Mind, Thinking, no_groups
 from bot.turns.worker import Turns, TurnsLimits
@@ -41,6 +43,7 @@ async def live_bot(
     surface_for: Callable[[Incoming], Surface],
     clock: Clock = CLOCK,
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups,
+    aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None,
 ) -> AsyncGenerator[LiveBot, None]:
     """A bot on a database in `folder`, answering until the block ends."""
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
@@ -52,6 +55,7 @@ async def live_bot(
             turn_limits=TurnLimits(),
             budget=ContextBudget(),
             groups_of=groups_of,
+            aside=aside,
         )
         limits = TurnsLimits(sweep_s=0.05)
         thinking = Thinking(mind, store.ledger, store.knowledge, clock)
@@ -73,9 +77,12 @@ async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerat
     async def groups_of(place: Place) -> frozenset[str]:
         return await host.readers.groups_of(place)
 
-    async with live_bot(folder, model, surface_for, clock, groups_of) as bot:
+    async def aside(asked: Incoming, actions: Sequence[ActionRecord]) -> str:
+        return await Withheld(bot.store.memories, host.readers, clock).aside(asked, actions)
+
+    async with live_bot(folder, model, surface_for, clock, groups_of, aside) as bot:
         store = bot.store
         gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
         host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, clock, gate)
-        host.turns = bot.turns
+        host.turns, host.profiles = bot.turns, store.profiles
         yield host

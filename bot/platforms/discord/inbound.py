@@ -21,7 +21,7 @@ from agent.messages import Depth
 from agent.records import Authority, Incoming, Person, Quoted
 from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import Names, readable, without_mention
-from bot.platforms.discord.place import SOURCE, known_as
+from bot.platforms.discord.place import SOURCE, known_as, private_place
 from bot.platforms.discord.settings import ReplyMode
 from bot.wording import GO_ON, shortened
 
@@ -174,7 +174,7 @@ def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
         message_id=str(post.id),
         conversation=known_as(post.id if threaded else where.channel),
         person=Person(known_as(author.id), author.name),
-        place=where.place,
+        place=_place(where, author),
         text=text or NO_TEXT,
         time=post.time,
         permalink=post.link,
@@ -212,7 +212,7 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         message_id=str(question.id),
         conversation=conversation,
         person=Person(known_as(author.id), author.name),
-        place=question.private_place if private else where.place,
+        place=question.private_place if private else _place(where, author),
         text=question.text.strip() or NO_TEXT,
         time=question.time,
         reply_to=address.encode(),
@@ -247,7 +247,7 @@ def continued(press: Press) -> Incoming:
         message_id=f"continue:{press.page}",
         conversation=press.conversation,
         person=Person(known_as(author.id), author.name),
-        place=press.private_place if private else where.place,
+        place=press.private_place if private else _place(where, author),
         text=GO_ON,
         time=press.time,
         reply_to=here.encode(),
@@ -261,6 +261,14 @@ def budget_words(words: str) -> str:
     """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
     people = re.sub(r"<@!?(\d+)>", lambda found: f"person:{known_as(found[1])}", words)
     return re.sub(r"<#(\d+)>", r"channel:\1", people)
+
+
+def _place(where: Where, author: Author) -> Place:
+    """Where the answer will be read. A DM lies within the server that its person was looked up in, as a full member."""
+    if not where.direct:
+        return where.place
+    member = author.standing.team.isdecimal() and author.standing.authority >= Authority.EMPLOYEE
+    return private_place(known_as(author.id), int(author.standing.team) if member else None)
 
 
 def private_conversation(channel: int, person: int) -> str:

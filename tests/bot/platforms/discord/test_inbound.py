@@ -5,16 +5,18 @@ from datetime import timedelta
 
 import pytest
 
-from agent.memory.audience import Place, TeamAudience
-from agent.records import Incoming
+from agent.memory.audience import PersonAudience, Place, TeamAudience
+from agent.records import Authority, Incoming
 from bot.platforms.discord.address import decode
 from bot.platforms.discord.inbound import (
     NO_TEXT,
+    STRANGER,
     Author,
     Me,
     Post,
     Press,
     Question,
+    Standing,
     Where,
     asked,
     continued,
@@ -164,3 +166,17 @@ def test_what_only_the_presser_sees_goes_on_where_only_they_see_it() -> None:
 def test_where_the_bot_is_no_member_the_answer_follows_the_interaction() -> None:
     address = decode(continued(replace(PRESS, member=False)).reply_to)
     assert (address.private, address.follows, address.token) == (False, True, "token")
+
+
+@pytest.mark.parametrize(
+    ("standing", "within"),
+    [
+        (Standing(Authority.EMPLOYEE, team="10"), "discord:10"),
+        (Standing(Authority.ADMIN, team="10"), "discord:10"),
+        (Standing(Authority.GUEST, team="10"), None),
+        (STRANGER, None),
+    ],
+)
+def test_a_dm_lies_within_the_server_that_its_person_is_a_full_member_of(standing: Standing, within: str | None) -> None:
+    incoming = taken(replace(POST, where=DM, author=replace(POST.author, standing=standing)))
+    assert incoming.place == Place(PersonAudience("discord:41"), within_team=within)

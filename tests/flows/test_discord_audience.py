@@ -1,0 +1,131 @@
+"""Two people, a direct message, a private and a public channel on Discord: what is known where, and who is told so."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from bot.access.readers import MAX_AGE_S
+from bot.hosting import BotHost
+from tests.fakes.discord_bot import by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, STAFF, VIEW, Payload
+from tests.fakes.fast_clock import FastClock
+from tests.flows.bot import live_host
+
+ME = f"<@{BOT}>"
+REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The canoe is vermilion."}}]\n</execute>'
+RECALL = '<execute>[{"name": "recall", "args": {"query": "canoe"}}]\n</execute>'
+PLACES = [(ANN, DM_OF[ANN]), (BO, DM_OF[BO]), (ANN, GENERAL), (BO, GENERAL), (ANN, STAFF), (BO, STAFF)]
+
+
+def answer(messages: Sequence[Message]) -> str:
+    """A model that notes what it is told to note, and looks everything else up."""
+    if "<results>" in messages[-1].text:
+        return "Done."
+    return REMEMBER if "remember my canoe" in messages[-1].text else RECALL
+
+
+class MovedClock(FastClock):
+    """One that a test may put forward."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s
+
+
+@dataclass
+class Talk:
+    clock: MovedClock
+    fake: FakeDiscord
+    host: BotHost
+    model: ScriptedProvider
+
+    async def ask(self, person: str, channel: str, text: str) -> None:
+        """Ask, and wait for the answer."""
+        before = len(by_the_bot(self.fake))
+        await self.fake.say(person, f"{ME} {text}", channel)
+        await self.fake.until(lambda: len(by_the_bot(self.fake)) > before)
+        await self.idle()
+
+    async def idle(self) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            await self.host.turns.idle()
+
+    async def knows(self, person: str, channel: str) -> bool:
+        """Whether the model is given anything vermilion when this person asks here."""
+        before = len(self.model.requests)
+        await self.ask(person, channel, "which colour has the thing?")
+        return any("vermilion" in message.text for request in self.model.requests[before:] for message in request)
+
+    async def knowing(self) -> set[tuple[str, str]]:
+        """In which places which person would be told of it."""
+        return {place for place in PLACES if await self.knows(*place)}
+
+    def told(self) -> list[Payload]:
+        """What was told about what was left out."""
+        return [one for one in self.fake.world.messages.values() if "not shown here" in one["content"]]
+
+
+@asynccontextmanager
+async def talking(folder: Path) -> AsyncGenerator[Talk, None]:
+    """Ann, who owns the server, and bo, who may read the staff's channel by an exception."""
+    clock = MovedClock(speed=1.0)
+    model = ScriptedProvider(answer)
+    async with running_discord(clock) as fake:
+        exception = {"id": BO, "type": 1, "allow": str(VIEW), "deny": "0"}
+        fake.world.channels[STAFF]["permission_overwrites"].append(exception)
+        async with live_host(folder, model, clock) as host, serving(fake, host):
+            yield Talk(clock, fake, host, model)
+
+
+async def test_what_was_told_in_a_dm_is_known_there_and_nowhere_else(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(BO, DM_OF[BO], "remember my canoe, it is vermilion")
+        assert await talk.knowing() == {(BO, DM_OF[BO])}
+
+
+async def test_what_was_told_in_a_private_channel_is_known_to_its_reader_in_their_dm_until_they_are_shut_out(
+    tmp_path: Path,
+) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(BO, STAFF, "remember my canoe, it is vermilion")
+        assert await talk.knowing() == {(BO, DM_OF[BO]), (BO, STAFF)}
+        talk.fake.world.channels[STAFF]["permission_overwrites"].pop()
+        await talk.fake.dispatch("CHANNEL_UPDATE", talk.fake.world.channels[STAFF])
+        talk.clock.ahead_s += MAX_AGE_S + 1
+        assert not await talk.knows(BO, DM_OF[BO])
+
+
+async def test_who_leaves_the_server_is_told_nothing_of_it_any_more(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(BO, STAFF, "remember my canoe, it is vermilion")
+        await talk.ask(BO, GENERAL, "remember my canoe, it is vermilion")
+        assert await talk.knows(BO, DM_OF[BO])
+        talk.fake.world.absent.add(BO)
+        talk.clock.ahead_s += MAX_AGE_S + 1
+        assert not await talk.knows(BO, DM_OF[BO])
+
+
+async def test_what_was_told_in_public_is_known_in_the_server_and_in_its_persons_dm(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(BO, GENERAL, "remember my canoe, it is vermilion")
+        assert await talk.knowing() == {(BO, DM_OF[BO]), (BO, GENERAL), (BO, STAFF)}
+
+
+async def test_the_caller_of_a_command_alone_is_told_that_more_was_found_in_their_dm(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(BO, DM_OF[BO], "my canoe is vermilion")
+        await talk.fake.command(BO, "ask", question="which colour has the canoe?")
+        await talk.fake.until(talk.told)
+        (told,) = talk.told()
+        assert told["flags"] & EPHEMERAL
+        assert told["content"].startswith("1 more result from your direct messages")
+        await talk.ask(BO, GENERAL, "which colour has the canoe?")  # nobody could be told alone
+        await talk.idle()
+    assert talk.told() == [told]
+    assert not any("not shown here" in message.text for request in talk.model.requests for message in request)
