@@ -137,9 +137,24 @@ class FakeDiscord:
     async def press(self, person: str, message: Payload, label: str) -> Interaction:
         """A person presses a button of a message."""
         buttons = [button for row in message["components"] for button in row["components"]]
-        custom_id = next(button["custom_id"] for button in buttons if button["label"] == label)
+        custom_id = next(button["custom_id"] for button in buttons if button.get("label") == label)
         data = {"custom_id": custom_id, "component_type": 2}
         return await self._interact(person, message["channel_id"], 3, data, message=message)
+
+    async def choose(self, person: str, message: Payload, label: str) -> Interaction:
+        """A person chooses one of the options of a message's menu, by the beginning of its label."""
+        menus = [part for row in message["components"] for part in row["components"] if part["type"] == 3]
+        values = [option["value"] for menu in menus for option in menu["options"] if option["label"].startswith(label)]
+        data = {"custom_id": menus[0]["custom_id"], "component_type": 3, "values": values[:1]}
+        return await self._interact(person, message["channel_id"], 3, data, message=message)
+
+    async def submit(self, person: str, window: Payload, text: str, message: Payload) -> Interaction:
+        """A person types into the only field of a window, which was opened from a message, and sends it."""
+        (row,) = window["components"]
+        (field,) = row["components"]
+        filled = {"type": 1, "components": [{"type": 4, "custom_id": field["custom_id"], "value": text}]}
+        data = {"custom_id": window["custom_id"], "components": [filled]}
+        return await self._interact(person, message["channel_id"], 5, data, message=message)
 
     async def _interact(self, person: str, channel: str, kind: int, data: Payload, **more: Any) -> Interaction:
         token = f"interaction-{self.world.new_id()}"

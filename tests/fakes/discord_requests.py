@@ -73,7 +73,7 @@ class Requests:
         """The whole of answering a request, around what this one does."""
 
         async def answer(request: web.Request) -> web.Response:
-            body: Payload = json.loads(await request.text() or "{}")
+            body = await _body(request)
             headers: dict[str, str] = {}
             try:
                 response = await self._answer(request, body, handle, headers)
@@ -143,6 +143,16 @@ class Requests:
         return _json(
             {"message": "You are being rate limited.", "retry_after": float(after), "global": False}, 429, headers
         )
+
+
+async def _body(request: web.Request) -> Payload:
+    """The JSON of a request; with text files beside it, those by their names as "files"."""
+    if request.content_type != "multipart/form-data":
+        return json.loads(await request.text() or "{}")
+    form = await request.post()
+    body: Payload = json.loads(str(form["payload_json"]))
+    parts = [part for part in form.values() if isinstance(part, web.FileField)]
+    return {**body, "files": {part.filename: part.file.read().decode() for part in parts}}
 
 
 def _failed(fault: Fault) -> web.Response:

@@ -29,6 +29,8 @@ class Interaction:
     began: float
     original: str = ""
     acknowledged: bool = False
+    window: Payload = field(default_factory=dict[str, Any])
+    """The window that was opened for it."""
     choices: list[str] = field(default_factory=list[str])
     """What was offered while somebody typed."""
 
@@ -183,6 +185,8 @@ class FakeRest(Requests):
             message["components"] = data.get("components", message["components"])
             if "content" in data:
                 self.world.edit(message, data["content"])
+        elif kind == 9:
+            interaction.window = data
         elif kind == 8:
             interaction.choices = [choice["name"] for choice in data["choices"]]
         about = {"id": interaction.id, "type": 2, "response_message_id": interaction.original}
@@ -204,6 +208,8 @@ class FakeRest(Requests):
     def _changed(self, message: Payload, body: Payload) -> Payload:
         """What is given changes; all else stays."""
         message["components"] = body.get("components", message["components"])
+        if "files" in body:
+            message["files"] = body["files"]
         if "content" in body:
             _check_content(body)
             self.world.edit(message, body["content"])

@@ -33,6 +33,7 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
     open_to_all = AccessRules(open_to=frozenset(Authority))
     gate = Gate(GateRules(open_to_all), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
     host = BotHost(store, store, store.facts, store, store.spending, clock, gate)
+    host.profiles = store.profiles
     mind = Mind(
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
