@@ -163,11 +163,11 @@ class _Shown:
 
     def is_news(self, sentence: str, *, by_bot: bool) -> bool:
         """A question states nothing, and a reply of the bot's without a new value acknowledges what was said."""
+        if sentence.endswith("?"):
+            return False
         statement = read(sentence)
         new_words = statement.content - self._words
         new_values = {(kind, value) for kind, value in statement.values - self._values if "_" not in kind}
-        if sentence.endswith("?"):
-            return False
         return bool(new_values) or (not by_bot and len(new_words) > NOT_NEWS * len(statement.content))
 
 
@@ -210,6 +210,8 @@ def _scopes_wanted(thread: Sequence[Said], scopes: Sequence[Scope], question: st
     wanted = {Scope.GLOBAL}
     if is_hypothetical(question):
         wanted |= {Scope.HYPOTHETICAL, Scope.DRAFT}
+    if Scope.TASK not in scopes:
+        return frozenset(wanted)
     asked = read(question).content
     about = {scope: _shared(asked, thread, scopes, scope) for scope in (Scope.GLOBAL, Scope.TASK)}
     if about[Scope.TASK] > about[Scope.GLOBAL]:

@@ -208,6 +208,8 @@ class Thinking:
             summary=known.summary,
             execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),
         )
+        if parts.earlier:  # reading past threads takes tens of milliseconds, in which other replies go on
+            return await asyncio.to_thread(build_context, parts, self._mind.budget), known.summary
         return build_context(parts, self._mind.budget), known.summary
 
     async def _earlier(self, incoming: Incoming, audiences: frozenset[str]) -> Sequence[Said]:
