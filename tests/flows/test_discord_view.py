@@ -1,15 +1,18 @@
 """`/memory` on Discord: real discord.py over real sockets; what is known is kept by a store in memory."""
 
 import json
+import re
+from collections.abc import Sequence
 
 from agent.memory.audience import PersonAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.messages import Message
 from bot.memory import view
 from bot.platforms.discord.memory import FILE_NAME, NOT_YOURS
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_gateway import FakeDiscord
-from tests.fakes.discord_world import ANN, BO, EPHEMERAL, GENERAL, Payload
-from tests.flows.test_discord_commands import answer_to, talking
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, STAFF, Payload
+from tests.flows.test_discord_commands import answer_to, answered, talking
 
 LINK = "https://discord.com/channels/1/2/3"
 
@@ -140,3 +143,29 @@ async def test_a_channel_is_paused_by_who_asks_for_themselves() -> None:
         shown = await answer_to(fake, ANN, "memory", words="pause here")
         assert "from what you say in this channel" in shown["content"]
         assert host.store.choices.kept == {f"discord:{ANN}": {f"learning in {GENERAL}": "paused"}}
+
+
+async def test_each_entry_links_to_its_message_and_belongs_to_the_one_who_wrote_it() -> None:
+    def answer(messages: Sequence[Message]) -> str:
+        asked = re.search(r"remember (.*)", messages[-1].text)
+        if "<results>" in messages[-1].text or asked is None:
+            return "Done."
+        return f"<execute>{json.dumps([{'name': 'remember', 'args': {'text': asked[1]}}])}\n</execute>"
+
+    told = {
+        "harmonium": (ANN, DM_OF[ANN]),
+        "zeppelin": (ANN, GENERAL),
+        "marzipan": (BO, GENERAL),
+        "obsidian": (ANN, STAFF),
+    }
+    async with talking(answer) as (fake, host):
+        said: dict[str, Payload] = {}
+        for number, (thing, (person, channel)) in enumerate(told.items(), 1):
+            said[thing] = await fake.say(person, f"<@{BOT}> remember {thing}", channel)
+            await answered(fake, host, number)
+        anns, bos = await answer_to(fake, ANN, "memory"), await answer_to(fake, BO, "memory")
+    for thing, (person, _) in told.items():
+        mine, others = (anns, bos) if person == ANN else (bos, anns)
+        (line,) = [line for line in mine["content"].splitlines() if thing in line]
+        assert f"/{said[thing]['channel_id']}/{said[thing]['id']})" in line
+        assert thing not in others["content"]
