@@ -5,22 +5,24 @@ Above: ledger, memories, search. Below: `store.databases.database`, index, table
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, exists, insert, literal, select, update
 
-from agent.records import Incoming, Person
+from agent.records import Author, Incoming, Person
 from store.databases.database import new_id
 from store.search import index
-from store.tables import conversation, erased, participant, person, turn
+from store.tables import conversation, erased, message, participant, person, turn
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What the store knows of an incoming message, its person and its conversation.
 
-    `turn`: the turn that took it in, if one did. `readers`: the numbers of those who wrote in the conversation.
+    `turn`: the turn that took it in, if one did. `latest`: the time of the latest question of the conversation.
+    `readers`: the numbers of those who wrote there.
     """
 
     turn: int | None
@@ -28,6 +30,7 @@ class Standing:
     number: int | None
     person: Person
     audience: str | None
+    latest: datetime | None
     readers: Mapping[str, int]
 
 
@@ -50,6 +53,7 @@ def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]
         number=row.number,
         person=Person(incoming.person.id, row.name or "", row.time_zone or ""),
         audience=row.audience,
+        latest=row.latest,
         readers={one.reader: one.reader_number for one in found if one.reader is not None},
     )
 
@@ -61,6 +65,12 @@ def _standing() -> Select[*tuple[Any, ...]]:
     by_event = select(turn.c.id).where(turn.c.source == bindparam("source"), turn.c.event_id == bindparam("event_id"))
     by_post = select(turn.c.id).where(
         turn.c.channel == bindparam("channel"), turn.c.message_id == bindparam("message_id")
+    )
+    latest = (
+        select(message.c.time)
+        .where(message.c.conversation == bindparam("conversation"), message.c.author == Author.PERSON)
+        .order_by(message.c.turn.desc())
+        .limit(1)
     )
     once = select(literal(1).label("once")).subquery()
     known = (
@@ -77,6 +87,7 @@ def _standing() -> Select[*tuple[Any, ...]]:
         asker.c.name,
         asker.c.time_zone,
         conversation.c.audience,
+        latest.scalar_subquery().label("latest"),
         reader.c.id.label("reader"),
         reader.c.number.label("reader_number"),
     ).select_from(known)

@@ -1,13 +1,14 @@
 """The ledger: which turns there are, who runs them, and what they leave behind.
 
 Above: `store.engine` bundles it; `bot.turns.worker` works from it. Below: `store.databases.database`, claiming, terms,
-amending, joining, elsewhere, people, index, rows, tables.
+amending, belated, joining, elsewhere, people, index, rows, tables.
 
 Rules
   A message is taken in once: by its event, by its place in the platform, and never again after it was forgotten.
-  Within a conversation turns run one at a time, in the order of their ids. Across conversations `store.turns.queue`
-  decides. Each claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or
-  whose turn was forgotten, gets LeaseLost and has changed nothing.
+  Within a conversation turns run one at a time, in the order of their ids, which is the order in which the questions
+  were asked as long as they wait (`store.turns.belated`). Across conversations `store.turns.queue` decides. Each
+  claim raises the epoch; every later write names it. A worker whose lease ran out and was taken over, or whose turn was
+  forgotten, gets LeaseLost and has changed nothing.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from store.memory import learning, people
 from store.search import index
 from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn, workspace
-from store.turns import amending, elsewhere, joining
+from store.turns import amending, belated, elsewhere, joining
 from store.turns.claiming import claim
 from store.turns.terms import check
 
@@ -162,6 +163,8 @@ def accept(
         message_id=incoming.message_id,
         permalink=incoming.permalink,
     )
+    if state == WAITING and known.latest is not None and incoming.time < known.latest:
+        turn_id = belated.place(connection, incoming.conversation, turn_id, incoming.time)
     return Accepted(turn_id, duplicate=False, claim=None if claiming is None else claim(connection, claiming))
 
 

@@ -40,7 +40,7 @@ async def test_nothing_joins_from_behind_what_has_to_wait(store: AnyStore) -> No
     ]
     for number, hindrance in enumerate(hindrances):
         thread = f"thread {number}"
-        for one in (said("first"), said("second"), hindrance, said("third")):
+        for one in (said("first"), said("second"), replace(hindrance, time=said("").time), said("third")):
             await store.ledger.accept(replace(one, conversation=thread))
         claim = await claimed(store)
         assert (claim.incoming.conversation, await words(store, claim)) == (thread, ["second"])

@@ -8,7 +8,8 @@ import pytest
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.records import Author, Closing, Quoted
+from agent.progress import Progress, Step, encode
+from agent.records import Accepted, Author, Closing, Quoted
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed
 from tests.fakes.incoming import LEASE, START, said
@@ -44,6 +45,43 @@ async def test_with_nothing_waiting_there_is_no_claim(store: AnyStore) -> None:
 async def test_the_oldest_turn_is_claimed_first(store: AnyStore) -> None:
     turns = [(await store.ledger.accept(said("?", conversation=name))).turn for name in ("b", "a", "c")]
     assert [(await claimed(store)).turn for _ in turns] == turns
+
+
+async def test_a_question_that_arrives_late_is_answered_before_what_was_asked_after_it(store: AnyStore) -> None:
+    running, late, third, fourth = said("one"), said("two"), said("three"), said("four")
+    await store.ledger.accept(running)
+    first = await claimed(store)
+    third_turn = (await store.ledger.accept(third)).turn
+    await store.ledger.accept(fourth)
+    assert await store.ledger.accept(late) == Accepted(third_turn, duplicate=False)
+    assert (await store.ledger.accept(third)).duplicate
+    assert await store.ledger.amend(third.channel, third.message_id, "three, but edited")
+    answers: list[str] = []
+    while first is not None:
+        answers.append(first.incoming.text)
+        said_before = await store.conversations.history("thread", before_turn=first.turn, limit=50)
+        assert [one.text for one in said_before if one.author is Author.PERSON] == answers[:-1]
+        await store.ledger.finish(first, Closing(Outcome.ANSWERED, "done"), START)
+        first = await store.ledger.claim("worker", START, LEASE)
+    assert answers == ["one", "two", "three, but edited", "four"]
+
+
+async def test_a_question_that_was_claimed_once_keeps_its_place(store: AnyStore) -> None:
+    late, begun = said("asked before"), said("asked after")
+    first = await store.ledger.accept(begun)
+    await store.ledger.release(await claimed(store))
+    assert (await store.ledger.accept(late)).turn > first.turn
+    assert (await claimed(store)).incoming == begun
+
+
+async def test_what_has_joined_a_running_turn_keeps_its_place(store: AnyStore) -> None:
+    late, joins = said("asked before"), said("asked after")
+    await store.ledger.accept(said("one"))
+    running = await claimed(store)
+    joined = await store.ledger.accept(joins)
+    (waiting,) = await store.ledger.waiting(running)
+    await store.ledger.save(running, progress=encode(Progress((Step(joined=(waiting,)),))))
+    assert (await store.ledger.accept(late)).turn > joined.turn
 
 
 async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(store: AnyStore) -> None:

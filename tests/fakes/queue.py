@@ -1,9 +1,9 @@
 """The rules of `store.turns.queue` and `store.turns.terms` over plain lists of turns."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from agent.admission import BacklogFull, Closed, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.records import Incoming
@@ -17,6 +17,16 @@ class AnyTurn(Protocol):
     state: str
     lease_until: datetime | None
     taken: datetime | None
+    epoch: int
+
+
+T = TypeVar("T", bound=AnyTurn)
+
+
+def belated(turns: Sequence[T], joined: Container[int]) -> list[T]:
+    """The turns of one conversation, in their order, the last of which was just taken in: those that change places."""
+    *waiting, late = (turn for turn in turns if turn.state == "waiting" and turn.epoch == 0 and turn.id not in joined)
+    return [*(turn for turn in waiting if turn.incoming.time > late.incoming.time), late]
 
 
 def next_turn(

@@ -91,6 +91,9 @@ class FakeStore:
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
+    def __post_init__(self) -> None:
+        self.profiles.facts = self.facts
+
     @property
     def ledger(self) -> Ledger:
         return self
@@ -215,7 +218,9 @@ class FakeStore:
         self.profiles.gather(asked, turn.incoming.channel)
         partition = Partition(turn.incoming.person.id, label(turn.incoming.place.audience))
         run_at = now if self.profiles.how_many_wait(partition) >= ENOUGH else at
-        await self.jobs.schedule(LEARNING, partition.key, "", run_at, person=partition.person)
+        await self.jobs.schedule(
+            LEARNING, partition.key, str(int(turn.incoming.authority)), run_at, person=partition.person
+        )
 
     async def release(self, claim: Claim) -> None:
         turn = self._held(claim)
@@ -335,12 +340,14 @@ class FakeStore:
         profile = await self.profiles.readable(person, audiences)
         return Known(said, summary, done, facts, profile, bool(self._written_in(person) - {here}))
 
-    async def threads(self, person: str, *, limit: int) -> list[Thread]:
+    async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
         found: list[Thread] = []
+        told = [m for _, m in self.messages if audiences is None or m.audience in audiences]
         for conversation in self._written_in(person):
-            stored = [m for _, m in self.messages if m.conversation == conversation]
-            asked = next(m.text for m in stored if m.person == person and m.author is Author.PERSON)
-            found.append(Thread(conversation, asked, max(m.time for m in stored), len(stored)))
+            stored = [m for m in told if m.conversation == conversation]
+            asked = [m.text for m in stored if m.person == person and m.author is Author.PERSON]
+            if asked:
+                found.append(Thread(conversation, asked[0], max(m.time for m in stored), len(stored)))
         return sorted(found, key=lambda thread: thread.last, reverse=True)[:limit]
 
     async def groups(self, person: str, limit: int) -> list[str]:
@@ -360,8 +367,8 @@ class FakeStore:
         return frozenset(m.person for m in wrote) or None
 
     async def questions(self, person: str, *, limit: int) -> list[str]:
-        asked = [m.text for _, m in self.messages if m.person == person and m.author is Author.PERSON]
-        return asked[-limit:] if limit > 0 else []
+        asked = [(m.id, m.text) for _, m in self.messages if m.person == person and m.author is Author.PERSON]
+        return [text for _, text in sorted(asked)[-limit:]] if limit > 0 else []
 
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
         found: dict[str, LastSeen] = {}
@@ -556,7 +563,8 @@ class FakeStore:
     def _place(self, late: FakeTurn) -> FakeTurn:
         """Where the question of this turn, which was just taken in, stands among those that wait."""
         here = [turn for turn in self.turns if turn.incoming.conversation == late.incoming.conversation]
-        places = queue.belated(here)
+        joined = {number for turn in here if turn.state == "running" for number in rows.joined(turn.progress).values()}
+        places = queue.belated(here, joined)
         held = [(turn.incoming, turn.message, turn.taken, turn.stopping) for turn in places]
         turn_of = {turn.message: turn.id for turn in self.turns}
         for turn, (incoming, message, taken, stopping) in zip(places, [held[-1], *held[:-1]], strict=True):
