@@ -85,7 +85,7 @@ async def test_a_mention_says_who_asked_what_and_where() -> None:
 @pytest.mark.parametrize(
     ("channel", "place"),
     [
-        (DM_OF[ANN], Place(PersonAudience(f"discord:{ANN}"))),
+        (DM_OF[ANN], Place(PersonAudience(f"discord:{ANN}"), within_team=f"discord:{GUILD}")),
         (STAFF, Place(GroupAudience(f"discord:{STAFF}"), within_team=f"discord:{GUILD}")),
         (VOICE, Place(GroupAudience(f"discord:{VOICE}"))),
     ],

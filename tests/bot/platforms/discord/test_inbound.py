@@ -177,6 +177,6 @@ def test_where_the_bot_is_no_member_the_answer_follows_the_interaction() -> None
         (STRANGER, None),
     ],
 )
-def test_a_dm_lies_within_the_server_that_its_person_is_a_full_member_of(standing: Standing, within: str | None) -> None:
+def test_a_dm_lies_within_the_server_of_a_full_member(standing: Standing, within: str | None) -> None:
     incoming = taken(replace(POST, where=DM, author=replace(POST.author, standing=standing)))
     assert incoming.place == Place(PersonAudience("discord:41"), within_team=within)
