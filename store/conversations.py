@@ -6,7 +6,7 @@ Above: `store.engine` bundles it. Below: `store.databases.database`, groups, row
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select
+from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select, true
 
 from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
@@ -33,9 +33,9 @@ class SqlConversations:
     ) -> LastActions:
         return await self._database.read(last_actions, conversation, person, audiences, before_turn, limit)
 
-    async def threads(self, person: str, *, limit: int) -> list[Thread]:
+    async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
         """Titled by the person's own first question there."""
-        return await self._database.read(threads, person, limit)
+        return await self._database.read(threads, person, limit, audiences)
 
     async def groups(self, person: str, limit: int) -> list[str]:
         return await self._database.read(groups, person, limit)
@@ -115,12 +115,15 @@ def last_actions(
     return LastActions(tuple(map(rows.action_record, found)), tuple(sorted(sources)))
 
 
-def threads(connection: Connection, person_id: str, limit: int) -> list[Thread]:
+def threads(
+    connection: Connection, person_id: str, limit: int, audiences: frozenset[str] | None = None
+) -> list[Thread]:
     own = message.alias("own")
+    told, asked = (true() if audiences is None else said.c.audience.in_(sorted(audiences)) for said in (message, own))
     question = (
         select(own.c.text)
         .where(own.c.conversation == participant.c.conversation)
-        .where(own.c.person == person_id, own.c.author == Author.PERSON)
+        .where(own.c.person == person_id, own.c.author == Author.PERSON, asked)
         .order_by(own.c.turn)
         .limit(1)
         .scalar_subquery()
@@ -129,12 +132,12 @@ def threads(connection: Connection, person_id: str, limit: int) -> list[Thread]:
     listed = (
         select(participant.c.conversation, question.label("question"), last, func.count(message.c.id).label("messages"))
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
-        .where(participant.c.person == person_id)
+        .where(participant.c.person == person_id, told)
         .group_by(participant.c.conversation)
         .order_by(last.desc(), func.max(message.c.id).desc())
         .limit(max(limit, 0))
     )
-    return [rows.thread(row) for row in connection.execute(listed).mappings().all()]
+    return [rows.thread(row) for row in connection.execute(listed).mappings() if row["question"] is not None]
 
 
 _ELSEWHERE: Final = (

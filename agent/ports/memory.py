@@ -30,8 +30,8 @@ class Conversations(Protocol):
         """What was done last in the person's turns before this one that may be used for these audiences."""
         ...
 
-    async def threads(self, person: str, *, limit: int) -> list[Thread]:
-        """The conversations in which the person wrote, the latest first."""
+    async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
+        """The conversations in which the person wrote, the latest first; of what was said to these audiences only."""
         ...
 
     async def latest_elsewhere(self, person: str, conversation: str) -> str | None:
@@ -134,8 +134,15 @@ class Profiles(Protocol):
         """Never learn from what waits of this person, in this channel, or of that person there; how many those were."""
         ...
 
-    async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
-        """Keep the profile as it became, and that these messages were learned from, in one transaction.
+    async def save(
+        self,
+        partition: Partition,
+        profile: UserProfile,
+        learned: Sequence[int] = (),
+        stated: Sequence[NewFact] = (),
+    ) -> bool:
+        """Keep the profile as it became, that these messages were learned from, and the facts that they state, in one
+        transaction. A fact that may not be written is left out.
 
         False, and nothing is kept, if anything of it was forgotten, changed or learned by somebody else meanwhile.
         """

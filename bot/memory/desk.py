@@ -190,7 +190,8 @@ class MemoryDesk:
 
     async def _export(self, viewer: Viewer) -> str:
         person, now = viewer.person, self.clock.now()
-        threads = await self.conversations.threads(person.id, limit=MAX_THREADS)
+        here = await self.audiences(viewer.place)
+        threads = await self.conversations.threads(person.id, limit=MAX_THREADS, audiences=here)
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
         chosen = await self.preferences.of(person.id)
         choices = {name: value for name, value in chosen.items() if name != NUMBERS}

@@ -54,6 +54,16 @@ async def test_a_new_conversation_has_an_empty_summary(store: AnyStore) -> None:
     assert await store.conversations.summary("nowhere") == SituationSummary()
 
 
+async def test_threads_can_be_listed_of_what_was_said_to_some_audiences_only(store: AnyStore) -> None:
+    await answered(store, said("In the club?", conversation="club", place=Place(GroupAudience("club"))), "Yes.")
+    await answered(store, said("Alone?", conversation="dm"), "Yes.")
+    await answered(store, said("Ben's?", person="ben", conversation="dm", place=Place(GroupAudience("club"))), "Yes.")
+    alone, club = frozenset({"person:ann"}), frozenset({"group:club"})
+    assert [one.title for one in await store.conversations.threads("ann", limit=9, audiences=alone)] == ["Alone?"]
+    assert [one.title for one in await store.conversations.threads("ann", limit=9, audiences=club)] == ["In the club?"]
+    assert await store.conversations.threads("ann", limit=9, audiences=frozenset()) == []
+
+
 async def test_threads_are_those_in_which_the_person_wrote_the_latest_first(store: AnyStore) -> None:
     club = Place(GroupAudience("club"))
     await answered(store, said("old question", conversation="a"), "old answer")
