@@ -49,8 +49,11 @@ class Ledger(Protocol):
         """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
         ...
 
-    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
-        """Store the reply and everything else of `closing`, clear progress and payload, and end the turn."""
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
+        """Store the reply and everything else of `closing`, clear progress and payload, and end the turn.
+
+        Whether other turns wait: perhaps for this one.
+        """
         ...
 
     async def release(self, claim: Claim) -> None:

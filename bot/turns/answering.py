@@ -51,6 +51,8 @@ class RunningTurn:
     thinking: asyncio.Task[Closing] | None = None
     taken_back: bool = False
     """What it has shown is deleted, and nothing more said."""
+    others_wait: bool = True
+    """Whether there may be something to claim when it has ended."""
     put_off: bool = False
     """It ended because the ledger could not be asked, and goes on once it can."""
 
@@ -138,7 +140,7 @@ class Answering:
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
-        await self.ledger.finish(claim, closing, self.clock.now())
+        running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         await leave_offers(surface, self.clock, closing)
         if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
             with suppress(SurfaceError):  # an ornament

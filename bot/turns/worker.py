@@ -245,9 +245,12 @@ class Turns:
             except StoreError as error:
                 log.log(severity(error), "the ledger could not be asked, trying again: %s", error)
             else:
-                if not self._running and not self._bell.rung:
-                    self._idle.set()
+                self._rest()
             await self._bell.wait(self._limits.sweep_s)
+
+    def _rest(self) -> None:
+        if not (self._running or self._promised or self._bell.rung):
+            self._idle.set()
 
     async def _claim(self) -> None:
         while (claiming := self._claiming()) is not None:
@@ -306,10 +309,12 @@ class Turns:
     def _ended(self, running: RunningTurn, task: asyncio.Task[Outcome | None]) -> None:
         """However it ended, even before its first step."""
         turn, incoming = running.claim.turn, running.claim.incoming
-        self._bell.ring()
+        if running.others_wait:
+            self._bell.ring()
         if self._running[turn] is not running:
             return  # claimed anew meanwhile: that one answers
         del self._running[turn]
+        self._rest()
         self._stopping.discard(turn)
         if running.put_off:
             self._put_off.append(running.claim)

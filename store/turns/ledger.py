@@ -42,6 +42,7 @@ _NEW_MESSAGE: Final = insert(message)
 _HELD: Final = update(turn).where(
     turn.c.id == bindparam("held"), turn.c.epoch == bindparam("held_epoch"), turn.c.state == RUNNING
 )
+_SOME_WAIT: Final = select(turn.c.id).where(turn.c.state == WAITING).limit(1)
 _HELD_IN_VAIN: Final = _HELD.values(attempts=case((turn.c.attempts > 0, turn.c.attempts - 1), else_=0))
 
 
@@ -84,8 +85,8 @@ class SqlLedger:
         if not await self._database.write(save, claim, progress=progress, reply_ref=reply_ref):
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
 
-    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
-        await self._database.write(finish, claim, closing, now)
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
+        return await self._database.write(finish, claim, closing, now)
 
     async def release(self, claim: Claim) -> None:
         await self._database.write(release, claim)
@@ -187,7 +188,14 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
     return True
 
 
-def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
+def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> bool:
+    # Whatever comes in now either sees that the turn is over, or is seen here.
+    in_order(connection, claim.incoming.conversation)
+    _end(connection, claim, closing, now)
+    return connection.execute(_SOME_WAIT).first() is not None
+
+
+def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> None:
     spending.keep(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming

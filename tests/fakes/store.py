@@ -199,7 +199,7 @@ class FakeStore:
             turn.progress, turn.attempts = progress, 0
         turn.reply_ref = turn.reply_ref if reply_ref is None else reply_ref
 
-    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         turn = self._held(claim)
         self.spent.record(turn.id, turn.incoming, closing.calls or rows.calls(turn.progress), now)
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
@@ -212,6 +212,7 @@ class FakeStore:
             self._end_joined(turn, closing)
         if closing.learn_at is not None:
             await self._gather(turn, closing.learn_at, now)
+        return any(turn.state == "waiting" for turn in self.turns)
 
     async def _gather(self, turn: FakeTurn, at: datetime, now: datetime) -> None:
         asked = [m for t, m in self.messages if t == turn.id and m.author is Author.PERSON]

@@ -97,10 +97,11 @@ class DyingLedger:
         await self.inner.save(claim, progress=progress, reply_ref=reply_ref)
         self.steps.here()
 
-    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> None:
+    async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         self.steps.here()
-        await self.inner.finish(claim, closing, now)
+        others_wait = await self.inner.finish(claim, closing, now)
         self.steps.here()
+        return others_wait
 
     async def stop(self, conversation: str) -> list[int]:
         return await self.inner.stop(conversation)
