@@ -22,8 +22,8 @@ import discord
 
 from agent.errors import CogencyError, StoreUnavailable
 from bot.logs import severity
-from bot.platforms.discord.place import known_as
 from bot.platforms.discord.membership import UNREADABLE
+from bot.platforms.discord.place import known_as
 from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
