@@ -44,9 +44,10 @@ async def live_bot(
     clock: Clock = CLOCK,
     groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups,
     aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None,
+    url: str = "",
 ) -> AsyncGenerator[LiveBot, None]:
-    """A bot on a database in `folder`, answering until the block ends."""
-    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    """A bot on a database in `folder`, or at `url`, answering until the block ends."""
+    store = await open_store(url or f"sqlite:///{folder / 'bot.db'}")
     try:
         mind = Mind(
             provider=always(model),
