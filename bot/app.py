@@ -229,6 +229,7 @@ def background_of(settings: Settings, store: Store, models: ModelSwitch) -> Abst
     return background(
         store.jobs,
         store.profiles,
+        store.facts,
         store.spending,
         models,
         CLOCK,

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from agent.memory.profile import LEARNING
-from agent.ports import Clock, Jobs, Profiles, Spending
+from agent.ports import Clock, Facts, Jobs, Profiles, Spending
 from agent.records import Job
 from bot.jobs import JobWorker
 from bot.memory.learning import Learner, LearningModel
@@ -32,6 +32,7 @@ class Background:
 async def background(
     jobs: Jobs,
     profiles: Profiles,
+    facts: Facts,
     spending: Spending,
     models: ModelSwitch,
     clock: Clock,
@@ -47,7 +48,7 @@ async def background(
         return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
 
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), Floor()
-    learner = Learner(profiles, jobs, spending, model, clock, floor)
+    learner = Learner(profiles, facts, jobs, spending, model, clock, floor)
 
     async def learn(job: Job) -> None:
         if pauses is not None and await pauses.is_paused(job.person):

@@ -84,6 +84,7 @@ class Utterance:
     id: int
     text: str
     time: datetime
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """How a model updates a profile: `ImpressionSynthesizer` (seed 000). Pure: prompts out, answers in.
 
-Above: `bot.memory.learning`, which asks the model and keeps what comes of it. Below: profile, secrets, sensitive.
+Above: `bot.memory.learning`, which asks the model and keeps what comes of it. Below: model_json, profile,
+secrets, sensitive, stated.
 
-    messages of one partition ── insight_prompt ──► model ── read_insights ──► insights
+    messages of one partition ── insight_prompt ──► model ── read_insights, read_facts ──► insights, facts
     profile of one partition ── synthesis_prompt ──► model ── read_synthesis ──► the refined profile
 
 Rules
@@ -19,8 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, cast
+from typing import Final
 
+from agent.memory.model_json import list_in, numbers_in, object_in, text_in
 from agent.memory.profile import (
     KEY_CHARS,
     KEYED,
@@ -34,6 +36,7 @@ from agent.memory.profile import (
 )
 from agent.memory.secrets import has_secret, without_secrets
 from agent.memory.sensitive import asks_to_remember, is_sensitive
+from agent.memory.stated import StatedFact, stated_facts
 from agent.messages import Message, Role
 
 DEFAULT_CONFIDENCE: Final = 0.5
@@ -49,7 +52,7 @@ Find what they tell about the person that will still help in later conversations
 - projects: what they work on, with its name as "key"
 - expertise_areas: what they know well
 - interests
-- constraints: limits that they live with (deadlines, tools that they may not use)
+- constraints: limits that they live with (tools that they may not use)
 - success_patterns, failure_patterns: what helped them, and what did not
 
 Rules. Only what they say about themselves and their work, in their own language, each as one short sentence; no \
@@ -57,8 +60,16 @@ guesses. No passwords, keys or card numbers. Nothing about health, religion, pol
 offences, unless they ask for it to be remembered. Nothing about other people. Most messages tell nothing: then the \
 list is empty.
 
-Answer with this JSON alone; "from" holds the numbers of the messages that say it, "confidence" is from 0 to 1:
-{"insights": [{"field": "preferences", "key": "editor", "text": "Vim", "from": [1], "confidence": 0.9}]}"""
+Find also the facts that they state about their work: dates, deadlines, amounts, places, names, decisions, and that \
+one of those has changed. Each has a "key", a few words that say what it is about; where one of the keys in use fits, \
+take that. "value" is what holds, in their words. "scope" is "global", or "hypothetical" or "draft" for what they only \
+assume or sketch. Not their questions, and not what they ask the assistant to do.
+
+Answer with this JSON alone; "from" holds the numbers of the messages that say it, for a fact that of one message; \
+"confidence" is from 0 to 1:
+{"insights": [{"field": "preferences", "key": "editor", "text": "Vim", "from": [1], "confidence": 0.9}], \
+"facts": [{"key": "deadline of Apollo", "value": "Friday", "from": [2], "scope": "global"}]}"""
+KEYS_IN_USE: Final = "\n\nKeys in use, as data: "
 
 SYNTHESIS: Final = """\
 You keep the profile of one person for their assistant. Below are its entries, numbered, oldest first, as a JSON list. \
@@ -87,21 +98,28 @@ class ImpressionSynthesizer:
         fresh = profile.interaction_count - profile.synthesised_count
         return fresh >= self.threshold and len(profile.entries) > 1
 
-    def insight_prompt(self, said: Sequence[Utterance]) -> tuple[Message, ...]:
-        """Asks for what these messages of one partition tell about the person who wrote them."""
+    def insight_prompt(self, said: Sequence[Utterance], keys: Sequence[str] = ()) -> tuple[Message, ...]:
+        """Asks for what these messages of one partition tell about the person who wrote them, and which facts they
+        state. `keys` are those under which facts of this partition are known.
+        """
         numbered = [
             {"number": number, "date": one.time.date().isoformat(), "text": self._shown(one.text)}
             for number, one in enumerate(said, 1)
         ]
-        return _prompt(INSIGHTS, numbered)
+        known = KEYS_IN_USE + json.dumps(list(keys), ensure_ascii=False) if keys else ""
+        return _prompt(INSIGHTS + known, numbered)
 
     def read_insights(self, answer: str, said: Sequence[Utterance]) -> tuple[Insight, ...] | None:
         """What the model found in these messages; None if the answer cannot be read."""
-        found = _list_in(answer, "insights")
+        found = list_in(answer, "insights")
         if found is None:
             return None
         insights = (_insight(one, said) for one in found[: self.insights])
         return tuple(insight for insight in insights if insight is not None and _may_be_learned(insight, said))
+
+    def read_facts(self, answer: str, said: Sequence[Utterance]) -> tuple[StatedFact, ...]:
+        """The facts that the model found in these messages; none if that cannot be read."""
+        return stated_facts(list_in(answer, "facts") or (), said)[: self.insights]
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
         """Asks for the refinement of the profile of one partition."""
@@ -113,7 +131,7 @@ class ImpressionSynthesizer:
 
     def read_synthesis(self, answer: str, profile: UserProfile, now: datetime) -> UserProfile | None:
         """The profile as the model refines it; None if the answer cannot be read."""
-        actions = _list_in(answer, "actions")
+        actions = list_in(answer, "actions")
         if actions is None:
             return None
         settled = (entry for entry in profile.entries if entry.is_settled)
@@ -149,11 +167,11 @@ def _prompt(task: str, data: Sequence[Mapping[str, object]]) -> tuple[Message, .
 
 def _insight(found: object, said: Sequence[Utterance]) -> Insight | None:
     """One item of the answer; None if it is no insight, or names no message that was shown."""
-    item = _object(found)
-    field, text, key = _field(item.get("field")), _text(item.get("text")), _text(item.get("key"))
+    item = object_in(found)
+    field, text, key = _field(item.get("field")), text_in(item.get("text")), text_in(item.get("key"))
     if field is None or not text or (field in KEYED and not key):
         return None
-    numbers = [1] if len(said) == 1 else _numbers(item.get("from"), len(said))
+    numbers = [1] if len(said) == 1 else numbers_in(item.get("from"), len(said))
     sources = [said[number - 1] for number in numbers]
     if not sources:
         return None
@@ -177,12 +195,12 @@ def _refined(actions: Sequence[object], entries: Sequence[ProfileEntry]) -> Iter
     """What the actions leave of the entries. Each entry goes by the first valid action that names it."""
     unnamed = dict(enumerate(entries, 1))
     for action in actions:
-        item = _object(action)
-        numbers = _numbers(item.get("entries"), len(entries))
+        item = object_in(action)
+        numbers = numbers_in(item.get("entries"), len(entries))
         named = [unnamed[number] for number in numbers if number in unnamed]
         if not named or len(named) != len(numbers):
             continue
-        left = _carried_out(str(item.get("do")), named, _text(item.get("text")))
+        left = _carried_out(str(item.get("do")), named, text_in(item.get("text")))
         if left is None:
             continue
         for number in numbers:
@@ -225,38 +243,8 @@ def _without_key(text: str, entry: ProfileEntry) -> str:
     return tidy(text.removeprefix(f"{entry.key}:") if entry.key else text)
 
 
-def _list_in(answer: str, name: str) -> list[object] | None:
-    """The list of that name in the first JSON object that has one; models write words and fences around it."""
-    words = answer.rpartition("</think>")[2]
-    decoder, at = json.JSONDecoder(), words.find("{")
-    while at >= 0:
-        try:
-            read: object = decoder.raw_decode(words, at)[0]
-        except (ValueError, RecursionError):
-            read = None
-        if isinstance(listed := _object(read).get(name), list):
-            return cast("list[object]", listed)
-        at = words.find("{", at + 1)
-    return None
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
-
-
 def _field(value: object) -> ProfileField | None:
     return ProfileField(value) if isinstance(value, str) and value in set(ProfileField) else None
-
-
-def _numbers(value: object, most: int) -> list[int]:
-    """Those of a list that count something from 1 to `most`, each once."""
-    given = cast("list[object]", value) if isinstance(value, list) else []
-    whole = [one for one in given if isinstance(one, int) and not isinstance(one, bool) and 1 <= one <= most]
-    return list(dict.fromkeys(whole))
 
 
 def _confidence(value: object) -> float:

@@ -27,7 +27,10 @@ class Conversations(Protocol):
     async def last_actions(
         self, conversation: str, person: str, audiences: frozenset[str], *, before_turn: int, limit: int
     ) -> LastActions:
-        """What was done last in the person's turns before this one that may be used for these audiences."""
+        """What was done last in the person's turns before this one that may be used for these audiences.
+
+        What drew on anything of another audience is not among it: its results may hold what nobody was told.
+        """
         ...
 
     async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:

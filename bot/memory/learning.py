@@ -1,7 +1,7 @@
 """Learning who people are, in the background, from what they asked.
 
 Above: `bot.app` gives the job its handler. Below: `agent.memory.synthesizer`, `agent.asking`, `bot.turns.floor`, the
-ports Profiles, Jobs and Spending.
+ports Profiles, Facts, Jobs and Spending.
 
 Theory of operation. The end of an answered turn marks its question as to be learned from, and puts the job of its
 partition (person and audience) a quiet minute off; so what is said in a row goes in one model call. The job asks for
@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.asking import ask
+from agent.authority import Authority
 from agent.errors import ProviderUnavailable
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
 from agent.memory.synthesizer import ImpressionSynthesizer, synthesised
 from agent.messages import Depth, Message, ModelCall
-from agent.ports import CallOptions, Clock, Jobs, Profiles, Provider, Spending
+from agent.ports import CallOptions, Clock, Facts, Jobs, Profiles, Provider, Spending
 from agent.records import Job
 from bot.turns.floor import Floor
 
@@ -43,6 +44,8 @@ class LearningLimits:
     """Messages in one call: of more a model tells less about each."""
     batch_chars: int = 16_000
     """About 4,000 tokens of messages, so that the prompt fits a small local model. One message always goes."""
+    keys: int = 50
+    """Of facts that are known already, shown to the model: about as many things as a person follows at a time."""
     tries: int = 5
     """How often a model may answer nonsense before the messages are given up: a quarter of an hour by now."""
 
@@ -60,6 +63,7 @@ class Learner:
     def __init__(
         self,
         profiles: Profiles,
+        facts: Facts,
         jobs: Jobs,
         spending: Spending,
         model: Callable[[], LearningModel],
@@ -69,6 +73,7 @@ class Learner:
         limits: LearningLimits = LearningLimits(),
     ) -> None:
         self._profiles = profiles
+        self._facts = facts
         self._jobs = jobs
         self._spending = spending
         self._model = model
@@ -89,7 +94,8 @@ class Learner:
         last_try = job.attempts >= self._limits.tries
         waiting = await self._profiles.unlearned(partition, self._limits.batch + 1)
         said = self._batch(waiting)
-        if said and not await self._extract(partition, said, last_try=last_try):
+        authority = Authority(int(job.payload or Authority.EMPLOYEE))
+        if said and not await self._extract(partition, said, authority, last_try=last_try):
             if await self._profiles.unlearned(partition, 1):
                 await self._again(job, self._limits.quiet)
         elif len(said) < len(waiting):
@@ -97,9 +103,14 @@ class Learner:
         elif not await self._synthesise(partition, last_try=last_try):
             await self._again(job, self._limits.quiet)
 
-    async def _extract(self, partition: Partition, said: Sequence[Utterance], *, last_try: bool) -> bool:
-        """Keep what these messages tell; False if that has to begin again later."""
-        answer = await self._ask(partition, self._synthesizer.insight_prompt(said))
+    async def _extract(
+        self, partition: Partition, said: Sequence[Utterance], authority: Authority, *, last_try: bool
+    ) -> bool:
+        """Keep what these messages tell; False if that has to begin again later.
+
+        `authority`: of the person where they wrote last.
+        """
+        answer = await self._ask(partition, self._synthesizer.insight_prompt(said, await self._keys(partition)))
         if answer is None:
             return False
         insights = self._synthesizer.read_insights(answer, said)
@@ -107,7 +118,15 @@ class Learner:
             _complain(last_try=last_try)
         before = await self._profiles.of(partition)
         profile = learned(before, partition.audience, insights or (), len(said), self._clock.now())
-        return await self._profiles.save(partition, profile, [one.id for one in said])
+        stated = [fact.written(partition, authority) for fact in self._synthesizer.read_facts(answer, said)]
+        return await self._profiles.save(partition, profile, [one.id for one in said], stated)
+
+    async def _keys(self, partition: Partition) -> list[str]:
+        """Under what the newest facts of the partition are known, so that a change is told under the same name."""
+        known = await self._facts.readable(partition.person, frozenset({partition.audience}))
+        here = [one for one in known if (one.person, one.audience) == (partition.person, partition.audience)]
+        keys = dict.fromkeys(one.key for one in reversed(here) if one.key and one.is_valid)
+        return list(keys)[: self._limits.keys]
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
         """Refine the profile if that is due; False if it has to begin again later.
@@ -137,7 +156,7 @@ class Learner:
         return await self._floor.while_free(asking) if model.is_local else await asking
 
     async def _again(self, job: Job, after: timedelta) -> None:
-        await self._jobs.schedule(job.kind, job.key, "", self._clock.now() + after, person=job.person)
+        await self._jobs.schedule(job.kind, job.key, job.payload, self._clock.now() + after, person=job.person)
 
     def _batch(self, waiting: Sequence[Utterance]) -> Sequence[Utterance]:
         """As many of the oldest as go in one call."""

@@ -55,8 +55,7 @@ class SqlFacts:
         self._database = database
 
     async def write(self, new: NewFact) -> Written | WriteRefused:
-        kept = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
-        return await self._database.write(write, kept)
+        return await self._database.write(write, new)
 
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         return await self._database.read(readable, person, audiences)
@@ -93,6 +92,8 @@ def _says_no_more(value: str, said: str) -> bool:
 
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
+    """See the port."""
+    new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
     in_order(connection, f"facts {new.audience}")
     link = _link(connection, new.source_message)
     before = _facts(connection, and_(fact.c.person == new.person, fact.c.audience == new.audience))

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
+from agent.authority import Authority
 from agent.memory.audience import label
 from agent.memory.profile import LEARNING, Partition
 from agent.records import Author, Claim
@@ -25,16 +26,27 @@ def gather(connection: Connection, claim: Claim, at: datetime, now: datetime) ->
     """Let what the claimed turn answered be learned from, not before `at`, unless enough waits."""
     partition = Partition(claim.incoming.person.id, label(claim.incoming.place.audience))
     asked = and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
-    learn_from(connection, partition, asked, at, now)
+    learn_from(connection, partition, asked, at, now, claim.incoming.authority)
+
+
+def pass_over(connection: Connection, claim: Claim) -> None:
+    """Let what the claimed turn answered never be learned from."""
+    asked = and_(message.c.turn == claim.turn, message.c.author == Author.PERSON)
+    connection.execute(update(message).where(asked).values(passed_over=True))
 
 
 def learn_from(
-    connection: Connection, partition: Partition, which: ColumnElement[bool], at: datetime, now: datetime
+    connection: Connection,
+    partition: Partition,
+    which: ColumnElement[bool],
+    at: datetime,
+    now: datetime,
+    authority: Authority = Authority.EMPLOYEE,
 ) -> None:
-    """The same for any messages of a partition."""
+    """The same for any messages of a partition, of somebody with this authority."""
     theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
     connection.execute(update(message).where(theirs, which).values(to_learn=True))
     waiting = select(func.count()).select_from(message).where(theirs, message.c.to_learn)
     run_at = now if connection.execute(waiting).scalar_one() >= ENOUGH else at
-    values = {"payload": "", "run_at": run_at, "person": partition.person, "conversation": ""}
+    values = {"payload": str(int(authority)), "run_at": run_at, "person": partition.person, "conversation": ""}
     jobs.schedule(connection, LEARNING, partition.key, values)

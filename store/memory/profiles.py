@@ -15,7 +15,9 @@ from typing import Any, Final
 from sqlalchemy import Boolean, Connection, and_, bindparam, delete, func, insert, or_, select, true, update
 
 from agent.memory.profile import Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
+from agent.memory.writing import NewFact
 from store.databases.database import Database, in_order, new_id
+from store.memory import facts
 from store.tables import message, person, profile, profile_entry, profile_source
 
 
@@ -37,8 +39,14 @@ class SqlProfiles:
     async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
         return await self._database.read(unlearned, partition, limit)
 
-    async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
-        return await self._database.write(save, partition, profile, frozenset(learned))
+    async def save(
+        self,
+        partition: Partition,
+        profile: UserProfile,
+        learned: Sequence[int] = (),
+        stated: Sequence[NewFact] = (),
+    ) -> bool:
+        return await self._database.write(save, partition, profile, frozenset(learned), stated)
 
     async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
         return await self._database.write(pass_over, person, channel)
@@ -75,11 +83,18 @@ def known(connection: Connection, person_id: str, audiences: frozenset[str]) -> 
 
 def unlearned(connection: Connection, partition: Partition, limit: int) -> list[Utterance]:
     theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
-    waiting = select(message.c.id, message.c.text, message.c.time).where(theirs, message.c.to_learn)
-    return [Utterance(*row) for row in connection.execute(waiting.order_by(message.c.id).limit(limit))]
+    columns = (message.c.id, message.c.text, message.c.time, message.c.conversation)
+    waiting = select(*columns).where(theirs, message.c.to_learn).order_by(message.c.id).limit(limit)
+    return [Utterance(*row) for row in connection.execute(waiting)]
 
 
-def save(connection: Connection, partition: Partition, became: UserProfile, learned: frozenset[int]) -> bool:
+def save(
+    connection: Connection,
+    partition: Partition,
+    became: UserProfile,
+    learned: frozenset[int],
+    stated: Sequence[NewFact],
+) -> bool:
     in_order(connection, partition.person)
     if not (_all_wait(connection, learned) and _next_revision(connection, partition, became)):
         return False
@@ -91,6 +106,8 @@ def save(connection: Connection, partition: Partition, became: UserProfile, lear
         elif entry != before[entry.id]:
             _change(connection, entry)
     connection.execute(update(message).where(message.c.id.in_(learned)).values(to_learn=False))
+    for new in stated:
+        facts.write(connection, new)
     return True
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance, for_place
+from agent.memory.writing import NewFact
 from agent.records import StoredMessage
 from store.search.text import quotes
+from tests.fakes.facts import FakeFacts
 
 
 @dataclass
@@ -19,6 +21,7 @@ class FakeProfiles:
     """The messages from which nothing is learned any more."""
     channels: dict[int, str] = field(default_factory=dict[int, str])
     links: dict[int, str | None] = field(default_factory=dict[int, "str | None"])
+    facts: FakeFacts = field(default_factory=FakeFacts)
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     async def of(self, partition: Partition) -> UserProfile:
@@ -61,9 +64,15 @@ class FakeProfiles:
 
     async def unlearned(self, partition: Partition, limit: int) -> list[Utterance]:
         mine = [said for _, said in sorted(self.waiting.items()) if Partition(said.person, said.audience) == partition]
-        return [Utterance(said.id, said.text, said.time) for said in mine[:limit]]
+        return [Utterance(said.id, said.text, said.time, said.conversation) for said in mine[:limit]]
 
-    async def save(self, partition: Partition, profile: UserProfile, learned: Sequence[int] = ()) -> bool:
+    async def save(
+        self,
+        partition: Partition,
+        profile: UserProfile,
+        learned: Sequence[int] = (),
+        stated: Sequence[NewFact] = (),
+    ) -> bool:
         if (await self.of(partition)).revision != profile.revision or not self.waiting.keys() >= set(learned):
             return False
         numbered = tuple(replace(one, id=one.id or next(self.ids)) for one in profile.entries)
@@ -71,6 +80,8 @@ class FakeProfiles:
         self.kept[partition] = replace(profile, entries=entries, revision=profile.revision + 1)
         for id_ in learned:
             del self.waiting[id_]
+        for new in stated:
+            await self.facts.write(new)
         return True
 
     def gather(self, said: Iterable[StoredMessage], channel: str | None = None) -> None:

@@ -210,7 +210,9 @@ class FakeStore:
             answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
             self._store(turn, replace(answer, message_id=page, permalink=None))
             self._end_joined(turn, closing)
-        if closing.learn_at is not None:
+        if closing.passed_over:
+            self.profiles.pass_over_messages({m.id for t, m in self.messages if t == turn.id})
+        elif closing.learn_at is not None:
             await self._gather(turn, closing.learn_at, now)
         return any(turn.state == "waiting" for turn in self.turns)
 
@@ -326,6 +328,13 @@ class FakeStore:
             for record in turn.closing.actions
             if not self.erased_messages & set(turn.closing.context_messages)
         ][-limit:]
+        closed = {m.id for _, m in self.messages if m.audience not in audiences}
+        kept = {one.id for one in self.facts.kept if one.audience not in audiences}
+        done = [
+            (closing, record)
+            for closing, record in done
+            if not (closed & set(closing.context_messages) or kept & set(closing.context_facts))
+        ]
         sources = {id_ for closing, _ in done for id_ in closing.context_messages}
         return LastActions(tuple(record for _, record in done), tuple(sorted(sources)))
 

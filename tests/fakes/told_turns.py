@@ -37,7 +37,9 @@ class ToldTurns:
     def __post_init__(self) -> None:
         store = self.store
         model = self.model = ScriptedProvider(lambda _: "Yes.")
-        learner = Learner(store.profiles, store.jobs, store.spending, lambda: LearningModel(model), self.clock, Floor())
+        learner = Learner(
+            store.profiles, store.facts, store.jobs, store.spending, lambda: LearningModel(model), self.clock, Floor()
+        )
         self.pauses = Pauses(store.preferences, store.profiles, self.clock)
         mind = Mind(
             provider=always(model),

@@ -4,11 +4,12 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
+from agent.authority import Authority
 from agent.errors import ProviderUnavailable
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
@@ -53,6 +54,7 @@ class World:
         self.provider = ScriptedProvider(self.script, usage=Usage(100, output=10))
         self.learner = Learner(
             self.store.profiles,
+            self.store.facts,
             self.store.jobs,
             self.store.spending,
             lambda: LearningModel(self.provider, self.is_local, self.can_learn),
@@ -274,7 +276,9 @@ async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_plann
     """200 messages of one person, learned by 20 workers at once."""
     store = await open_store("sqlite://")
     clock, model = FakeClock(START, auto=False), ScriptedProvider(one_interest_each)
-    learner = Learner(store.profiles, store.jobs, store.spending, lambda: LearningModel(model), clock, Floor())
+    learner = Learner(
+        store.profiles, store.facts, store.jobs, store.spending, lambda: LearningModel(model), clock, Floor()
+    )
     try:
         for number in range(200):
             await answered(store, said(f"message {number:03}"), learner, clock)
@@ -293,3 +297,54 @@ async def test_a_backlog_is_learned_whole_and_once_with_no_more_calls_than_plann
         assert len(model.requests) == 200 // LearningLimits().batch + 1
     finally:
         await store.close()
+
+
+def states(key: str, value: str) -> str:
+    return json.dumps({"insights": [], "facts": [{"key": key, "value": value, "from": [1]}]})
+
+
+async def known(world: World) -> list[tuple[str, str, bool]]:
+    facts = await world.store.facts.readable("ann", frozenset({DM.audience}))
+    return [(fact.key, fact.value, fact.is_valid) for fact in facts]
+
+
+async def test_a_fact_that_is_stated_in_passing_is_kept_and_a_later_one_supersedes_it() -> None:
+    world = World([states("deadline", "Friday"), states("deadline", "Monday")])
+    await world.hear("Our deadline is Friday")
+    assert await world.wait()
+    await world.hear("No, it moved to Monday")
+    assert await world.wait()
+    assert await known(world) == [("deadline", "Friday", False), ("deadline", "Monday", True)]
+    assert '["deadline"]' in world.provider.requests[1][0].text
+    assert "Keys in use" not in world.provider.requests[0][0].text
+
+
+async def test_a_fact_carries_the_authority_of_whoever_wrote_it() -> None:
+    world = World([states("deadline", "Friday")])
+    asked = replace(said("Our deadline is Friday", person="ann"), authority=Authority.MANAGER)
+    await answered(world.store, asked, world.learner, world.clock)
+    assert await world.wait()
+    assert [fact.authority for fact in world.store.facts.kept] == [Authority.MANAGER]
+
+
+async def test_nothing_is_kept_of_a_fact_whose_message_was_forgotten_while_the_model_thought() -> None:
+    world = World([])
+
+    def forget_meanwhile(_: Sequence[Message]) -> str:
+        world.store.profiles.waiting.clear()
+        return states("deadline", "Friday")
+
+    world.provider = ScriptedProvider(forget_meanwhile, usage=Usage(100, output=10))
+    await world.hear("Our deadline is Friday")
+    assert await world.wait()
+    assert world.store.facts.kept == ()
+
+
+async def test_keys_of_other_audiences_are_not_shown_to_the_model() -> None:
+    world = World([states("deadline", "Friday"), NOTHING])
+    await world.hear("Our deadline is Friday")
+    assert await world.wait()
+    await world.hear("Hello, Friday", place=CLUB)
+    assert await world.wait()
+    assert "deadline of" in world.provider.requests[1][0].text  # the example
+    assert "Keys in use" not in world.provider.requests[1][0].text

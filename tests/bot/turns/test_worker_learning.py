@@ -45,7 +45,13 @@ class World:
     def __post_init__(self) -> None:
         store, self.floor = self.store, Floor()
         self.learner = Learner(
-            store.profiles, store.jobs, store.spending, lambda: LearningModel(self.model), self.clock, self.floor
+            store.profiles,
+            store.facts,
+            store.jobs,
+            store.spending,
+            lambda: LearningModel(self.model),
+            self.clock,
+            self.floor,
         )
         self.worker = JobWorker(store.jobs, {LEARNING: self.learner.learn}, self.clock, "learner")
         mind = Mind(

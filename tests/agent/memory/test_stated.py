@@ -1,0 +1,98 @@
+"""Facts that a person states in passing: in which words, from which message, in which scope."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.authority import Authority
+from agent.memory.facts import Scope
+from agent.memory.profile import Partition, Utterance
+from agent.memory.stated import StatedFact
+from agent.memory.synthesizer import ImpressionSynthesizer
+from tests.fakes.incoming import START
+
+SYNTHESIZER = ImpressionSynthesizer()
+
+
+def said(*texts: str) -> list[Utterance]:
+    return [Utterance(10 + n, text, START + timedelta(minutes=n), "thread") for n, text in enumerate(texts, 1)]
+
+
+def found(answer: object, *texts: str) -> tuple[StatedFact, ...]:
+    return SYNTHESIZER.read_facts(json.dumps(answer), said(*texts))
+
+
+def one(key: str = "deadline", value: str = "Friday", number: object = 1, **rest: Any) -> dict[str, Any]:
+    return {"facts": [{"key": key, "value": value, "from": [number], **rest}]}
+
+
+def test_a_stated_fact_becomes_one_of_its_partition_with_its_message_and_its_time() -> None:
+    (fact,) = found(one(number=2), "Hello", "Our deadline is Friday.")
+    new = fact.written(Partition("ann", "person:ann"), Authority.MANAGER)
+    assert (new.key, new.value, new.person, new.audience) == ("deadline", "Friday", "ann", "person:ann")
+    assert (new.source_message, new.timestamp, new.authority) == (12, START + timedelta(minutes=2), Authority.MANAGER)
+    assert (new.scope, new.scope_id, new.is_constraint) == (Scope.GLOBAL, None, False)
+
+
+def test_the_one_of_the_older_message_comes_first() -> None:
+    facts = {"facts": [*one(value="Monday", number=2)["facts"], *one(value="Friday", number=1)["facts"]]}
+    texts = ("Our deadline is Friday.", "No, it moved to Monday.")
+    assert [fact.value for fact in found(facts, *texts)] == ["Friday", "Monday"]
+
+
+NOTHING: list[object] = []
+MALFORMED: list[object] = [
+    {},
+    {"facts": None},
+    {"facts": {"key": "deadline"}},
+    {"facts": ["deadline: Friday", 7, None, NOTHING]},
+    one(key=""),
+    one(value=""),
+    one(value="Sunday"),
+    one(number=3),
+    one(number=0),
+    one(number="1"),
+    {"facts": [{"key": "deadline", "value": "Friday", "from": [1, 2]}]},
+    {"facts": [{"key": ["deadline"], "value": {"day": "Friday"}, "from": [1]}]},
+    one(key="password of the router", value="Friday"),
+    one(key="my illness", value="a depression since Friday"),
+]
+
+
+@pytest.mark.parametrize("answer", MALFORMED)
+def test_what_is_malformed_invented_secret_or_sensitive_is_left_out(answer: object) -> None:
+    assert found(answer, "Our deadline is Friday.", "Thanks") == ()
+
+
+def test_an_answer_that_is_no_json_holds_no_facts() -> None:
+    assert SYNTHESIZER.read_facts("Sorry, I cannot.", said("Our deadline is Friday.")) == ()
+
+
+def test_what_is_sensitive_is_kept_if_the_person_asked_for_it() -> None:
+    answer = one(key="illness", value="my diabetes")
+    assert found(answer, "I have diabetes.") == ()
+    assert len(found(answer, "Remember my diabetes, please.")) == 1
+
+
+def test_seed_003_a_hypothetical_stays_one_and_in_its_conversation_whatever_the_model_says() -> None:
+    texts = ("Let's brainstorm: what if the budget were 9 EUR?", "Enough of that. The budget is 5 EUR.")
+    facts = {"facts": [*one("budget", "9 EUR", 1)["facts"], *one("budget", "5 EUR", 2, scope="global")["facts"]]}
+    assert [(fact.value, fact.scope) for fact in found(facts, *texts)] == [
+        ("9 EUR", Scope.HYPOTHETICAL),
+        ("5 EUR", Scope.GLOBAL),
+    ]
+    new = found(facts, *texts)[0].written(Partition("ann", "person:ann"), Authority.EMPLOYEE)
+    assert (new.scope, new.scope_id) == (Scope.HYPOTHETICAL, "thread")
+
+
+def test_the_model_may_say_that_something_is_only_a_draft() -> None:
+    (fact,) = found(one("title", "Salt", scope="draft"), "The title could be Salt.")
+    assert fact.scope is Scope.DRAFT
+
+
+def test_the_prompt_shows_the_keys_in_use_as_data() -> None:
+    prompt = SYNTHESIZER.insight_prompt(said("It moved."), ['deadline "of Apollo"'])
+    assert json.dumps(['deadline "of Apollo"']) in prompt[0].text
+    assert "Keys in use" not in SYNTHESIZER.insight_prompt(said("It moved."))[0].text
