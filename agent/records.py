@@ -264,6 +264,8 @@ class Closing:
     context_facts: tuple[str, ...] = ()
     learn_at: datetime | None = None
     """When to learn from what the person asked; None: nothing is learned from it."""
+    passed_over: bool = False
+    """Nothing ever is, also when it is edited: learning is paused."""
 
     @property
     def usage(self) -> Usage:

@@ -133,10 +133,12 @@ class MemoryDesk:
         most = TEXT_CHARS if isinstance(one, ProfileEntry) else FACT_CHARS
         if len(own) > most:
             return view.TOO_LONG.format(most=most)
+        if own == (one.text if isinstance(one, ProfileEntry) else one.value):
+            return view.SAME
         keep = self._state(one, viewer, own) if isinstance(one, ProfileEntry) else self._write(one, viewer, own)
         added = await keep
         if added is None:
-            return view.BUSY
+            return view.BUSY if isinstance(one, ProfileEntry) else view.BOUND
         numbers = (await self._numbers(viewer)).moved(view.key_of(one), view.key_of(added))
         await self.preferences.set(viewer.person.id, NUMBERS, numbers.encode())
         # The new one stands before the old one falls, whatever happens in between.
@@ -156,6 +158,8 @@ class MemoryDesk:
                 authority=one.authority,
                 scope=one.scope,
                 scope_id=one.scope_id,
+                is_constraint=one.is_constraint,
+                constraint_type=one.constraint_type,
             )
         )
         return written.fact if isinstance(written, Written) else None

@@ -36,6 +36,8 @@ USED_EVERYWHERE: Final = (
     "From now on I use it in all replies to you, and in nobody else's. Whoever reads such a reply may read it, too."
 )
 USED_HERE: Final = "From now on I use it only where it was said."
+SAME: Final = "It says exactly that already."
+BOUND: Final = "Somebody with greater authority has set that, so nothing was changed."
 BUSY: Final = "I was learning something at that very moment, so nothing was changed; please try again."
 NOT_YOUR_WORDS: Final = "That came not from your own words alone, so I can use it only where it was said."
 EXPORTED: Final = "This is everything that I know about you."

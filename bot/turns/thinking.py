@@ -128,7 +128,7 @@ class Thinking:
                 closing = replace(closing, summary=summary.merged(turn.progress.summary))
             if closing.outcome in ANSWERED:
                 notice = await self._first_notice(claim, closing.reply)
-                closing = replace(closing, learn_at=await self._learn_at(claim.incoming))
+                closing = await self._to_be_learned(claim.incoming, closing)
         except asyncio.CancelledError:
             if not stopped():
                 raise
@@ -155,11 +155,11 @@ class Thinking:
             return ""
         return await self._mind.aside(asked, closing.actions)
 
-    async def _learn_at(self, asked: Incoming) -> datetime | None:
+    async def _to_be_learned(self, asked: Incoming, closing: Closing) -> Closing:
+        if self._mind.may_learn is not None and not await self._mind.may_learn(asked):
+            return replace(closing, passed_over=True)
         due = None if self._mind.learn_at is None else self._mind.learn_at(self._clock.now())
-        if due is None or self._mind.may_learn is None:
-            return due
-        return due if await self._mind.may_learn(asked) else None
+        return replace(closing, learn_at=due)
 
     async def _first_notice(self, claim: Claim, reply: str) -> str:
         if self._mind.first_notice is None or not reply:

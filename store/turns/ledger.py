@@ -216,7 +216,9 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
             message_id=closing.pages[0] if closing.pages else None,
         )
         joining.end(connection, claim.turn, closing, now)
-    if closing.learn_at is not None:
+    if closing.passed_over:
+        learning.pass_over(connection, claim)
+    elif closing.learn_at is not None:
         learning.gather(connection, claim, closing.learn_at, now)
     if not _context_stands(connection, closing):
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back

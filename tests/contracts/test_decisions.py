@@ -3,9 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from agent.events import Outcome
 from agent.memory.forgetting import EntriesPlan, forget_thread
 from agent.memory.profile import Partition, opened, stated
-from tests.contracts.steps import AnyStore
+from agent.records import Closing
+from tests.contracts.steps import AnyStore, claimed
 from tests.contracts.test_profiles import CLUB, DM, F, heard, insight, learn, texts
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -112,6 +114,15 @@ async def test_messages_are_passed_over_by_person_by_channel_or_by_both(store: A
     assert await waiting() == ["ben in C1"]
     assert await store.profiles.pass_over(person="ben") == 1
     assert await waiting() == []
+
+
+async def test_what_was_answered_in_a_pause_is_not_learned_from_when_it_is_edited(
+    store: AnyStore,
+) -> None:
+    await store.ledger.accept(replace(said("I row"), channel="C1", message_id="1"))
+    await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", passed_over=True), START)
+    assert await store.forgetting.reword("C1", "1", "I sail", LATER, LATER)
+    assert await store.profiles.unlearned(DM, 9) == []
 
 
 async def test_of_many_who_keep_a_choice_first_one_does(store: AnyStore) -> None:

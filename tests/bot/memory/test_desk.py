@@ -136,6 +136,14 @@ async def test_a_fact_is_corrected_and_its_old_words_are_gone(office: Office) ->
     assert office.store.profiles.passed_over == {7}
 
 
+async def test_a_correction_to_the_same_words_keeps_the_entry(office: Office) -> None:
+    await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
+    await office.ask("")
+    answer = await office.ask("correct 1 The boat is blue.")
+    assert answer.text.startswith(view.SAME)
+    assert [entry.plain for entry in answer.entries] == ["The boat is blue."]
+
+
 async def test_secrets_and_long_texts_are_no_corrections(office: Office) -> None:
     await office.learn("sail")
     await office.ask("")
