@@ -6,14 +6,14 @@ Above: `store.engine` bundles it. Below: `store.databases.database`, groups, row
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select, true
+from sqlalchemy import Connection, Select, Table, and_, bindparam, exists, func, select, true
 
 from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
 from store import rows, seen
 from store.databases.database import Database
 from store.groups import groups
-from store.tables import action_record, conversation, message, participant, person, turn
+from store.tables import action_record, conversation, fact, message, participant, person, turn
 
 
 class SqlConversations:
@@ -85,8 +85,9 @@ def summary(connection: Connection, conversation_id: str) -> SituationSummary:
 
 
 _ASKED: Final = and_(message.c.turn == turn.c.id, message.c.audience.in_(bindparam("audiences", expanding=True)))
+_DRAWN: Final = {"context_messages": message, "context_facts": fact}
 _LAST_ACTIONS: Final = (
-    select(action_record, turn.c.context_messages)
+    select(action_record, turn.c.context_messages, turn.c.context_facts)
     .join_from(action_record, turn, action_record.c.turn == turn.c.id)
     .where(turn.c.conversation == bindparam("here"), turn.c.person == bindparam("asker"))
     .where(turn.c.id < bindparam("before_turn"), exists().where(_ASKED))
@@ -111,8 +112,22 @@ def last_actions(
         "most": limit,
     }
     found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
-    sources = {id_ for row in found for id_ in rows.ids(row["context_messages"])}
-    return LastActions(tuple(map(rows.action_record, found)), tuple(sorted(sources)))
+    drawn = [{column: rows.ids(row[column]) for column in _DRAWN} for row in found]
+    closed = {
+        column: _closed(connection, table, {id_ for one in drawn for id_ in one[column]}, audiences)
+        for column, table in _DRAWN.items()
+    }
+    usable = [at for at, one in enumerate(drawn) if not any(closed[column] & set(one[column]) for column in _DRAWN)]
+    sources = {id_ for at in usable for id_ in drawn[at]["context_messages"]}
+    return LastActions(tuple(rows.action_record(found[at]) for at in usable), tuple(sorted(sources)))
+
+
+def _closed(connection: Connection, table: Table, ids: set[int], audiences: frozenset[str]) -> set[int]:
+    """Those of these rows that may not be used for these audiences: what was drawn from them would tell of them."""
+    if not ids:
+        return set()
+    closed = select(table.c.id).where(table.c.id.in_(ids), table.c.audience.not_in(sorted(audiences)))
+    return set(connection.execute(closed).scalars())
 
 
 def threads(

@@ -6,7 +6,7 @@ from agent.memory.forgetting import forget_thread
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, LastActions
-from tests.contracts.steps import AnyStore, claimed
+from tests.contracts.steps import AnyStore, answered, claimed
 from tests.fakes.incoming import START, dm, said
 
 CLUB = Place(GroupAudience("club"))
@@ -69,3 +69,14 @@ async def test_the_messages_that_they_came_from_are_told_and_take_them_along(sto
     assert found.sources == (boat.message,)
     await store.forgetting.forget(forget_thread("ann", "boats"), START)
     assert await thoughts(store, dm("ann")) == []
+
+
+async def test_what_was_drawn_from_a_place_that_may_not_be_used_now_is_not_among_them(store: AnyStore) -> None:
+    heard = await answered(store, said("in the club", conversation="elsewhere", place=CLUB), "yes")
+    await acted(store, record("a"), sources=(heard.message,))
+    await acted(store, record("b"))
+    assert await thoughts(store, dm("ann")) == ["b"]
+    both = frozenset({"person:ann", "group:club"})
+    found = await store.conversations.last_actions("thread", "ann", both, before_turn=LATER, limit=3)
+    assert [one.thinking for one in found.records] == ["a", "b"]
+    assert found.sources == (heard.message,)

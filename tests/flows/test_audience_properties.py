@@ -1,0 +1,232 @@
+"""Whatever people say, wherever, and whoever comes and goes: nothing reaches a model that its readers may not know.
+
+Everything that is said carries a secret of its own. The model looks for more, notes what it sees or repeats it, so that
+whatever leaks anywhere is in one of its requests. Its history is short, so that what was done last stands in, too.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.context import ContextBudget, Persona
+from agent.errors import ProviderUnavailable
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
+from agent.memory.profile import LEARNING
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from agent.recollection import recollect
+from agent.records import Incoming, Person
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
+from agent.turn import TurnLimits
+from bot.access.readers import MAX_AGE_S, Readers
+from bot.memory.learning import Learner, LearningModel
+from bot.reply.live import LiveReply
+from bot.turns.floor import Floor
+from bot.turns.thinking import Mind, Thinking
+from store.engine import Store, open_store
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import LEASE
+from tests.fakes.membership import FakeMembership
+from tests.fakes.minds import always
+from tests.fakes.store import FakeStore
+from tests.fakes.surface import FakeSurface
+
+SECRET = re.compile(r"secret\d+")
+TEAM = "t"
+GUEST = "t:gil"
+PEOPLE = ("t:ann", "t:bob", GUEST)
+CHANNELS = ("t:one", "t:two")
+RECALL = '<execute>[{"name": "recall", "args": {"query": "secret boat canoe"}}]\n</execute>'
+
+
+def secrets(messages: Sequence[Message]) -> set[str]:
+    return {secret for message in messages for secret in SECRET.findall(message.text)}
+
+
+@dataclass
+class Town:
+    """People who talk to the bot. `stands` says for whom each secret was said so far, `wrote` who said it where."""
+
+    store: FakeStore | Store
+    clock: FakeClock = field(default_factory=FakeClock)
+    public: set[str] = field(default_factory=set[str])
+    members: FakeMembership = field(default_factory=lambda: FakeMembership({place: set(PEOPLE) for place in CHANNELS}))
+    stands: dict[str, set[str]] = field(default_factory=lambda: defaultdict[str, set[str]](set))
+    wrote: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    numbers: "count[int]" = field(default_factory=count)
+    notes: bool = False
+    repeats: bool = False
+
+    def __post_init__(self) -> None:
+        store = self.store
+        self.readers = Readers(store.conversations.groups, self.clock, {TEAM: self.members})
+        self.model, self.learning = ScriptedProvider(self.answer), ScriptedProvider(insights)
+        self.learner = Learner(
+            store.profiles,
+            store.facts,
+            store.jobs,
+            store.spending,
+            lambda: LearningModel(self.learning),
+            self.clock,
+            Floor(),
+        )
+        mind = Mind(
+            provider=always(self.model),
+            persona=lambda _: Persona("You are a bot.", ""),
+            tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(history=8),
+            learn_at=self.learner.due,
+            groups_of=self.readers.groups_of,
+            recollect=partial(recollect, store.memories, store.conversations),
+        )
+        self.thinking = Thinking(mind, store.ledger, store.knowledge, self.clock)
+
+    def answer(self, messages: Sequence[Message]) -> str:
+        seen = " ".join(sorted(secrets(messages)))
+        if "<results>" in messages[-1].text and not self.repeats:
+            return "Done."
+        if "<results>" in messages[-1].text:
+            return f'The boat: {seen}.\n<summary>{{"goal": "boat {seen}"}}</summary>'
+        noting = {"name": "remember", "args": {"text": f"The canoe is {seen}."}}
+        return f"<execute>[{json.dumps(noting)}]\n</execute>" if self.notes else RECALL
+
+    def place(self, person: str, where: str) -> Place:
+        if where == "dm":
+            return Place(PersonAudience(person), within_team=None if person == GUEST else TEAM)
+        if where in self.public:
+            return Place(TeamAudience(TEAM), within_team=TEAM)
+        return Place(GroupAudience(where))
+
+    def reads(self, person: str, where: str) -> bool:
+        if where in self.public:
+            return person != GUEST
+        return where == "dm" or person in self.members.readers[where]
+
+    async def say(self, person: str, where: str, *, alone: bool, notes: bool, repeats: bool) -> None:
+        """Ask something here, and look at everything that the model is given for the answer."""
+        if not self.reads(person, where):
+            return
+        place = self.place(person, "dm" if alone else where)
+        here = f"{person} {where}" if alone or where == "dm" else where
+        number = next(self.numbers)
+        asked = self.asked(number, person, here, place)
+        label_here = label(place.audience)
+        self.stands[f"secret{number}"].add(label_here)
+        self.wrote.add((f"secret{number}", person, label_here))
+        self.notes, self.repeats = notes, repeats
+        before = len(self.model.requests)
+        await self.turn(asked)
+        groups = {group for group in CHANNELS if person in self.members.readers[group]}
+        allowed = may_flow_from(place, groups)
+        seen = {secret for request in self.model.requests[before:] for secret in secrets(request)}
+        for secret in seen:
+            assert self.stands[secret] & allowed, f"{secret} of {self.stands[secret]} was used for {place}"
+            if notes or repeats:
+                self.stands[secret].add(label_here)
+
+    async def turn(self, asked: Incoming) -> None:
+        await self.store.ledger.accept(asked)
+        claim = await self.store.ledger.claim("worker", self.clock.now(), LEASE)
+        assert claim is not None
+        async with LiveReply(FakeSurface(self.clock), self.clock, claim.turn) as live:
+            closing = await self.thinking.think(claim, live, lambda: False)
+            await live.finish(closing.reply)
+        await self.store.ledger.finish(claim, closing, self.clock.now())
+
+    def asked(self, number: int, person: str, conversation: str, place: Place) -> Incoming:
+        named = Person(person, person.removeprefix("t:").title())
+        event, time = f"event {number}", self.clock.now() + timedelta(microseconds=number)
+        text = f"I love my boat, secret{number}; what of the canoe?"
+        return Incoming("t", event, conversation, event, conversation, named, place, text, time)
+
+    async def learn(self) -> None:
+        """Learn whatever waits, and look at what the model is given of it."""
+        await self.clock.advance(timedelta(hours=1).total_seconds())
+        while (
+            job := await self.store.jobs.claim(frozenset({LEARNING}), "learner", self.clock.now(), LEASE)
+        ) is not None:
+            before = len(self.learning.requests)
+            with suppress(ProviderUnavailable):  # what a synthesis should say is none of this model's business
+                await self.learner.learn(job)
+            audience = job.key.removeprefix(f"{job.person} ")
+            for request in self.learning.requests[before:]:
+                assert {(secret, job.person, audience) for secret in secrets(request)} <= self.wrote
+            await self.store.jobs.finish(job)
+
+    async def move(self, person: str, where: str) -> None:
+        """Let them join or leave; what was known of it is too old by then."""
+        self.members.readers[where] ^= {person}
+        await self.clock.advance(MAX_AGE_S + 1)
+
+    async def turn_over(self, where: str) -> None:
+        """Make a private channel public, or a public one private."""
+        self.public ^= {where}
+
+
+def insights(messages: Sequence[Message]) -> str:
+    """Whatever is there is a goal of the person, and a fact."""
+    found = sorted(secrets(messages))
+    goals = [{"field": "goals", "text": f"boat {secret}", "from": [1]} for secret in found]
+    stated = [{"key": f"boat {secret}", "value": secret, "from": [1], "scope": "global"} for secret in found]
+    return json.dumps({"insights": goals, "facts": stated})
+
+
+Deed = Callable[[Town], Awaitable[None]]
+
+
+def saying(person: str, where: str, alone: bool, notes: bool, repeats: bool) -> Deed:
+    return lambda town: town.say(person, where, alone=alone, notes=notes, repeats=repeats)
+
+
+def moving(person: str, where: str) -> Deed:
+    return lambda town: town.move(person, where)
+
+
+def turning(where: str) -> Deed:
+    return lambda town: town.turn_over(where)
+
+
+people, channels = st.sampled_from(PEOPLE), st.sampled_from(CHANNELS)
+deeds = st.lists(
+    st.one_of(
+        st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), st.booleans(), st.booleans(), st.booleans()),
+        st.builds(saying, people, st.just("dm"), st.just(False), st.booleans(), st.booleans()),
+        st.builds(moving, people, channels),
+        st.builds(turning, channels),
+        st.just(Town.learn),
+    ),
+    min_size=4,
+    max_size=14,
+)
+
+
+@settings(max_examples=60)
+@given(deeds)
+async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed]) -> None:
+    town = Town(FakeStore())
+    for deed in done:
+        await deed(town)
+
+
+@settings(max_examples=12)
+@given(deeds)
+async def test_the_same_holds_on_a_database(done: list[Deed]) -> None:
+    store = await open_store("sqlite://")
+    try:
+        town = Town(store)
+        for deed in done:
+            await deed(town)
+    finally:
+        await store.close()
