@@ -16,7 +16,6 @@ from uuid import uuid4
 
 from agent.context import ContextBudget, Persona
 from agent.errors import SettingsError
-from agent.memory.audience import Place, may_flow_from
 from agent.ports import Provider
 from agent.recollection import recollect
 from agent.records import Incoming, Person
@@ -111,7 +110,15 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
-            view=memory_desk(store),
+            view=MemoryDesk(
+                facts=store.facts,
+                profiles=store.profiles,
+                conversations=store.conversations,
+                spending=store.spending,
+                preferences=store.preferences,
+                forgetting=store.forgetting,
+                clock=CLOCK,
+            ),
             forgetting=store.forgetting,
             spending=store.spending,
             budgets=budget_desk(settings, store),
@@ -274,25 +281,6 @@ def model_settings(settings: Settings) -> ModelSettings:
 def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
-
-
-def memory_desk(store: Store) -> MemoryDesk:
-    """For a terminal, where every place is its person's own."""
-
-    async def audiences(place: Place) -> frozenset[str]:
-        return may_flow_from(place)
-
-    return MemoryDesk(
-        facts=store.facts,
-        profiles=store.profiles,
-        conversations=store.conversations,
-        spending=store.spending,
-        preferences=store.preferences,
-        forgetting=store.forgetting,
-        pauses=Pauses(store.preferences, store.profiles, CLOCK),
-        audiences=audiences,
-        clock=CLOCK,
-    )
 
 
 def tools(settings: Settings, store: Store) -> Registry:

@@ -21,7 +21,6 @@ from bot.access.lists import Who
 from bot.access.readers import Readers
 from bot.host import MemoryAnswer, ModelMenu, Viewer
 from bot.memory.desk import MemoryDesk
-from bot.memory.pauses import Pauses
 from bot.memory.view import NOTHING
 from bot.models.desk import ModelDesk
 from bot.surface import PageUnsent, Surface
@@ -91,16 +90,14 @@ class BotHost:
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
         if self.profiles is None:
             return MemoryAnswer(NOTHING)
-        preferences = self.gate.allowances.preferences
         manages = viewer.manages or self.gate.rules.access.is_operator(viewer.person.id)
         desk = MemoryDesk(
             facts=self.facts,
             profiles=self.profiles,
             conversations=self.conversations,
             spending=self.spending,
-            preferences=preferences,
+            preferences=self.gate.allowances.preferences,
             forgetting=self.forgetting,
-            pauses=Pauses(preferences, self.profiles, self.clock),
             audiences=self.readers.audiences,
             clock=self.clock,
         )

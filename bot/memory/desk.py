@@ -16,7 +16,7 @@ from datetime import UTC, tzinfo
 from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
-from agent.memory.audience import Place, label
+from agent.memory.audience import Place, label, may_flow_from
 from agent.memory.facts import CORRECTION, Fact, age, chain
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
@@ -42,18 +42,26 @@ MAX_THREADS: Final = 10_000
 """Of an export: more than anybody began, and a file that still opens."""
 
 
+async def flowing(place: Place) -> frozenset[str]:
+    """What may be shown where nobody can be asked who reads elsewhere."""
+    return may_flow_from(place)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryDesk:
     facts: Facts
     profiles: Profiles
     forgetting: Forgetting
     preferences: Preferences
-    pauses: Pauses
-    audiences: Callable[[Place], Awaitable[frozenset[str]]]
-    """What may be shown at a place."""
     conversations: Conversations
     spending: Spending
     clock: Clock
+    audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
+    """What may be shown at a place."""
+
+    @property
+    def pauses(self) -> Pauses:
+        return Pauses(self.preferences, self.profiles, self.clock)
 
     async def answer(self, viewer: Viewer, asked: str) -> MemoryAnswer:
         """What `/memory` with these words says to this person there, for them alone. Raises StoreError."""
@@ -78,10 +86,10 @@ class MemoryDesk:
             case _:
                 assert_never(request)
 
-    async def known(self, viewer: Viewer) -> list[Remembered]:
-        """Everything that is known about the viewer and may be shown to them there."""
+    async def known(self, viewer: Viewer, *, past: bool = False) -> list[Remembered]:
+        """Everything that is known about the viewer and may be shown to them there; `past`: also what is superseded."""
         person, here = viewer.person.id, await self.audiences(viewer.place)
-        facts = [one for one in await self.facts.readable(person, here) if one.is_valid and one.person]
+        facts = [one for one in await self.facts.readable(person, here) if one.person and (past or one.is_valid)]
         return [*facts, *await self.profiles.known(person, here)]
 
     async def _list(self, viewer: Viewer, before: str = "", page: int = 1) -> MemoryAnswer:
@@ -199,7 +207,7 @@ class MemoryDesk:
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
         chosen = await self.preferences.of(person.id)
         choices = {name: value for name, value in chosen.items() if name != NUMBERS}
-        return as_json(person, await self.known(viewer), threads, choices, account(totals, now), now)
+        return as_json(person, await self.known(viewer, past=True), threads, choices, account(totals, now), now)
 
     async def _pause(self, viewer: Viewer, asked: words.Pause) -> str:
         channel = viewer.channel if asked.here else None

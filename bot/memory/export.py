@@ -69,6 +69,7 @@ def _fact(one: Fact) -> Json:
         "source": one.permalink,
         "scope": one.scope.value,
         "is_constraint": one.is_constraint,
+        "superseded": not one.is_valid,
         "needs_review": one.needs_review,
         "corrected": one.source == CORRECTION,
         "everywhere": one.everywhere,

@@ -6,13 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.records import Person
 from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
 from bot.memory.desk import MemoryDesk
-from bot.memory.pauses import Pauses
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
@@ -31,9 +30,6 @@ class Office:
 
     @property
     def desk(self) -> MemoryDesk:
-        async def audiences(place: Place) -> frozenset[str]:
-            return may_flow_from(place)
-
         return MemoryDesk(
             facts=self.store.facts,
             profiles=self.store.profiles,
@@ -41,8 +37,6 @@ class Office:
             spending=self.store.spending,
             preferences=self.store.preferences,
             forgetting=self.store,
-            pauses=Pauses(self.store.preferences, self.store.profiles, self.clock),
-            audiences=audiences,
             clock=self.clock,
         )
 
@@ -167,13 +161,15 @@ async def test_used_everywhere_is_an_entry_in_all_replies_to_its_person_and_in_n
 async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> None:
     await office.store.accept(said("What is a boat?", person="ann"))
     await office.learn("sail")
-    await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
+    await remember(office.store.facts, "ann", "Boat number 1.", "person:ann", office.clock.now())
+    await remember(office.store.facts, "ann", "Boat number 2.", "person:ann", office.clock.now())
     await office.store.preferences.set("ann", "model", "ollama:small")
     await office.ask("")
     exported = json.loads((await office.ask("export")).file or "")
     assert exported["version"] == 1
     assert [entry["text"] for entry in exported["profile"]] == ["sail"]
-    assert [fact["text"] for fact in exported["facts"]] == ["The boat is blue."]
+    facts = [(fact["text"], fact["superseded"]) for fact in exported["facts"]]
+    assert facts == [("Boat number 1.", True), ("Boat number 2.", False)]
     assert [thread["title"] for thread in exported["threads"]] == ["What is a boat?"]
     assert exported["preferences"] == {"model": "ollama:small"}
     assert exported["spending"]["month"]["calls"] == 0
