@@ -280,6 +280,19 @@ async def test_an_edited_question_that_waits_is_answered_as_edited_and_a_deleted
         assert fake.world.shown(DM_OF[ANN]) == [HALF, "Second."]
 
 
+async def test_the_growing_answer_to_a_question_that_is_deleted_disappears() -> None:
+    async with talking([[HALF, Until(asyncio.Event().wait)], "Hello."]) as (fake, host):
+        asked = await fake.write(ANN, "hello?")
+        await page(fake, HALF)
+        await fake.take_back(asked)
+        await noticed(lambda: not fake.world.shown(DM_OF[ANN]))
+        await idle(host)
+        await fake.write(ANN, "hello again?")
+        await page(fake, "Hello.")
+        await idle(host)
+        assert fake.world.shown(DM_OF[ANN]) == ["Hello."]
+
+
 async def test_edits_and_deletions_are_told_with_the_channel_that_the_question_was_taken_in_with() -> None:
     async with recording() as (fake, host):
         fake.world.start_thread(GENERAL, "7010", "boats")

@@ -26,6 +26,20 @@ async def test_the_word_stop_ends_the_answer_with_what_was_said() -> None:
     assert len(world.store.turns) == 1
 
 
+async def test_the_growing_answer_to_a_question_that_is_deleted_disappears() -> None:
+    async with workspace([[HALF, Until(hang)], "Hello."]) as world, world.running():
+        question = await world.slack.say(world.ann, world.general, f"{ME} hello?")
+        await world.slack.until(lambda: world.slack.state.answers(world.general))
+        gone = {"type": "message", "subtype": "message_deleted", "channel": question.channel}
+        deletion = {**gone, "deleted_ts": question.ts, "previous_message": question.wire()}
+        await world.slack.deliver(world.slack.envelope(deletion))
+        await world.slack.until(lambda: not world.slack.state.answers(world.general))
+        await world.answered()
+        await world.slack.say(world.ann, world.general, f"{ME} hello again?")
+        await world.answered(2)
+        assert [answer.text for answer in world.slack.state.answers(world.general)] == ["Hello."]
+
+
 async def test_an_answer_that_was_cut_goes_on_at_a_click() -> None:
     script = [[HALF, StreamBroken("The answer broke off.")], "The other half."]
     async with workspace(script) as world, world.running():

@@ -82,15 +82,6 @@ class Heard:
         return time_of(self.ts)
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A message that somebody edited, or deleted (`text` None)."""
-
-    channel: str
-    ts: str
-    text: str | None
-
-
 class TextCommand(Enum):
     """What can be asked in the words of a mention, since slash commands do not work in threads."""
 
@@ -149,22 +140,6 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
     )
-
-
-def read_change(body: JsonObject, me: Me) -> Changed | None:
-    """The edit or the deletion in an event's envelope; None for any other, and for a link that only unfolds."""
-    event = fields(body, "event")
-    now, before = fields(event, "message"), fields(event, "previous_message")
-    channel, author = text(event, "channel"), first_text(now, "user") or text(before, "user")
-    if text(event, "type") != "message" or not channel or author == me.user:
-        return None
-    match text(event, "subtype"):
-        case "message_changed" if is_ts(text(now, "ts")) and text(now, "text") != text(before, "text"):
-            return Changed(channel, text(now, "ts"), text(now, "text"))
-        case "message_deleted" if is_ts(text(event, "deleted_ts")):
-            return Changed(channel, text(event, "deleted_ts"), None)
-        case _:
-            return None
 
 
 def conversation(me: Me, heard: Heard) -> str:

@@ -1,6 +1,6 @@
 """From an event of Slack to the bot's hands, before Slack is told that it arrived.
 
-Above: `missed` calls it for every event. Below: `inbound` (what it says), `people`, `place`, `threads`, `files` (what
+Above: `missed` calls it for every event. Below: `inbound` and `changes` (what it says), `people`, `place`, `threads`, `files` (what
 belongs to it), `desk` and `control` (commands in words), `bot.triggers`, `bot.host`.
 
 Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
@@ -16,10 +16,11 @@ from agent.messages import Depth, Image, JsonObject
 from agent.records import Authority, Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound
+from bot.platforms.slack.changes import Changed, read_change
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
-from bot.platforms.slack.inbound import Changed, Heard, Me
+from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import mentioned_users, readable, without_mention
 from bot.platforms.slack.people import Member, People, member_of
 from bot.platforms.slack.place import Places, group_place, person_place
@@ -48,7 +49,7 @@ class Intake:
         if stopped := inbound.session_stopped(body, self.me):
             await self.control.session_stopped(stopped)
             return
-        if (changed := inbound.read_change(body, self.me)) is not None:
+        if (changed := read_change(body, self.me)) is not None:
             await self._change(changed)
             return
         if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is not None:

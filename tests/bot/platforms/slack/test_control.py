@@ -307,6 +307,17 @@ async def test_a_deletion_is_told_to_the_host(slack: FakeSlack) -> None:
     assert host.withdrawn == [(GENERAL, asked.ts)]
 
 
+async def test_a_deletion_below_which_a_thread_stays_is_told_to_the_host(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        asked = await slack.say(ANN, GENERAL, f"{ME} why?")
+        event = changed(asked, "This message was deleted.", asked.text)
+        event["message"] |= {"subtype": "tombstone", "user": "USLACKBOT"}
+        await slack.deliver(slack.envelope(event))
+        await slack.settled()
+    assert (host.withdrawn, host.amended) == ([(GENERAL, asked.ts)], [])
+
+
 async def test_a_link_that_unfolds_and_the_bots_own_edits_are_no_edits(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):

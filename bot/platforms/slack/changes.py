@@ -1,0 +1,40 @@
+"""Edits and deletions in the events of Slack. Pure.
+
+Above: `intake`. Below: `inbound`, `payload`.
+"""
+
+from dataclasses import dataclass
+
+from agent.messages import JsonObject
+from bot.platforms.slack.inbound import Me, is_ts
+from bot.platforms.slack.payload import fields, first_text, text
+
+TOMBSTONE = "tombstone"
+"""What stands in place of a deleted message that begins a thread: such a deletion comes as an edit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A message that somebody edited, or deleted (`text` None)."""
+
+    channel: str
+    ts: str
+    text: str | None
+
+
+def read_change(body: JsonObject, me: Me) -> Changed | None:
+    """The edit or the deletion in an event's envelope; None for any other, and for a link that only unfolds."""
+    event = fields(body, "event")
+    now, before = fields(event, "message"), fields(event, "previous_message")
+    channel, author = text(event, "channel"), first_text(now, "user") or text(before, "user")
+    if text(event, "type") != "message" or not channel or author == me.user:
+        return None
+    match text(event, "subtype"):
+        case "message_changed" if is_ts(text(now, "ts")) and text(now, "subtype") == TOMBSTONE:
+            return Changed(channel, text(now, "ts"), None)
+        case "message_changed" if is_ts(text(now, "ts")) and text(now, "text") != text(before, "text"):
+            return Changed(channel, text(now, "ts"), text(now, "text"))
+        case "message_deleted" if is_ts(text(event, "deleted_ts")):
+            return Changed(channel, text(event, "deleted_ts"), None)
+        case _:
+            return None
