@@ -21,7 +21,8 @@ MESSAGES: Final = 40
 """Of one thread, the newest: about as many as fit the budget, and read in milliseconds."""
 CHARS: Final = 12_000
 """Of all of it, the newest: more than fits the budget, and what is read is read sentence by sentence."""
-_EVERY_TURN: Final = 2**62
+_EVERY_TURN: Final = 2**31 - 1
+"""The greatest number that both engines take for a turn."""
 
 
 def query_about(
