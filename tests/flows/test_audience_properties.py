@@ -1,7 +1,7 @@
 """Whatever people say, wherever, and whoever comes and goes: nothing reaches a model that its readers may not know.
 
 Everything that is said carries a secret of its own. The model looks for more, notes what it sees or repeats it, so that
-whatever leaks anywhere is in one of its requests. Its history is short, so that what was done last stands in, too.
+whatever leaks anywhere is in one of its requests. In a short history what was done last stands in, too.
 """
 
 import json
@@ -46,7 +46,8 @@ SECRET = re.compile(r"secret\d+")
 TEAM = "t"
 GUEST = "t:gil"
 PEOPLE = ("t:ann", "t:bob", GUEST)
-CHANNELS = ("t:one", "t:two")
+CHANNELS = ("t:club", "t:hall")
+"""The club is private at first, the hall public."""
 RECALL = '<execute>[{"name": "recall", "args": {"query": "secret boat canoe"}}]\n</execute>'
 
 
@@ -59,8 +60,9 @@ class Town:
     """People who talk to the bot. `stands` says for whom each secret was said so far, `wrote` who said it where."""
 
     store: FakeStore | Store
+    history: int
     clock: FakeClock = field(default_factory=FakeClock)
-    public: set[str] = field(default_factory=set[str])
+    public: set[str] = field(default_factory=lambda: {"t:hall"})
     members: FakeMembership = field(default_factory=lambda: FakeMembership({place: set(PEOPLE) for place in CHANNELS}))
     stands: dict[str, set[str]] = field(default_factory=lambda: defaultdict[str, set[str]](set))
     wrote: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
@@ -86,7 +88,7 @@ class Town:
             persona=lambda _: Persona("You are a bot.", ""),
             tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
             turn_limits=TurnLimits(),
-            budget=ContextBudget(history=8),
+            budget=ContextBudget(history=self.history),
             learn_at=self.learner.due,
             groups_of=self.readers.groups_of,
             recollect=partial(recollect, store.memories, store.conversations),
@@ -199,6 +201,7 @@ def turning(where: str) -> Deed:
 
 
 people, channels = st.sampled_from(PEOPLE), st.sampled_from(CHANNELS)
+budgets = st.sampled_from((8, 4_000))
 deeds = st.lists(
     st.one_of(
         st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), st.booleans(), st.booleans(), st.booleans()),
@@ -212,20 +215,20 @@ deeds = st.lists(
 )
 
 
-@settings(max_examples=60)
-@given(deeds)
-async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed]) -> None:
-    town = Town(FakeStore())
+@settings(max_examples=120)
+@given(deeds, budgets)
+async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed], history: int) -> None:
+    town = Town(FakeStore(), history)
     for deed in done:
         await deed(town)
 
 
 @settings(max_examples=12)
-@given(deeds)
-async def test_the_same_holds_on_a_database(done: list[Deed]) -> None:
+@given(deeds, budgets)
+async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> None:
     store = await open_store("sqlite://")
     try:
-        town = Town(store)
+        town = Town(store, history)
         for deed in done:
             await deed(town)
     finally:
