@@ -88,6 +88,8 @@ def _superseded(words: tuple[str, ...], standing: Sequence[tuple[str, ...]]) -> 
 
 def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     """The spans of superseded wording, in order, none touching another."""
+    if not values:
+        return []
     tokens = list(_tokens(text))
     said = {token.word for token in tokens}
     near = (value for value in values if value.stale & said or said.issuperset(value.words))
