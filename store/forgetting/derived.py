@@ -52,12 +52,13 @@ def set_back(connection: Connection, doomed: Doomed, texts: Collection[str], now
         if rows.sources(progress) & doomed.said.keys() or contained(rows.strings(rows.read(progress)), texts):
             values = rows.restarted(turn.c.epoch + 1)
             spending.settle(connection, turn.c.id == turn_id, now)
-            connection.execute(delete(workspace).where(workspace.c.task_id == turn_id))
         kept = rows.without_quoted(payload, lambda quoted: contained([quoted], texts))
         if kept != payload:
             values["payload"] = kept
         if values:
             connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
+    begun_anew = select(turn.c.id).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress == "")
+    connection.execute(delete(workspace).where(workspace.c.task_id.in_(begun_anew)))
 
 
 def drop_summaries(connection: Connection, conversations: Collection[str]) -> int:

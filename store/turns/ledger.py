@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import Connection, Table, Update, and_, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, Update, and_, bindparam, case, func, insert, select, update
 
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
@@ -28,8 +28,8 @@ from store.forgetting.erased import ErasedIds
 from store.memory import learning, people
 from store.search import index
 from store.search.text import index_words
-from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn, workspace
-from store.turns import amending, belated, elsewhere, joining
+from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn
+from store.turns import amending, belated, elsewhere, joining, workspaces
 from store.turns.claiming import claim
 from store.turns.terms import check
 
@@ -116,6 +116,9 @@ class SqlLedger:
     async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
         return await self._database.read(elsewhere.ended, turns)
 
+    async def pages(self, turn: int) -> tuple[str, ...] | None:
+        return await self._database.read(elsewhere.pages, turn)
+
     async def release_all(self) -> int:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
         return 0 if self._database.is_shared else await self._database.write(release_all)
@@ -181,10 +184,13 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
     if progress is not None and not _all_stand(connection, message, joining.quoted(connection, progress)):
         spending.keep(connection, claim, rows.calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
+        workspaces.drop(connection, claim.turn)
         return False
     given = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # With nothing to save it still answers whether the claim holds.
     _write(connection, claim, {k: v for k, v in given.items() if v is not None} or {"epoch": claim.epoch})
+    if progress is not None:
+        workspaces.keep(connection, claim, progress)
     return True
 
 
@@ -199,7 +205,7 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
     spending.keep(connection, claim, closing.calls, now)
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
-    connection.execute(delete(workspace).where(workspace.c.task_id == claim.turn))
+    workspaces.drop(connection, claim.turn)
     audience = label(asked.place.audience)
     if closing.reply:
         _store(
