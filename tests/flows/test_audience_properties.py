@@ -101,7 +101,7 @@ class Town:
             return "Done."
         if "<results>" in messages[-1].text:
             return f'The boat: {seen}.\n<summary>{{"goal": "boat {seen}"}}</summary>'
-        noting = {"name": "remember", "args": {"text": f"The canoe is {seen}."}}
+        noting = {"name": "remember", "args": {"text": f"The boat is called {seen}."}}
         return f"<execute>[{json.dumps(noting)}]\n</execute>" if self.notes else RECALL
 
     def place(self, person: str, where: str) -> Place:
@@ -150,7 +150,7 @@ class Town:
     def asked(self, number: int, person: str, conversation: str, place: Place) -> Incoming:
         named = Person(person, person.removeprefix("t:").title())
         event, time = f"event {number}", self.clock.now() + timedelta(microseconds=number)
-        text = f"I love my boat, secret{number}; what of the canoe?"
+        text = f"My boat is called secret{number}. What was my boat called before?"
         return Incoming("t", event, conversation, event, conversation, named, place, text, time)
 
     async def learn(self) -> None:
@@ -200,18 +200,21 @@ def turning(where: str) -> Deed:
     return lambda town: town.turn_over(where)
 
 
-people, channels = st.sampled_from(PEOPLE), st.sampled_from(CHANNELS)
+people, channels = st.sampled_from((*PEOPLE, "t:ann", "t:ann")), st.sampled_from(CHANNELS)
+seldom = st.sampled_from((False, False, False, True))
+anything = st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), seldom, st.booleans(), st.booleans())
 budgets = st.sampled_from((8, 4_000))
 deeds = st.lists(
     st.one_of(
-        st.builds(saying, people, st.sampled_from(("dm", *CHANNELS)), st.booleans(), st.booleans(), st.booleans()),
-        st.builds(saying, people, st.just("dm"), st.just(False), st.booleans(), st.booleans()),
+        anything,
+        anything,
+        st.builds(saying, people, channels, st.just(False), st.booleans(), st.booleans()),
         st.builds(moving, people, channels),
         st.builds(turning, channels),
         st.just(Town.learn),
     ),
-    min_size=4,
-    max_size=14,
+    min_size=5,
+    max_size=15,
 )
 
 
