@@ -1,54 +1,36 @@
 """From an incoming message to its finished reply: durable intake, and one turn at a time per conversation.
 
 Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
-Below: `bot.turns.answering` runs each turn, `bot.turns.lease`; the ports Ledger and Bell.
+Below: `bot.turns.answering` runs each turn, `bot.turns.lease`, `bot.turns.places`; the ports Ledger and Bell.
 
 Rules (ARCHITECTURE.md, "One visible reply").
 - A message is stored, with its turn, before the platform is told that it arrived.
-- Every write after a claim carries its epoch; a worker that lost its lease stops without a word.
 - Progress is saved before each effect, the reply before its final frame: after a crash the turn goes on from there.
-- A turn that keeps killing its process is given up with a sentence, not tried for ever.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 
 from agent.admission import Terms
 from agent.errors import CogencyError, LeaseLost, StoreError
 from agent.events import Outcome
 from agent.ports import Bell, Clock, Ledger
-from agent.records import Accepted, Claim, Claiming, Incoming
+from agent.records import Accepted, Claim, Incoming
 from bot.logs import severity
 from bot.surface import Surface
 from bot.turns.answering import Answering, RunningTurn
 from bot.turns.asking import Asking
 from bot.turns.lease import Lease
+from bot.turns.places import Places, TurnsLimits
 from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
 
 END_S = 10.0
 """How long to wait for answers that were stopped; what they write after a forgetting is refused by the ledger."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnsLimits:
-    max_running: int = 16
-    """Turns that run at once in one process; more wait in the ledger."""
-    per_person: int | None = 4
-    """Of them of one person, in all processes: enough for several threads, and others always find a free place."""
-    max_attempts: int = 10
-    """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
-    because whoever kills a process takes innocent turns along."""
-    lease: timedelta = timedelta(seconds=30)
-    """How long a silent worker keeps its turn; also how long a take-over takes."""
-    sweep_s: float = 1.0
-    """How often the ledger is looked at when nobody rings: finds leases that ran out, and what a lost ring told."""
 
 
 class Turns:
@@ -62,7 +44,7 @@ class Turns:
         bell: Bell,
         clock: Clock,
         owner: str,
-        limits: TurnsLimits = TurnsLimits(),
+        limits: TurnsLimits = TurnsLimits(),  # noqa: B008 -- frozen
         sources: Callable[[], frozenset[str] | None] = lambda: None,
     ) -> None:
         """`sources`: from where the messages came to which this process can show replies now; None: from anywhere.
@@ -73,12 +55,9 @@ class Turns:
         self._clock = clock
         self._owner = owner
         self._limits = limits
-        self._sources = sources
+        self._places = Places(limits, owner, clock, sources)
         self._bell = bell
         self._idle = asyncio.Event()
-        self._serving = False
-        self._promised = 0
-        """Places that are kept free for what is just taken in."""
         self._running: dict[int, RunningTurn] = {}
         self._stopping: set[int] = set()
         self._put_off: list[Claim] = []
@@ -91,12 +70,12 @@ class Turns:
         Turns that still run then get `grace_s` seconds. Others go on with them where they stopped: the processes on the
         same ledger at once, or this one after its next start.
         """
-        self._serving = True
+        self._places.are_open = True
         worker = asyncio.create_task(self._serve())
         try:
             yield
         finally:
-            self._serving = False
+            self._places.are_open = False
             worker.cancel()
             open_turns = [*self._running.values()]
             tasks = [running.task for running in open_turns]
@@ -116,14 +95,11 @@ class Turns:
 
     async def _take_in(self, incoming: Incoming, terms: Terms | None) -> Accepted:
         """Claims in the same transaction, if there is a place: that is one less for the person to wait for."""
-        claiming, lease = self._claiming(), self._lease()
-        self._promised += claiming is not None
-        try:
+        claiming, lease = self._places.free(len(self._running)), self._lease()
+        with self._places.promise(claiming):
             accepted = await self._ledger.accept(incoming, terms, claiming)
-        finally:
-            self._promised -= claiming is not None
         self._idle.clear()
-        if accepted.claim is not None and not self._serving:  # the end came meanwhile
+        if accepted.claim is not None and not self._places.are_open:  # the end came meanwhile
             await self._give_back([accepted.claim])
         elif accepted.claim is not None:
             self._begin(accepted.claim, lease)
@@ -249,11 +225,11 @@ class Turns:
             await self._bell.wait(self._limits.sweep_s)
 
     def _rest(self) -> None:
-        if not (self._running or self._promised or self._bell.rung):
+        if not (self._running or self._places.promised or self._bell.rung):
             self._idle.set()
 
     async def _claim(self) -> None:
-        while (claiming := self._claiming()) is not None:
+        while (claiming := self._places.free(len(self._running))) is not None:
             lease = self._lease()
             claim = await self._ledger.claim(
                 claiming.owner,
@@ -265,13 +241,6 @@ class Turns:
             if claim is None:
                 return
             self._begin(claim, lease)
-
-    def _claiming(self) -> Claiming | None:
-        """What may be claimed now; None while there is no place for it."""
-        limits = self._limits
-        if not self._serving or len(self._running) + self._promised >= limits.max_running:
-            return None
-        return Claiming(self._owner, self._clock.now(), limits.lease, limits.per_person, self._sources())
 
     def _lease(self) -> Lease:
         return Lease(self._ledger, self._clock, self._limits.lease)
