@@ -1,5 +1,6 @@
 """What a person decides about what is known of them, on every store: deleted, opened to all replies, passed over."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -129,6 +130,8 @@ async def test_of_many_who_keep_a_choice_first_one_does(store: AnyStore) -> None
     assert await store.preferences.keep_first("ann", "told", "1") == "1"
     assert await store.preferences.keep_first("ann", "told", "2") == "1"
     assert await store.preferences.keep_first("ben", "told", "2") == "2"
+    tried = [store.preferences.keep_first("cleo", "told", str(number)) for number in range(10)]
+    assert len(set(await asyncio.gather(*tried))) == 1
     assert await store.preferences.of("ann") == {"told": "1"}
 
 

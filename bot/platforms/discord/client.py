@@ -1,7 +1,7 @@
 """The Discord client: receives events and hands them on.
 
-Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `control`, `forgetting`, `pressing`,
-`bot.triggers`, and `bot.host.Host`.
+Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `control`, `forgetting`, `memory`,
+`pressing`, `bot.triggers`, and `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to, or to store it. No message is kept here: the library's cache of messages is off.

@@ -7,6 +7,7 @@ Who asked, and the words that a button stands for, stand in its own id. So only 
 restart of the bot, and it is about the entry that was chosen, whatever became of the list.
 """
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from bot.platforms.discord import reading
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.surface import PAGE_CHARS
 from bot.reply.split import pages
+
+log = logging.getLogger(__name__)
 
 NOT_YOURS: Final = "Only the person who asked can decide this."
 FILE_NAME: Final = "what-i-know.json"
@@ -70,6 +73,13 @@ async def show(interaction: Interaction, host: Host, asked: str) -> None:
 
 async def press(interaction: Interaction, made: Pressed, host: Host) -> None:
     """Do what was pressed, chosen or sent, for the one who may, in the place of the list."""
+    try:
+        await _decide(interaction, made, host)
+    except discord.HTTPException as error:
+        log.info("a decision about the memory could not be answered (Discord's error %d)", error.code)
+
+
+async def _decide(interaction: Interaction, made: Pressed, host: Host) -> None:
     if interaction.user.id != made.person:
         await interaction.response.send_message(NOT_YOURS, ephemeral=True)
         return

@@ -20,6 +20,8 @@ from agent.memory.profile import (
     UserProfile,
     for_place,
     learned,
+    opened,
+    stated,
 )
 from agent.tokens import estimate_tokens
 from tests.fakes.incoming import START
@@ -181,3 +183,24 @@ def test_seed_000_an_injection_keeps_its_token_budget(found: list[tuple[ProfileF
     profile = learn(ANN, *(insight(field, text, n, f"k{n}") for n, (field, text) in enumerate(found)))
     injection = compress_for_injection(profile, budget)
     assert estimate_tokens(injection.text) <= budget
+
+
+def test_what_the_person_stated_stays_theirs_when_it_is_said_again() -> None:
+    own = replace(entry(F.INTERESTS, "sails on lakes", 7), sources=())
+    again = learn(stated(ANN, own, START), insight(F.INTERESTS, "Sails on lakes", 9))
+    assert [(one.id, one.text, one.sources) for one in again.entries] == [(7, "sails on lakes", ())]
+
+
+def test_a_stated_entry_drops_no_other_until_something_is_learned() -> None:
+    style = entry(F.COMMUNICATION_STYLE, "short")
+    own = replace(entry(F.COMMUNICATION_STYLE, "long", 2), id=0, sources=())
+    both = stated(replace(ANN, entries=(style,)), own, START)
+    assert [one.text for one in both.entries] == ["short", "long"]
+    assert for_place(both, frozenset({DM})).communication_style == "long"
+
+
+def test_what_is_opened_is_read_everywhere_until_it_is_closed_again() -> None:
+    profile = replace(ANN, entries=(entry(F.GOALS, "sail", 1), entry(F.GOALS, "row", 2)))
+    open_ = opened(profile, 1, everywhere=True)
+    assert for_place(open_, frozenset({"team:T"})).goals == ("sail",)
+    assert for_place(opened(open_, 1, everywhere=False), frozenset({"team:T"})).entries == ()

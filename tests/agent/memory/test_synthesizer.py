@@ -223,3 +223,13 @@ def test_a_prompt_is_plain_and_holds_the_messages_as_data_with_their_secrets_hid
 def test_of_a_very_long_message_the_beginning_is_shown() -> None:
     [shown] = json.loads(SYNTHESIZER.insight_prompt(utterances("ab " * 9_000))[1].text)
     assert len(shown["text"]) == SYNTHESIZER.utterance_chars
+
+
+def test_what_the_person_decided_about_is_neither_shown_nor_reworded_nor_merged() -> None:
+    own, open_ = replace(entry(1, "sails"), sources=()), replace(entry(2, "rows"), everywhere=True)
+    profile = UserProfile("ann", (own, open_, entry(3, "swims"), entry(4, "dives")), interaction_count=3)
+    asked = SYNTHESIZER.synthesis_prompt(profile)[1].text
+    assert [one["text"] for one in json.loads(asked)] == ["swims", "dives"]
+    refined = SYNTHESIZER.read_synthesis(actions(act("merge", 1, 2, text="likes water")), profile, START)
+    assert refined is not None
+    assert {one.text: one.id for one in refined.entries} == {"sails": 101, "rows": 102, "likes water": 104}
