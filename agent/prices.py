@@ -76,6 +76,8 @@ PRICES: Final[Mapping[str, Price]] = {
     "gemini:gemini-3.8-flash": _read(750, 75, 3_750),
     "gemini:gemini-3.5-flash-lite": _read(300, 30, 2_500),
     "mistral:mistral-medium": _read(1_500, 150, 7_500),
+    "openai:text-embedding-3-small": _read(20, 20, 0),
+    "openai:text-embedding-3-large": _read(130, 130, 0),
 }
 """By the model's name as COGENCY_MODEL has it, without a date. Text only."""
 

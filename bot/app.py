@@ -8,7 +8,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from agent.context import ContextBudget, Persona
 from agent.errors import SettingsError
-from agent.ports import Provider
+from agent.ports import Memories, Provider
 from agent.recollection import recollect
 from agent.records import Incoming, Person
 from agent.spending import By, Period, Total
@@ -28,7 +28,7 @@ from bot.access.allowances import Allowances
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Kind
-from bot.background import Background, background
+from bot.background import Background, Meanings, background
 from bot.casts import DiscordReplies, WhileBusy
 from bot.host import Host
 from bot.hosting import BotHost, serve_all
@@ -39,6 +39,7 @@ from bot.memory.pauses import Pauses
 from bot.memory.withheld import Withheld
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
+from bot.models.embedding import open_embedder
 from bot.models.switch import ModelSwitch
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.slack.settings import SlackSettings
@@ -231,8 +232,21 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
-def background_of(settings: Settings, store: Store, models: ModelSwitch) -> AbstractAsyncContextManager[Background]:
-    """The work outside of turns, done until the block ends."""
+@asynccontextmanager
+async def background_of(settings: Settings, store: Store, models: ModelSwitch) -> AsyncGenerator[Background]:
+    """The work outside of turns, done until the block ends. Raises SettingsError."""
+    async with AsyncExitStack() as stack:
+        meanings = None
+        if settings.embeddings:
+            embedder = open_embedder(settings.embeddings, model_settings(settings))
+            stack.push_async_callback(embedder.aclose)
+            meanings = Meanings(embedder, store.embeddings, embedder.is_local)
+        yield await stack.enter_async_context(_background(settings, store, models, meanings))
+
+
+def _background(
+    settings: Settings, store: Store, models: ModelSwitch, meanings: Meanings | None
+) -> AbstractAsyncContextManager[Background]:
     return background(
         store.jobs,
         store.profiles,
@@ -242,7 +256,9 @@ def background_of(settings: Settings, store: Store, models: ModelSwitch) -> Abst
         CLOCK,
         owner=new_id(),
         learns=settings.learning,
+        memories=store.memories,
         pauses=Pauses(store.preferences, store.profiles, CLOCK),
+        meanings=meanings,
     )
 
 
@@ -283,9 +299,9 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
-def tools(settings: Settings, store: Store) -> Registry:
+def tools(settings: Settings, store: Store, memories: Memories | None = None) -> Registry:
     timeout_s = settings.tool_timeout_s
-    return Registry([RecallTool(store.memories, timeout_s), RememberTool(store.facts, timeout_s)])
+    return Registry([RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, timeout_s)])
 
 
 def mind(
@@ -307,7 +323,7 @@ def mind(
     return Mind(
         provider=desk.provider,
         persona=persona,
-        tools=tools(settings, store),
+        tools=tools(settings, store, work.memories),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

@@ -1,4 +1,4 @@
-"""The work outside of turns: deletions at vendors, learning.
+"""The work outside of turns: deletions at vendors, learning, vectors for recall.
 
 Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copies`, `bot.memory.learning`.
 """
@@ -8,10 +8,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from agent.memory.profile import LEARNING
-from agent.ports import Clock, Facts, Jobs, Profiles, Spending
+from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending
 from agent.records import Job
 from bot.jobs import JobWorker
 from bot.memory.learning import Learner, LearningModel
+from bot.memory.meanings import MeaningfulMemories, MeaningWriter
 from bot.memory.pauses import Pauses
 from bot.memory.vendor_copies import KIND as VENDOR_COPY
 from bot.memory.vendor_copies import VendorCopies
@@ -26,6 +27,17 @@ class Background:
     copies: VendorCopies
     floor: Floor
     learner: Learner | None
+    memories: Memories
+    """To be searched by whoever may wait for it: by meaning, too, where there is a model for embeddings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meanings:
+    """A model for embeddings, and where its vectors are kept. `is_local`: it runs on this machine."""
+
+    embedder: Embedder
+    embeddings: Embeddings
+    is_local: bool
 
 
 @asynccontextmanager
@@ -39,7 +51,9 @@ async def background(
     *,
     owner: str,
     learns: bool,
+    memories: Memories,
     pauses: Pauses | None = None,
+    meanings: Meanings | None = None,
 ) -> AsyncGenerator[Background, None]:
     """Do what is due until the block ends. Learning takes minutes: it has a worker of its own, and delays no other."""
 
@@ -60,4 +74,9 @@ async def background(
         await stack.enter_async_context(JobWorker(jobs, {VENDOR_COPY: copies.drop}, clock, owner).serving())
         if learns:
             await stack.enter_async_context(JobWorker(jobs, {LEARNING: learn}, clock, owner).serving())
-        yield Background(copies, floor, learner if learns else None)
+        if meanings is not None:
+            local = floor if meanings.is_local else None
+            writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, local)
+            await stack.enter_async_context(writer.writing(owner))
+            memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
+        yield Background(copies, floor, learner if learns else None, memories)

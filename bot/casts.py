@@ -72,6 +72,15 @@ def models(value: str) -> tuple[str, ...]:
     return names
 
 
+def embeddings(value: str) -> str | None:
+    """A model, or off."""
+    if value.lower() == "off":
+        return None
+    if not re.match(r"[a-z0-9-]+:.", value, re.IGNORECASE | re.ASCII):
+        raise ValueError("must be off, or a model as in openai:text-embedding-3-small")
+    return value
+
+
 def footer_style(value: str) -> FooterStyle:
     try:
         return FooterStyle(value.lower())

@@ -57,6 +57,8 @@ class Settings:
     """Which answer, in this order, while the chosen model is down."""
     learning_model: Annotated[str | None, From("COGENCY_LEARNING_MODEL", casts.text)] = None
     """For work in the background, where nobody waits: a cheap one serves. None: the one that answers."""
+    embeddings: Annotated[str | None, From("COGENCY_EMBEDDINGS", casts.embeddings)] = None
+    """"provider:name" of a model that recall compares meanings with; None: it goes by words alone."""
     allowed_models: Annotated[tuple[str, ...], From("COGENCY_ALLOWED_MODELS", casts.models)] = ()
     """Among which people may choose with /model, besides the usual one."""
     channel_models: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_MODELS", casts.models_by_channel)] = field(

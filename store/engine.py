@@ -15,6 +15,7 @@ from typing import Final
 from agent.errors import StoreError
 from agent.ports import (
     Conversations,
+    Embeddings,
     Facts,
     Forgetting,
     Jobs,
@@ -34,6 +35,7 @@ from store.forgetting.erased import ErasedIds
 from store.forgetting.forgetting import SqlForgetting
 from store.jobs import SqlJobs
 from store.knowledge import SqlKnowledge
+from store.memory.embeddings import SqlEmbeddings
 from store.memory.facts import SqlFacts
 from store.memory.memories import SqlMemories
 from store.memory.profiles import SqlProfiles
@@ -59,6 +61,7 @@ class Store:
     conversations: Conversations
     knowledge: Knowledge
     memories: Memories
+    embeddings: Embeddings
     facts: Facts
     profiles: Profiles
     forgetting: Forgetting
@@ -131,6 +134,7 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
         SqlConversations(database),
         SqlKnowledge(database),
         SqlMemories(database),
+        SqlEmbeddings(database),
         SqlFacts(database),
         SqlProfiles(database),
         SqlForgetting(database, erased_ids),

@@ -5,6 +5,7 @@ Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.provi
 """
 
 from agent.ports.clock import Clock
+from agent.ports.meaning import Embedder, Embeddings
 from agent.ports.membership import Membership
 from agent.ports.memory import Conversations, Facts, Forgetting, Knowledge, Memories, Preferences, Profiles, Spending
 from agent.ports.models import (
@@ -33,6 +34,8 @@ __all__ = [
     "Capabilities",
     "Clock",
     "Conversations",
+    "Embedder",
+    "Embeddings",
     "Facts",
     "Forgetting",
     "Halt",

@@ -13,14 +13,14 @@ Rules
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, select
 
 from store.databases.database import is_postgresql
 from store.search import fts5, tsvector
 from store.search.ranking import Match
 from store.search.sought import Sought
 from store.search.text import index_words
-from store.tables import message, participant, person
+from store.tables import embedding, message, participant, person
 
 NAME: Final = "message_index"
 
@@ -73,8 +73,10 @@ def readers(connection: Connection, *conversations: str) -> list[int]:
 
 
 def remove(connection: Connection, messages: Iterable[int]) -> None:
-    """Let nobody find these messages."""
-    _remove(connection, message.c.id.in_(list(messages)))
+    """Let nobody find these messages, by their words or by their meaning."""
+    ids = list(messages)
+    _remove(connection, message.c.id.in_(ids))
+    connection.execute(delete(embedding).where(embedding.c.message.in_(ids)))
 
 
 def remove_thread(connection: Connection, conversation: str, number: int) -> None:

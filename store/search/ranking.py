@@ -13,6 +13,8 @@ Rules (measured in conversations between people, and between people and a bot)
   A thread with more than one good message is about the keywords; that lifts all its messages a little.
   Names of people who wrote are no keywords: whoever is named, or asks about themselves, comes first with what they
   wrote themselves. Asked about itself, the bot is heard like a person.
+  Where vectors are kept, the nearest in meaning gets MEANING of what the best words are worth, the farthest that was
+  compared nothing, and the others their share: words that are there still say more than what resembles them.
   Times in the question lift what was said then, and somewhat what was said soon after.
   Between equals the newest comes first; age itself takes nothing away.
 """
@@ -31,6 +33,8 @@ MOST: Final = 500
 """Matches of one keyword that are looked at, the newest. A word that common says little; all the rarer words count."""
 CANDIDATES: Final = 64
 """The best matches by their own words, whose surroundings are looked at: so many find as much as all."""
+NOTHING: Final[Mapping[int, float]] = {}
+TINY: Final = 1e-9
 K1: Final = 1.2
 B: Final = 0.4
 NEAR: Final = (1.0, 0.5, 0.3)
@@ -42,6 +46,8 @@ BOT_PRIOR: Final = 0.7
 NAMED: Final = 1.8
 DATED: Final = 2.0
 SOON_DATED: Final = 1.5
+MEANING: Final = 0.6
+"""What the nearest meaning is worth, beside the best words."""
 SOON: Final = timedelta(days=7)
 """People tell of what happened within days."""
 
@@ -112,13 +118,18 @@ def _weight(found: Sequence[Match], among: Range) -> float:
     return math.log(1 + (max(among.total, n) - n + 0.5) / (n + 0.5))
 
 
-def ranked(found: Candidates, lines: Mapping[int, Line], hints: Hints = Hints()) -> list[tuple[int, float]]:
-    """(message, score), best first: the candidates and what stands beside them.
+def ranked(
+    found: Candidates, lines: Mapping[int, Line], hints: Hints = Hints(), nearness: Mapping[int, float] = NOTHING
+) -> list[tuple[int, float]]:
+    """(message, score), best first: the candidates, what stands beside them, and what is near in meaning.
 
-    `lines` holds the candidates and, of their neighbours, those that this search may see.
+    `lines` holds the candidates and, of their neighbours, those that this search may see. `nearness`: of each message
+    whose meaning was compared, the more the nearer.
     """
     around = _spread(_without(hints.names, found), lines)
-    alone = {message: sum(near.values()) * _factor(lines[message], hints) for message, near in around.items()}
+    words = {message: sum(near.values()) for message, near in around.items()}
+    sums = _mixed(words, {message: near for message, near in nearness.items() if message in lines})
+    alone = {message: score * _factor(lines[message], hints) for message, score in sums.items()}
     company = _company(alone, lines)
     scores = {message: score + COMPANY_SHARE * company[lines[message].conversation] for message, score in alone.items()}
     return sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
@@ -156,6 +167,17 @@ def _reach(message: int, lines: Mapping[int, Line]) -> Iterable[tuple[int, float
             if near not in lines or not lines[near].by_person:
                 break
             yield near, share
+
+
+def _mixed(words: Mapping[int, float], nearness: Mapping[int, float]) -> Mapping[int, float]:
+    if not nearness:
+        return words
+    least, most = min(nearness.values()), max(nearness.values())
+    worth = MEANING * max(words.values(), default=1.0) / max(most - least, TINY)
+    return {
+        message: words.get(message, 0.0) + worth * max(nearness.get(message, least) - least, TINY)
+        for message in {*words, *nearness}
+    }
 
 
 def _company(scores: Mapping[int, float], lines: Mapping[int, Line]) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Recall: a person's past threads, searched for a reply in one place.
 
-Above: `store.memory.memories`. Below: `store.search.index`, address, surroundings, sought, text, forms, ranking.
+Above: `store.memory.memories`. Below: `store.search.index`, address, surroundings, vectors, sought, text, forms,
+ranking.
 
 Rules
   A search reads only the entries of the person who asks, so only threads that they wrote in. The audience labels and
@@ -26,6 +27,7 @@ from store.search.ranking import Hints, Line, Range
 from store.search.sought import EVER, Sought
 from store.search.surroundings import lines_of
 from store.search.text import index_words, keywords
+from store.search.vectors import nearness_of
 from store.tables import message, participant, person
 
 READER: Final = select(
@@ -45,10 +47,11 @@ def search(connection: Connection, query: RecallQuery) -> list[Hit]:
     wrote = _people_named(connection, query) if query.by else None
     sought = _sought(query, words, number, wrote)
     found = ranking.candidates(index.matches(connection, sought), among)
-    lines, names = lines_of(connection, found, sought.audiences)
+    near = nearness_of(connection, query.meaning, query.person, sought, found) if query.meaning else {}
+    lines, names = lines_of(connection, {*found, *near}, sought.audiences)
     fitting = [
         (id_, score)
-        for id_, score in ranking.ranked(found, lines, _hints(query, words, names))
+        for id_, score in ranking.ranked(found, lines, _hints(query, words, names), near)
         if _fits(lines[id_], sought)
     ]
     if not fitting and query.within is not None:

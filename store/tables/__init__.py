@@ -25,10 +25,12 @@ from store.tables.memory import (
 from store.tables.naming import metadata
 from store.tables.talk import (
     Conversation,
+    Embedding,
     Message,
     Participant,
     Person,
     conversation,
+    embedding,
     message,
     participant,
     person,
@@ -63,6 +65,7 @@ __all__ = [
     "WAITING",
     "ActionRecord",
     "Conversation",
+    "Embedding",
     "Erased",
     "Fact",
     "FactGround",
@@ -80,6 +83,7 @@ __all__ = [
     "Turn",
     "action_record",
     "conversation",
+    "embedding",
     "erased",
     "fact",
     "fact_ground",

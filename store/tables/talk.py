@@ -76,7 +76,22 @@ class Message(SQLModel, table=True):
     passed_over: bool = False
 
 
+class Embedding(SQLModel, table=True):
+    """What a message means to a model for embeddings. It falls with its message, whoever deletes that.
+
+    `vector` holds numbers of four bytes, `signs` a bit for each of them (see `store.search.meaning`).
+    """
+
+    __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message"),)
+
+    message: int = Field(primary_key=True, foreign_key="message.id", ondelete="CASCADE")
+    model: str = Field(sa_type=StorableText)
+    signs: bytes
+    vector: bytes
+
+
 person = metadata.tables["person"]
 conversation = metadata.tables["conversation"]
 participant = metadata.tables["participant"]
 message = metadata.tables["message"]
+embedding = metadata.tables["embedding"]

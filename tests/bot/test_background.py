@@ -16,7 +16,15 @@ async def learns_with(model: str, *, learns: bool = True, learning_model: str | 
     models = await ModelSwitch.open(settings, clock, lambda: 0.0)
     try:
         async with background(
-            store.jobs, store.profiles, store.facts, store.spending, models, clock, owner="me", learns=learns
+            store.jobs,
+            store.profiles,
+            store.facts,
+            store.spending,
+            models,
+            clock,
+            owner="me",
+            learns=learns,
+            memories=store.memories,
         ) as work:
             return work.learner is not None and work.learner.due(clock.now()) is not None
     finally:

@@ -160,6 +160,21 @@ def test_a_word_of_which_only_the_newest_were_looked_at_counts_as_common_as_it_i
     assert commonest == pytest.approx(other, rel=0.1)
 
 
+def test_what_is_near_in_meaning_is_found_without_a_word_and_stays_behind_the_word_itself() -> None:
+    lines = apart(1, 2, 3)
+    found = ranked(candidates(by_keyword(holds(1)), Range(100)), lines, nearness={1: 0.1, 2: 0.9, 3: 0.5})
+    assert [message for message, _ in found] == [1, 2, 3]
+
+
+def test_among_messages_with_the_same_words_the_nearest_in_meaning_comes_first() -> None:
+    found = candidates(by_keyword([*holds(1), *holds(2)]), Range(100))
+    assert ranked(found, apart(1, 2), nearness={1: 0.9, 2: 0.1})[0][0] == 1
+
+
+def test_a_meaning_that_the_search_may_not_see_is_not_ranked() -> None:
+    assert ranked({}, apart(1), nearness={1: 0.5, 2: 0.9}) == ranked({}, apart(1), nearness={1: 0.5})
+
+
 matched = st.lists(st.tuples(st.integers(1, 20), st.booleans(), st.integers(0, 10_000)), max_size=10)
 
 

@@ -1,0 +1,122 @@
+"""Vectors made in the background, and searches that do without them."""
+
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.memory.audience import may_flow_from
+from agent.records import RecallQuery
+from bot.memory.meanings import KIND, MeaningfulMemories, MeaningLimits, MeaningWriter
+from bot.turns.floor import Floor
+from store.engine import Store, open_store
+from tests.contracts.steps import answered
+from tests.fakes.clock import FakeClock
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.incoming import LEASE, dm, said
+
+LIMITS = MeaningLimits()
+QUERY = RecallQuery("ann", "which boat", may_flow_from(dm("ann")), "")
+
+
+@dataclass
+class World:
+    store: Store
+    embedder: FakeEmbedder = field(default_factory=FakeEmbedder)
+    clock: FakeClock = field(default_factory=lambda: FakeClock(auto=False))
+    floor: Floor = field(default_factory=Floor)
+
+    async def write(self, limits: MeaningLimits = LIMITS) -> float:
+        """Do the job once; the seconds until it is due again."""
+        store = self.store
+        writer = MeaningWriter(
+            store.embeddings, self.embedder, store.jobs, store.spending, self.clock, self.floor, limits
+        )
+        await writer.begin()
+        job = await store.jobs.claim(frozenset({KIND}), "me", self.clock.now(), LEASE)
+        assert job is not None
+        await writer.write(job)
+        await store.jobs.finish(job)
+        soon = await store.jobs.claim(frozenset({KIND}), "me", self.clock.now(), LEASE)
+        if soon is not None:
+            await store.jobs.finish(soon)
+            return 0
+        later = await store.jobs.claim(frozenset({KIND}), "me", self.clock.now() + limits.pause, LEASE)
+        assert later is not None
+        await store.jobs.finish(later)
+        return limits.pause.total_seconds()
+
+    def memories(self) -> MeaningfulMemories:
+        store = self.store
+        return MeaningfulMemories(store.memories, store.embeddings, self.embedder, store.spending, self.clock)
+
+    async def found(self) -> list[str]:
+        return [hit.message.text for hit in await self.memories().search(QUERY)]
+
+
+@pytest.fixture
+async def world() -> AsyncGenerator[World]:
+    store = await open_store("sqlite://")
+    await answered(store, said("my vessel leaks", conversation="a"), "Oh dear.")
+    await answered(store, said("the railway", person="ben", conversation="b"), "Late.")
+    yield World(store)
+    await store.close()
+
+
+async def test_messages_get_vectors_by_which_they_are_then_found(world: World) -> None:
+    assert await world.found() == []
+    assert await world.write() == 60
+    assert (await world.found())[0] == "my vessel leaks"
+
+
+async def test_what_is_left_is_done_at_once_and_then_there_is_a_pause(world: World) -> None:
+    small = MeaningLimits(batch=2)
+    assert [await world.write(small) for _ in range(3)] == [0, 0, 60]
+    assert sum(map(len, world.embedder.asked)) == 4
+
+
+async def test_everybody_is_charged_for_what_is_theirs(world: World) -> None:
+    await world.write()
+    await world.found()
+    assert [sorted(texts) for texts in world.embedder.asked] == [
+        ["Oh dear.", "my vessel leaks"],
+        ["Late.", "the railway"],
+        ["which boat"],
+    ]
+
+
+async def test_only_the_beginning_of_a_long_message_is_sent(world: World) -> None:
+    await world.write(MeaningLimits(message_chars=5))
+    assert max(len(text) for texts in world.embedder.asked for text in texts) == 5
+
+
+async def test_the_model_of_this_machine_is_left_to_answers(world: World) -> None:
+    with world.floor.answering():
+        assert await world.write() == 60
+    assert await world.store.embeddings.missing(world.embedder.name, 9)
+    await world.write()
+    assert await world.store.embeddings.missing(world.embedder.name, 9) == []
+
+
+async def test_a_service_that_fails_leaves_the_words_and_says_so_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await answered(world.store, said("a boat", conversation="c"), "Nice.")
+    world.embedder.down = True
+    memories = world.memories()
+    with caplog.at_level(logging.WARNING):
+        hits = [*await memories.search(QUERY), *await memories.search(QUERY)]
+    assert [hit.message.text for hit in hits] == ["a boat", "a boat"]
+    assert [record.message for record in caplog.records] == [
+        "recall goes by words alone until fake:meanings answers again: The service for meanings is away."
+    ]
+
+
+async def test_the_job_of_a_model_that_was_set_before_ends(world: World) -> None:
+    store, clock = world.store, world.clock
+    await store.jobs.schedule(KIND, "fake:before", "", clock.now())
+    job = await store.jobs.claim(frozenset({KIND}), "me", clock.now(), LEASE)
+    assert job is not None
+    await MeaningWriter(store.embeddings, world.embedder, store.jobs, store.spending, clock).write(job)
+    assert world.embedder.asked == []

@@ -1,0 +1,34 @@
+"""The model for embeddings that the settings name."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SettingsError
+from bot.models.chosen import ModelSettings
+from bot.models.embedding import open_embedder
+from bot.secret import Secret
+from bot.settings import load_settings
+
+
+async def test_any_service_with_openais_embeddings_can_be_named() -> None:
+    keys = ModelSettings(openai_api_key=Secret("key"))
+    there, here = open_embedder("openai:text-embedding-3-small", keys), open_embedder("ollama:nomic-embed-text", keys)
+    assert (there.name, there.is_local) == ("openai:text-embedding-3-small", False)
+    assert (here.name, here.is_local) == ("ollama:nomic-embed-text", True)
+
+
+@pytest.mark.parametrize("named", ["rehearsal", "anthropic:m", "gemini:m", "nobody:m", "openai:", "openai:m"])
+def test_what_cannot_embed_is_refused_with_the_setting_and_the_remedy(named: str) -> None:
+    with pytest.raises(SettingsError, match="COGENCY_EMBEDDINGS"):
+        open_embedder(named, ModelSettings(anthropic_api_key=Secret("k"), gemini_api_key=Secret("k")))
+
+
+@pytest.mark.parametrize(("value", "read"), [("", None), ("off", None), ("OFF", None), ("ollama:m", "ollama:m")])
+def test_recall_goes_by_words_alone_unless_a_model_is_set(tmp_path: Path, value: str, read: str | None) -> None:
+    assert load_settings({"COGENCY_EMBEDDINGS": value}, data_folder=tmp_path).embeddings == read
+
+
+def test_a_model_without_its_service_is_not_a_model(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="COGENCY_EMBEDDINGS must be off, or a model"):
+        load_settings({"COGENCY_EMBEDDINGS": "small"}, data_folder=tmp_path)

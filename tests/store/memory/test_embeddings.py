@@ -1,0 +1,111 @@
+"""Vectors of messages: who gets one, who is found by it, and that it falls with its words."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Connection, select
+
+from agent.memory.audience import GroupAudience, Place, may_flow_from
+from agent.memory.forgetting import forget_everything
+from agent.records import Meaning, RecallQuery, Unembedded
+from store.engine import Store
+from store.tables import embedding
+from tests.contracts.steps import answered
+from tests.fakes.embedder import meaning_of
+from tests.fakes.incoming import START, dm, said
+
+MODEL = "fake:meanings"
+CLUB = Place(GroupAudience("club"))
+
+
+@pytest.fixture
+async def talked(either: Store) -> Store:
+    """Ann spoke of a vessel in one thread and of a railway in another, the bot answered, and all have vectors."""
+    await answered(either, said("my vessel leaks", conversation="a"), "Oh dear.")
+    await answered(either, said("the railway is late", conversation="b"), "It often is.")
+    await embed(either)
+    return either
+
+
+async def embed(store: Store, model: str = MODEL) -> list[Unembedded]:
+    missing = await store.embeddings.missing(model, 99)
+    await store.embeddings.keep(model, missing, [meaning_of(one.text) for one in missing])
+    return missing
+
+
+async def meant(store: Store, question: str, *, person: str = "ann", place: Place | None = None) -> list[str]:
+    labels = may_flow_from(place or dm(person))
+    wanted = Meaning(MODEL, meaning_of(question))
+    hits = await store.memories.search(RecallQuery(person, question, labels, "", meaning=wanted))
+    return [hit.message.text for hit in hits]
+
+
+def kept(connection: Connection) -> list[tuple[int, str]]:
+    return [(row.message, row.model) for row in connection.execute(select(embedding.c.message, embedding.c.model))]
+
+
+async def test_what_means_the_same_in_other_words_is_found_and_without_a_meaning_it_is_not(talked: Store) -> None:
+    assert (await meant(talked, "which boat"))[0] == "my vessel leaks"
+    assert (await meant(talked, "train"))[0] == "the railway is late"
+    assert await talked.memories.search(RecallQuery("ann", "boat", may_flow_from(dm("ann")), "")) == []
+
+
+async def test_words_that_are_there_come_before_what_resembles_them(talked: Store) -> None:
+    await answered(talked, said("a boat race", conversation="c"), "Fun.")
+    assert (await meant(talked, "boat"))[:2] == ["a boat race", "my vessel leaks"]
+
+
+async def test_nobody_finds_by_meaning_what_they_could_not_find_by_words(talked: Store) -> None:
+    await answered(talked, said("ben's ship", person="ben", conversation="club", place=CLUB), "Aye.")
+    await embed(talked)
+    assert await meant(talked, "boat", person="ben") == []
+    assert "ben's ship" not in await meant(talked, "boat")
+    assert "ben's ship" not in await meant(talked, "boat", place=CLUB)
+    assert "my vessel leaks" not in await meant(talked, "boat", person="ben", place=CLUB)
+
+
+async def test_each_message_with_words_gets_one_vector_of_a_model(talked: Store) -> None:
+    assert await embed(talked) == []
+    await talked.ledger.accept(said(""))
+    assert await embed(talked) == []
+    await talked.ledger.accept(said("news", person="ben"))
+    assert [(one.person, one.text) for one in await embed(talked)] == [("ben", "news")]
+
+
+async def test_another_model_takes_the_place_of_the_one_before(talked: Store) -> None:
+    before = await talked.database.read(kept)
+    assert len(await embed(talked, "fake:other")) == len(before)
+    assert {model for _, model in await talked.database.read(kept)} == {"fake:other"}
+    assert await meant(talked, "boat") == []
+
+
+async def test_a_vector_falls_with_its_message(talked: Store) -> None:
+    assert await talked.database.read(kept)
+    await talked.forgetting.forget(forget_everything("ann"), START)
+    assert await talked.database.read(kept) == []
+
+
+async def test_a_vector_falls_when_the_words_change_and_none_is_kept_for_words_that_were(either: Store) -> None:
+    question = said("my vessel")
+    await either.ledger.accept(question)
+    [before] = await embed(either)
+    await either.ledger.amend(question.channel, question.message_id, "my train")
+    assert await either.database.read(kept) == []
+    await either.embeddings.keep(MODEL, [before], [meaning_of(before.text)])
+    assert await either.database.read(kept) == []
+    assert [one.text for one in await embed(either)] == ["my train"]
+
+
+async def test_a_question_goes_out_without_the_names_of_those_who_wrote(either: Store) -> None:
+    await either.ledger.accept(said("ahoy", person="ben", conversation="club", place=CLUB))
+    await either.ledger.accept(said("hi", conversation="club", place=CLUB))
+    assert await either.embeddings.nameless("ann", "Where is Ben's boat?") == "Where is boat?"
+    assert await either.embeddings.nameless("ann", "Ben") == "Ben"
+    assert await either.embeddings.nameless("cleo", "Where is Ben's boat?") == "Where is Ben's boat?"
+
+
+async def test_vectors_of_another_length_are_passed_over(talked: Store) -> None:
+    wanted = Meaning(MODEL, (1.0, 2.0))
+    query = RecallQuery("ann", "railway", may_flow_from(dm("ann")), "", meaning=wanted)
+    assert (await talked.memories.search(query))[0].message.text == "the railway is late"
+    assert await talked.memories.search(replace(query, text="boat")) == []
