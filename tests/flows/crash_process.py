@@ -1,8 +1,8 @@
 """One process that takes a question in, answers it with two tools, and kills itself at a given step.
 
-Above: `test_crashes`. A step is the moment before or after anything that lasts: a ledger write, a tool's effect, a
-page shown, a piece of the model's answer. Everything that the outside could see is appended to files, so that it
-outlives the process.
+Above: `test_crashes`, which lists all steps. A step is the moment before or after anything that lasts or costs: a
+ledger write, a tool's effect, a page shown, a call of the model, a piece of its answer. Everything that the outside
+could see is appended to files, so that it outlives the process.
 """
 
 import asyncio
@@ -13,14 +13,13 @@ from collections.abc import AsyncGenerator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import count
 from pathlib import Path
 
 from agent.admission import Terms
 from agent.context import ContextBudget, Persona
 from agent.events import Outcome
-from agent.messages import JsonObject, Message
-from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ToolContext
+from agent.messages import JsonObject, Message, Native, Usage
+from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ResponseEnded, StopReason, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Waiting
 from agent.tools.registry import Registry
@@ -35,6 +34,8 @@ from tests.fakes.incoming import said
 from tests.fakes.minds import always
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
+NATIVE = Native("dying", ({"said": FIRST},))
+"""The first round in its vendor's own form, which has to come back as it was."""
 JOINED = "Another message arrived {} times."
 
 
@@ -43,12 +44,12 @@ class Steps:
     """Counts what happens, and dies at `die_at` as a power cut would."""
 
     die_at: int | None
-    number: "count[int]" = field(default_factory=lambda: count(1))
-    last: int = 0
+    names: list[str] = field(default_factory=list[str])
+    """What has just happened, or is just about to, at each step so far."""
 
-    def here(self) -> None:
-        self.last = next(self.number)
-        if self.last == self.die_at:
+    def here(self, name: str) -> None:
+        self.names.append(name)
+        if len(self.names) == self.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -67,9 +68,9 @@ class DyingLedger:
     async def accept(
         self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
     ) -> Accepted:
-        self.steps.here()
+        self.steps.here("before the question is stored")
         accepted = await self.inner.accept(incoming, terms, claiming)
-        self.steps.here()
+        self.steps.here("the question is stored")
         return accepted
 
     async def overhear(self, incoming: Incoming) -> Accepted:
@@ -86,28 +87,29 @@ class DyingLedger:
     ) -> Claim | None:
         claim = await self.inner.claim(owner, now, lease, per_person=per_person, sources=sources)
         if claim is not None:
-            self.steps.here()
+            self.steps.here("the turn is claimed")
         return claim
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self.inner.renew(claim, now, lease)
 
     async def save(self, claim: Claim, *, progress: str | None = None, reply_ref: str | None = None) -> None:
-        self.steps.here()
+        what = "how far it got" if progress is not None else "which pages show it"
+        self.steps.here(f"before {what} is saved")
         await self.inner.save(claim, progress=progress, reply_ref=reply_ref)
-        self.steps.here()
+        self.steps.here(f"{what} is saved")
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
-        self.steps.here()
+        self.steps.here("before the reply is stored")
         others_wait = await self.inner.finish(claim, closing, now)
-        self.steps.here()
+        self.steps.here("the reply is stored")
         return others_wait
 
     async def stop(self, conversation: str) -> list[int]:
         return await self.inner.stop(conversation)
 
     async def waiting(self, claim: Claim) -> list[Waiting]:
-        self.steps.here()
+        self.steps.here("before it is asked what else waits")
         return await self.inner.waiting(claim)
 
     async def stopping(self, owner: str) -> frozenset[int]:
@@ -151,9 +153,9 @@ class DyingTool:
         return {"type": "object"}
 
     async def run(self, args: JsonObject, context: ToolContext) -> str:  # noqa: ARG002 -- the port's shape
-        self.steps.here()
+        self.steps.here(f"before the effect of {self.name}")
         append(self.effects, self.name)
-        self.steps.here()
+        self.steps.here(f"after the effect of {self.name}")
         return f"{self.name} is done"
 
 
@@ -171,8 +173,9 @@ class DyingModel:
         messages: Sequence[Message],
         options: CallOptions = CallOptions(),  # noqa: B008 -- frozen
     ) -> AsyncGenerator[ProviderEvent, None]:
+        self.steps.here("the model is asked")
         async for event in self.inner.stream(messages, options):
-            self.steps.here()
+            self.steps.here("a piece of the answer arrives")
             yield event
 
 
@@ -193,11 +196,12 @@ class DyingSurface:
         return page
 
     async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
-        self.steps.here()
+        self.steps.here("before a frame is shown")
         append(self.shown, [page.id, text, final])
-        self.steps.here()
+        self.steps.here("a frame is shown")
 
     async def delete(self, page: PageRef) -> None:
+        self.steps.here("before a page is deleted")
         append(self.shown, [page.id, None, True])
 
     async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
@@ -215,8 +219,10 @@ def script(messages: Sequence[Message]) -> Answer:
     rounds = sum(message.text.startswith("<results>") for message in messages)
     match rounds:
         case 0:
-            return [FIRST, '\n<execute>[{"name": "paint"', ', "args": {}}]\n</execute>']
+            call = '\n<execute>[{"name": "paint"', ', "args": {}}]\n</execute>'
+            return [FIRST, *call, ResponseEnded(StopReason.END, Usage(1, 0, 0, 1), native=NATIVE)]
         case 1:
+            assert any(message.native == NATIVE for message in messages), "what the model wrote did not come back"
             return [SECOND, '\n<execute>[{"name": "launch", "args": {}}]\n</execute>']
         case _:
             told = sum(message.text.count(JUST_ARRIVED) for message in messages)
@@ -224,8 +230,8 @@ def script(messages: Sequence[Message]) -> Answer:
             return [LAST[:half], LAST[half:], *([JOINED.format(told)] if told else [])]
 
 
-async def live(folder: Path, die_at: int | None, *, joins: bool) -> int:
-    """Take the question in (again, after a crash) and answer until nothing is left; the number of steps it took.
+async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
+    """Take the question in (again, after a crash) and answer until nothing is left; the steps that it took.
 
     With `joins` another message waits behind it from the beginning.
     """
@@ -259,7 +265,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> int:
     async with turns.serving(), asyncio.timeout(20):
         await turns.idle()
     await store.close()
-    return steps.last
+    return steps.names
 
 
 def main(folder: Path, die_at: int | None, *, joins: bool) -> None:

@@ -1,8 +1,49 @@
-"""`kill -9` at every step of a turn with two tools, then a restart: one complete reply, no call repeated."""
+"""`kill -9` at every step of a turn with two tools, then a restart: one complete reply, no call repeated.
+
+The steps of an undisturbed turn, in their order:
+
+     1  before the question is stored
+     2  the question is stored
+     3  the turn is claimed
+     4  the model is asked
+     5  a piece of the answer arrives
+     6  a piece of the answer arrives
+     7  a piece of the answer arrives
+     8  a piece of the answer arrives
+     9  before how far it got is saved
+    10  how far it got is saved
+    11  before the effect of paint
+    12  after the effect of paint
+    13  before how far it got is saved
+    14  how far it got is saved
+    15  the model is asked
+    16  a piece of the answer arrives
+    17  a piece of the answer arrives
+    18  a piece of the answer arrives
+    19  before how far it got is saved
+    20  how far it got is saved
+    21  before the effect of launch
+    22  after the effect of launch
+    23  before how far it got is saved
+    24  how far it got is saved
+    25  the model is asked
+    26  a piece of the answer arrives
+    27  a piece of the answer arrives
+    28  a piece of the answer arrives
+    29  before how far it got is saved
+    30  how far it got is saved
+    31  before the reply is stored
+    32  the reply is stored
+
+Besides, wherever they come as the answer grows: "before a frame is shown", "a frame is shown", "before which pages show
+it is saved", "which pages show it is saved". With another message that waits, "before it is asked what else waits"
+follows each tool, and the saving of what has joined.
+"""
 
 import asyncio
 import json
 import multiprocessing
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -13,6 +54,13 @@ from agent.records import Author
 from store.engine import open_store
 from tests.flows.crash_process import FIRST, JOINED, LAST, SECOND, main
 
+AS_IT_GROWS = {
+    "before a frame is shown",
+    "a frame is shown",
+    "before which pages show it is saved",
+    "which pages show it is saved",
+}
+"""Steps of the reply, which has a pace of its own."""
 SLICES = 4
 """The steps are shared out among this many tests, so that they run side by side."""
 MOST_STEPS = 200
@@ -62,10 +110,14 @@ def assert_answered_once(folder: Path, died_at: int | None, *, joins: bool = Fal
     assert list(visible_pages(folder).values()) == [whole], f"crash at step {died_at}"
 
 
-def test_a_turn_that_is_not_disturbed_is_answered_once(tmp_path: Path) -> None:
+def test_a_turn_that_is_not_disturbed_is_answered_once_in_the_steps_listed_above(tmp_path: Path) -> None:
     assert run(tmp_path, None) == 0
     assert_answered_once(tmp_path, None)
-    assert sorted(lines(tmp_path / "effects")) == ["launch", "paint"]
+    assert lines(tmp_path / "effects") == ["paint", "launch"]
+    (steps,) = lines(tmp_path / "steps")
+    listed = re.findall(r"^ +\d+  (.+)$", __doc__ or "", re.MULTILINE)
+    assert [step for step in steps if step not in AS_IT_GROWS] == listed
+    assert set(steps) >= AS_IT_GROWS
 
 
 @pytest.mark.timeout(180)

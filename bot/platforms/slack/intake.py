@@ -1,7 +1,7 @@
 """From an event of Slack to the bot's hands, before Slack is told that it arrived.
 
-Above: `missed` calls it for every event. Below: `inbound` and `changes` (what it says), `people`, `place`, `threads`, `files` (what
-belongs to it), `desk` and `control` (commands in words), `bot.triggers`, `bot.host`.
+Above: `missed` calls it for every event. Below: `inbound` and `changes` (what it says), `people`, `place`, `threads`,
+`files` (what belongs to it), `desk` and `control` (commands in words), `bot.triggers`, `bot.host`.
 
 Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
 asked about messages that are not for the bot.
