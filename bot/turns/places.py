@@ -3,7 +3,7 @@
 Above: `bot.turns.worker`. Below: the port Clock.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -47,7 +47,7 @@ class Places:
         return Claiming(self.owner, self.clock.now(), limits.lease, limits.per_person, self.sources())
 
     @contextmanager
-    def promise(self, claiming: Claiming | None) -> Iterator[None]:
+    def promise(self, claiming: Claiming | None) -> Generator[None]:
         """Keep the place of `claiming`, if there is one, until it is claimed."""
         self.promised += claiming is not None
         try:
