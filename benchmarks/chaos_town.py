@@ -70,11 +70,15 @@ class Town:
     twice: int = 0
 
     def environment(self) -> dict[str, str]:
-        """The settings of a process that serves this town. Nobody is told to be slower."""
+        """The settings of a process that serves this town. Nobody is told to be slower, nor what is remembered; and
+        the model has nothing to say about what could be learned.
+        """
         unlimited = ("PERSON_PER_MINUTE", "PERSON_PER_HOUR", "CHANNEL_PER_MINUTE", "PERSON_RUNNING", "BACKLOG",
                      "PERSON_TOKENS_PER_DAY", "PERSON_DOLLARS_PER_DAY", "EVERYONE_DOLLARS_PER_DAY")  # fmt: skip
         return {
             **{f"COGENCY_{name}": "0" for name in unlimited},
+            "COGENCY_FIRST_NOTICE": "off",
+            "COGENCY_LEARNING": "off",
             "COGENCY_MODEL": "openai:m-1",
             "OPENAI_BASE_URL": self.model.url,
             "SLACK_BOT_TOKEN": BOT_TOKEN,
