@@ -116,6 +116,20 @@ def chain(facts: Iterable[Fact], id_: str) -> tuple[Fact, ...]:
     return (*reversed(before[1:]), *(fact for fact in after if fact not in before[1:]))
 
 
+def led_to(facts: Iterable[Fact], id_: str) -> frozenset[str]:
+    """The ids of a fact and of all whose place it has taken, one after another: a write may supersede several."""
+    before: dict[str, list[str]] = {}
+    for fact in facts:
+        if fact.superseded_by is not None:
+            before.setdefault(fact.superseded_by, []).append(fact.id)
+    found, waiting = {id_}, [id_]
+    while waiting:
+        new = [earlier for earlier in before.get(waiting.pop(), ()) if earlier not in found]
+        found.update(new)
+        waiting += new
+    return frozenset(found)
+
+
 def current(facts: Iterable[Fact], name: str) -> Fact | None:
     """What holds today under a key, or in the place of a fact (seed 003, `get_current_value`). None if nothing does."""
     known = list(facts)

@@ -17,7 +17,7 @@ from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
 from agent.memory.audience import Place, label, may_flow_from
-from agent.memory.facts import CORRECTION, Fact, age, chain
+from agent.memory.facts import CORRECTION, Fact, led_to
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.profile import TEXT_CHARS, Partition, ProfileEntry, UserProfile, opened, stated, tidy
 from agent.memory.secrets import has_secret
@@ -130,8 +130,8 @@ class MemoryDesk:
         if isinstance(one, ProfileEntry):
             plan = EntriesPlan(person, entries=frozenset({one.id}))
         else:
-            history = chain(await self.facts.readable(person, frozenset({one.audience})), one.id)
-            plan = EntriesPlan(person, facts=frozenset(fact.id for fact in history if age(fact) <= age(one)))
+            history = await self.facts.readable(person, frozenset({one.audience}))
+            plan = EntriesPlan(person, facts=led_to(history, one.id))
         return await self.forgetting.forget_entries(plan, self.clock.now())
 
     async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:

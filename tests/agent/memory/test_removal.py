@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.facts import Fact, chain
+from agent.memory.facts import Fact, chain, led_to
 from agent.memory.removal import fallen, removed
 from agent.memory.writing import write
 from tests.agent.memory.test_writing import new, written
@@ -56,3 +56,13 @@ def test_whatever_is_removed_no_link_leads_to_what_is_gone(
     for fact in left:
         links = {fact.superseded_by, fact.supersedes, *fact.depends_on, *fact.derived_facts} - {None}
         assert links <= known
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["is 3", "is 4", "is not 3"])), min_size=1, max_size=8))
+def test_without_a_fact_and_all_whose_place_it_took_nothing_holds_that_did_not_before(
+    writes: list[tuple[int, str]],
+) -> None:
+    facts = written(*(new(str(n), f"key{key}", f"It {value}", minutes=n) for n, (key, value) in enumerate(writes)))
+    for fact in (fact for fact in facts if fact.is_valid):
+        left = removed(facts, led_to(facts, fact.id))
+        assert {one.id for one in left if one.is_valid} == {one.id for one in facts if one.is_valid} - {fact.id}

@@ -130,6 +130,16 @@ async def test_a_fact_is_corrected_and_its_old_words_are_gone(office: Office) ->
     assert office.store.profiles.passed_over == {7}
 
 
+async def test_a_deleted_fact_takes_all_along_whose_place_it_has_taken(office: Office) -> None:
+    for value in ("Friday", "Monday"):
+        for key in ("deadline", "due date"):
+            await remember(office.store.facts, "ann", f"The {key} is {value}.", "person:ann", office.clock.now())
+    answer = await office.ask("")
+    for entry in answer.entries:
+        await office.ask(f"delete {entry.key}")
+    assert office.store.facts.kept == ()
+
+
 async def test_a_correction_to_the_same_words_keeps_the_entry(office: Office) -> None:
     await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
     await office.ask("")
