@@ -8,6 +8,8 @@ Rules
   people take turns, too; then the oldest. A flood of one person delays another by what already runs, and no more.
   Of a conversation only the first waiting turn can be next, and only while none of it runs. An earlier one is in the
   way even if another worker is just claiming it, which cannot be seen yet.
+  How many of a person run is counted in all processes. Those that claim in the very same moment do not see one another,
+  and may each let one more of them run: to wait for each other would cost every claim more than that is worth.
   The cost grows with the turns that wait and run, not with those that are done; no text is read until one is chosen.
 """
 

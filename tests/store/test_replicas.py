@@ -206,3 +206,13 @@ async def test_two_replicas_cannot_pass_a_rate_together(postgres: PostgresServer
         ended = await asyncio.gather(*taking, return_exceptions=True)
     assert sum(isinstance(end, TermsNotMet) for end in ended) == 9
     assert sum(isinstance(end, Accepted) for end in ended) == 3
+
+
+async def test_the_most_of_one_person_and_the_most_that_wait_count_in_all_replicas(postgres: PostgresServer) -> None:
+    async with replicas(await postgres.empty()) as (one, other):
+        for number in range(3):
+            await one.ledger.accept(said("?", conversation=f"{number}"))
+        claims = [await store.ledger.claim("worker", START, LEASE, per_person=2) for store in (one, other, one, other)]
+        assert [claim is not None for claim in claims] == [True, True, False, False]
+        with pytest.raises(TermsNotMet):
+            await other.ledger.accept(said("?", person="ben", conversation="bens"), Terms(START, backlog=1))
