@@ -1,0 +1,31 @@
+"""A person's view of their memory at the terminal: real processes, pipes and a real database."""
+
+import json
+from pathlib import Path
+
+from bot.memory.notice import KEEPS
+from tests.flows.test_terminal import cogency
+
+
+def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    told = "remember that my boat is blue\nremember that tea is hot\n"
+    typed = f"{told}/memory\n/memory delete 1\n/memory export {path}\n"
+    ran = cogency(tmp_path, "chat", typed=typed)
+    assert "1. my boat is blue" in ran.stdout
+    listed, _, after = ran.stdout.partition("Erased")
+    assert "2. tea is hot" in listed
+    assert "boat" not in after
+    exported = json.loads(path.read_text())
+    assert [fact["text"] for fact in exported["facts"]] == ["tea is hot"]
+    again = cogency(tmp_path, "chat", typed="/memory correct 2 tea is cold\n/memory\n/memory delete 1\n")
+    assert "2. tea is cold" in again.stdout
+    assert "There is no entry 1 in your list" in again.stdout
+
+
+def test_the_first_reply_alone_says_what_is_kept_and_a_setting_silences_it(tmp_path: Path) -> None:
+    first = cogency(tmp_path, "chat", typed="hello\nhello again\n")
+    assert first.stdout.count(KEEPS) == 1
+    assert KEEPS not in cogency(tmp_path, "chat", typed="hello\n").stdout
+    (tmp_path / "new").mkdir()
+    assert KEEPS not in cogency(tmp_path / "new", "chat", typed="hello\n", COGENCY_FIRST_KEEPS="off").stdout
