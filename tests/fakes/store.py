@@ -141,6 +141,8 @@ class FakeStore:
             may_flow_from(incoming.place)
         except ValueError as error:
             raise StoreError("A message was not taken in: its place has no name.") from error
+        if not self._has_the_same_readers(incoming):
+            self.summaries.pop(incoming.conversation, None)
         turn = FakeTurn(next(self.ids), incoming, message=next(self.ids), taken=terms.now if terms else None)
         self.turns.append(turn)
         self._store(turn, _question(turn))
@@ -203,7 +205,8 @@ class FakeStore:
         turn = self._held(claim)
         self.spent.record(turn.id, turn.incoming, closing.calls or rows.calls(turn.progress), now)
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
-        if closing.summary is not None and not self.erased_messages & set(closing.context_messages):
+        stands = not self.erased_messages & set(closing.context_messages) and self._has_the_same_readers(turn.incoming)
+        if closing.summary is not None and stands:
             self.summaries[turn.incoming.conversation] = closing.summary
         if closing.reply:
             page = closing.pages[0] if closing.pages else None
@@ -566,6 +569,11 @@ class FakeStore:
             if m.conversation != reply.conversation or m.person == reply.person
         ]
         return any(quotes(reply.text, m.text) for m in recalled)
+
+    def _has_the_same_readers(self, incoming: Incoming) -> bool:
+        """As the last message of its conversation."""
+        said = [turn.incoming for turn in self.turns if turn.incoming.conversation == incoming.conversation]
+        return not said or said[-1].place.audience == incoming.place.audience
 
     def _written_in(self, person: str) -> set[str]:
         return {m.conversation for _, m in self.messages if m.person == person and m.author is Author.PERSON}
