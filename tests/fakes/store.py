@@ -4,7 +4,6 @@ It keeps the same rules as `store` (the contract suite in `tests/contracts` runs
 or ranking by rarity. Tests look at its lists: `turns`, `messages`, `facts.kept`.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -41,7 +40,7 @@ from agent.state import LastActions, SituationSummary
 from store import rows
 from store.memory.learning import ENOUGH
 from store.search.text import holds, quotes
-from tests.fakes import forgetting, queue
+from tests.fakes import forgetting, queue, recall
 from tests.fakes.facts import FakeFacts
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
@@ -400,12 +399,9 @@ class FakeStore:
     # Memories
 
     async def search(self, query: RecallQuery) -> list[Hit]:
-        wanted = _words(query.text)
         mine = self._written_in(query.person) - {query.exclude_conversation}
         open_ = [m for _, m in self.messages if m.conversation in mine and m.audience in query.audiences]
-        scored = [(len(wanted & _words(m.text)), m) for m in open_]
-        best = sorted(((s, m) for s, m in scored if s), key=lambda pair: (pair[0], pair[1].time), reverse=True)
-        return [Hit(m, float(s)) for s, m in best[: query.limit]]
+        return recall.search(open_, query)
 
     # Forgetting
 
@@ -646,7 +642,3 @@ def _erase_from(turn: FakeTurn, sources: set[int], texts: list[str]) -> bool:
 
 def _keys(incoming: Incoming) -> set[tuple[str, str, str]]:
     return {("event", incoming.source, incoming.event_id), ("message", incoming.channel, incoming.message_id)}
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))

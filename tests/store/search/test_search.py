@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label, may_flow_from
 from agent.memory.periods import Period
-from agent.records import Author, RecallQuery
+from agent.records import RecallQuery
 from store.engine import Store, open_store
 from store.search import fts5, surroundings
 from store.search.sought import PARAMETERS, Sought
@@ -114,30 +114,6 @@ async def two_people(store: Store) -> Period:
     return Period(first[0].time, first[1].time + timedelta(milliseconds=900))
 
 
-async def test_a_period_leaves_out_what_was_said_at_other_times(either: Store) -> None:
-    then = await two_people(either)
-    assert "Ann sails the boat" in await searched(either, "boat")
-    assert "Ann sails the boat" not in await searched(either, "boat", within=then)
-    assert len(await searched(either, "boat", within=then)) == 4
-
-
-async def test_a_period_alone_finds_what_was_said_then_the_newest_first(either: Store) -> None:
-    then = await two_people(either)
-    assert (await searched(either, "?!", within=then))[:2] == ["A boat, Ben.", "Ben sold his boat"]
-    assert len(await searched(either, "what did we discuss then", within=then)) == 4
-    assert await searched(either, "?!", within=then, by="Ann") == ["Ann has a boat"]
-    assert await searched(either, "?!", within=then, author=Author.BOT) == ["A boat, Ben.", "A boat, Ann."]
-    assert await searched(either, "?!") == []
-
-
-async def test_a_name_or_an_id_narrows_to_what_that_person_wrote(either: Store) -> None:
-    await two_people(either)
-    assert await searched(either, "boat", by="ben") == ["Ben sold his boat"]
-    assert set(await searched(either, "boat", by="ann")) == {"Ann has a boat", "Ann sails the boat"}
-    assert await searched(either, "boat", by="Nobody") == []
-    assert set(await searched(either, "boat", author=Author.BOT)) == {"A boat, Ben.", "A boat, Ann."}
-
-
 async def test_a_name_in_the_question_brings_what_that_person_wrote_to_the_front(either: Store) -> None:
     await two_people(either)
     assert (await searched(either, "What about Ben's boat?"))[0] == "Ben sold his boat"
@@ -148,12 +124,6 @@ async def test_a_time_in_the_question_brings_what_was_said_then_to_the_front(eit
     then = await two_people(either)
     at_first = replace(then, until=then.since + timedelta(milliseconds=100))
     assert (await searched(either, "boat", periods=(at_first,)))[0] == "Ann has a boat"
-
-
-async def test_irregular_forms_of_a_word_find_one_another(either: Store) -> None:
-    await answered(either, said("I bought shoes for the children"), "Nice.")
-    assert await texts_found(either, "what did I buy?") == ["I bought shoes for the children"]
-    assert await texts_found(either, "child") == ["I bought shoes for the children"]
 
 
 async def test_what_people_say_beside_a_match_is_found_with_it(either: Store) -> None:
