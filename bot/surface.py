@@ -48,12 +48,19 @@ class SurfaceError(CogencyError):
     """A call to the platform failed.
 
     SurfaceError
+    ├── PageFound        it was posted before, and shows something else: `page` is to be edited
     ├── PageQueued       others come first: its place is kept for `wait_s`
     ├── PageLimited      too fast: not before `retry_after_s`
     ├── PageGone         somebody deleted the page, or the place; do not write again
     ├── PageLocked       the page can no longer be edited; go on in a new one
     └── PageUnsent       the platform could not be reached or failed; the same call may be tried again
     """
+
+
+class PageFound(SurfaceError):
+    def __init__(self, page: PageRef) -> None:
+        super().__init__("the page was posted before")
+        self.page = page
 
 
 class PageQueued(SurfaceError):
@@ -99,7 +106,7 @@ class Surface(Protocol):
 
     async def find(self, key: PageKey) -> PageRef | None:
         """The page of this key, which may have been posted without our knowing. None if there is none, or if `post`
-        itself makes no second message of the same key.
+        itself finds it.
         """
         ...
 

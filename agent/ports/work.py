@@ -101,6 +101,10 @@ class Ledger(Protocol):
         """How those of these turns ended that are over; None for one that was forgotten."""
         ...
 
+    async def pages(self, turn: int) -> tuple[str, ...] | None:
+        """The pages of the reply to a turn that is over, none if it was forgotten; None while it is open."""
+        ...
+
     async def release_all(self) -> int:
         """Embedded start-up: every lease belongs to a dead process. Frees those turns; returns how many.
 

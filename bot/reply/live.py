@@ -28,7 +28,17 @@ from agent.ports import Clock
 from bot.reply.draft import Draft
 from bot.reply.pace import Pace
 from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
-from bot.surface import PageGone, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent, Surface, SurfaceError
+from bot.surface import (
+    PageFound,
+    PageGone,
+    PageLimited,
+    PageLocked,
+    PageQueued,
+    PageRef,
+    PageUnsent,
+    Surface,
+    SurfaceError,
+)
 
 FINAL_PATIENCE_S = 300.0
 """How long the final text is tried again: longer than a platform's hiccup; then the turn is put off, not lost."""
@@ -72,6 +82,12 @@ class LiveReply:
         self._finishing = False
         self._stopping = False
         self._writing = False
+        self._just_posted: PageRef | None = None
+
+    @property
+    def stray(self) -> PageRef | None:
+        """After the end: a page that was posted and could not be stored."""
+        return self._just_posted
 
     async def __aenter__(self) -> Self:
         self._writer = asyncio.create_task(self._write_until_finished())
@@ -181,18 +197,23 @@ class LiveReply:
     async def _write(self, write: Write) -> None:
         match write:
             case Find(key):
-                found = await self._surface.find(key)
-                self._wall.found(found)
-                if found is not None:
+                page = await self._surface.find(key)
+                self._wall.found(page)
+                if page is not None:
                     await self._store_pages()
             case Post(key, frame):
                 try:
                     page = await self._surface.post(key, frame.text, final=frame.final)
+                except PageFound as found:
+                    self._wall.found(found.page)
                 except PageUnsent:
                     self._wall.unsent()
                     raise
-                self._wall.posted(write, page)
+                else:
+                    self._wall.posted(write, page)
+                    self._just_posted = page
                 await self._store_pages()
+                self._just_posted = None
             case Edit(page, frame):
                 try:
                     await self._surface.edit(page, frame.text, final=frame.final)

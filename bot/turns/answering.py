@@ -35,9 +35,11 @@ log = logging.getLogger(__name__)
 UNSTORED = "I cannot store anything at the moment; I go on as soon as I can."
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
-
 FIRST_EPOCH: Final = 1
 """Of the first claim of a turn; a later one may find what an earlier one has shown."""
+
+STRAY_S: Final = 600.0
+"""How long a process waits for another one to end a turn that it has lost: longer than answers take."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +55,8 @@ class RunningTurn:
     """What it has shown is deleted, and nothing more said."""
     others_wait: bool = True
     """Whether there may be something to claim when it has ended."""
+    lost: bool = False
+    """Somebody else has the turn."""
     put_off: bool = False
     """It ended because the ledger could not be asked, and goes on once it can."""
 
@@ -100,6 +104,7 @@ class Answering:
             try:
                 await running.lease.renew(claim)
             except LeaseLost:
+                running.lost = True
                 running.task.cancel()
                 return
             except StoreError as error:
@@ -124,22 +129,20 @@ class Answering:
 
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
         closing = Closing(Outcome.STOPPED, "")
+        resumed, sure = claim.epoch > FIRST_EPOCH, partial(running.lease.sure, claim)
+        live = LiveReply(surface, self.clock, claim.turn, pages, keep_pages, resumed=resumed, sure=sure)
         try:
-            async with LiveReply(
-                surface,
-                self.clock,
-                claim.turn,
-                pages,
-                on_pages=keep_pages,
-                resumed=claim.epoch > FIRST_EPOCH,
-                sure=partial(running.lease.sure, claim),
-            ) as live:
+            async with live:
                 closing = await self._reply(running, live, stopped)
                 whole = "" if running.taken_back else shown(closing)
                 closing = replace(closing, pages=await live.finish(whole))
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
+        except (LeaseLost, asyncio.CancelledError) as error:
+            if live.stray is not None and (running.lost or isinstance(error, LeaseLost)):
+                await self._take_away(live.stray, surface, running)
+            raise
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
         await leave_offers(surface, self.clock, closing)
         if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
@@ -147,6 +150,16 @@ class Answering:
                 await surface.aside(aside)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
+
+    async def _take_away(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
+        """A page that was posted as the turn was just lost, unless it has become one of the reply."""
+        turn, until = running.claim.turn, self.clock.monotonic() + STRAY_S
+        with suppress(StoreError, SurfaceError):
+            while (pages := await self.ledger.pages(turn)) is None and self.clock.monotonic() < until:
+                await self.clock.sleep(running.lease.pause_s)
+            if pages is not None and page.id not in pages:
+                log.info("turn %d: a page too many is taken away", turn)
+                await surface.delete(page)
 
     async def _reply(self, running: RunningTurn, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
         claim = running.claim

@@ -1,6 +1,6 @@
 """Turns of other processes: taking over what one that is gone has left, and hearing how one ended.
 
-Above: `store.turns.ledger`. Below: tables.
+Above: `store.turns.ledger`. Below: rows, tables.
 
 Rule: gone is whoever let a lease run out, or gave a turn back, or for a whole lease did not claim what it took in.
 Where no other process can work on the database, everybody else is gone.
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tru
 
 from agent.events import Outcome
 from agent.records import Author
+from store import rows
 from store.tables import RUNNING, WAITING, message, turn
 
 
@@ -39,3 +40,11 @@ def ended(connection: Connection, turns: Iterable[int]) -> dict[int, Outcome | N
     known = {row.id: row for row in connection.execute(found)}
     over = (id_ for id_ in turns if id_ not in known or known[id_].state not in {WAITING, RUNNING})
     return {id_: Outcome(known[id_].outcome) if id_ in known and known[id_].outcome else None for id_ in over}
+
+
+def pages(connection: Connection, number: int) -> tuple[str, ...] | None:
+    """The pages of the reply to a turn that is over, none if it was forgotten; None while it is open."""
+    found = connection.execute(select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
+    if found is None:
+        return ()
+    return None if found.state in {WAITING, RUNNING} else tuple(rows.pages(found.pages))

@@ -62,3 +62,14 @@ async def test_a_process_is_told_how_its_turns_ended_elsewhere(store: AnyStore) 
     assert await store.ledger.ended(frozenset(turns)) == {turns[0]: Outcome.ANSWERED, turns[1]: Outcome.STOPPED}
     await store.forgetting.forget(forget_everything("ann"), START)
     assert await store.ledger.ended(frozenset(turns)) == dict.fromkeys(turns)
+
+
+async def test_the_pages_of_a_reply_are_known_once_its_turn_is_over(store: AnyStore) -> None:
+    number = (await store.ledger.accept(asked("one"))).turn
+    assert await store.ledger.pages(number) is None
+    claim = await claimed(store)
+    assert await store.ledger.pages(number) is None
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Yes.", pages=("a", "b")), START)
+    assert await store.ledger.pages(number) == ("a", "b")
+    await store.forgetting.forget(forget_everything("ann"), START)
+    assert await store.ledger.pages(number) == ()

@@ -304,6 +304,15 @@ class FakeStore:
         closings = {id_: known[id_].closing if id_ in known else None for id_ in over}
         return {id_: None if closing is None else closing.outcome for id_, closing in closings.items()}
 
+    async def pages(self, turn: int) -> tuple[str, ...] | None:
+        known = {one.id: one for one in self.turns}
+        if turn not in known:
+            return ()
+        if known[turn].state != "done":
+            return None
+        closing = known[turn].closing
+        return () if closing is None else closing.pages
+
     async def release_all(self) -> int:
         running = [turn for turn in self.turns if turn.state == "running"]
         for turn in running:

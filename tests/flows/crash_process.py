@@ -124,6 +124,9 @@ class DyingLedger:
     async def ended(self, turns: frozenset[int]) -> dict[int, Outcome | None]:
         return await self.inner.ended(turns)
 
+    async def pages(self, turn: int) -> tuple[str, ...] | None:
+        return await self.inner.pages(turn)
+
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         return await self.inner.amend(channel, message_id, text)
 

@@ -71,21 +71,20 @@ class Rest:
     def __init__(self, http: HTTPClient) -> None:
         self._http = http
 
-    async def send(self, channel: str, text: str, nonce: str, reply_to: str = "", components: Components = NONE) -> str:
-        """Post a message and return its id.
+    async def send(
+        self, channel: str, text: str, nonce: str, reply_to: str = "", components: Components = NONE
+    ) -> tuple[str, bool]:
+        """Post a message and return its id, and whether it shows what it should.
 
-        Within some minutes the same nonce makes no second message: Discord answers with the first one, as it was, and
-        that one is then edited. So a process that died between posting and storing the id goes on in its message.
+        Within some minutes the same nonce makes no second message: Discord answers with the first one, as it was. So a
+        process that died between posting and storing the id goes on in its message.
         """
         body = _body(text, components=components) | {"nonce": nonce, "enforce_nonce": True}
         if reply_to:
             body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         made = await self._made("POST", "/channels/{channel_id}/messages", body, channel_id=channel)
-        message = str(made["id"])
         same_text = str(made.get("content", text)).strip() == text.strip()
-        if not same_text or bool(made.get("components", components)) != bool(components):
-            await self.edit(channel, message, text, components)
-        return message
+        return str(made["id"]), same_text and bool(made.get("components", components)) == bool(components)
 
     async def edit(self, channel: str, message: str, text: str, components: Components | None = None) -> None:
         """Put `text` there, and `components` below it; without any, those that are there stay."""

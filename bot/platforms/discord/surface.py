@@ -22,7 +22,7 @@ from bot.platforms.discord.address import decode
 from bot.platforms.discord.buttons import Button, Components
 from bot.platforms.discord.connection import Connection, Gate
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.surface import Limits, Offer, PageKey, PageRef, SurfaceError
+from bot.surface import Limits, Offer, PageFound, PageKey, PageRef, SurfaceError
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -136,7 +136,11 @@ class DiscordSurface:
                 return f"{_ANSWER}/{await self._answer(rest, key, text, components)}"
         channel, reply_to = await self._channel(rest)
         nonce = blake2s(f"{self._asked.message_id} {key}".encode(), digest_size=NONCE_BYTES).hexdigest()
-        return f"{channel}/{await rest.send(channel, text, nonce, '' if key.number else reply_to, components)}"
+        message, as_it_should = await rest.send(channel, text, nonce, "" if key.number else reply_to, components)
+        page = f"{channel}/{message}"
+        if not as_it_should:
+            raise PageFound(PageRef(page))
+        return page
 
     async def _answer(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
         if key.number == 0 and not self._address.follows:

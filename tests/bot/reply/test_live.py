@@ -24,7 +24,7 @@ from agent.events import (
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from bot.reply.live import FINAL_PATIENCE_S, FIRST_BACKOFF_S, LiveReply
-from bot.surface import Limits, PageGone, PageKey, PageLimited, PageQueued, PageRef, PageUnsent
+from bot.surface import Limits, PageFound, PageGone, PageKey, PageLimited, PageQueued, PageRef, PageUnsent
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.reader import fences_are_balanced, read_back
@@ -353,6 +353,61 @@ async def test_a_page_that_was_found_but_may_not_be_edited_yet_is_not_posted_aga
         assert await live.finish("Hello.") == ("lost",)
     assert stage.surface.calls == ["edit lost"] * 4
     assert stage.surface.wall == {"lost": "Hello."}
+
+
+class ForgettingSurface(FakeSurface):
+    """Says of a page that was posted before that it shows something else."""
+
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
+        return None
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        if key in self.keys:
+            raise PageFound(PageRef(self.keys[key]))
+        return await super().post(key, text, final=final)
+
+
+async def test_a_page_that_the_platform_finds_is_edited_only_while_the_turn_is_surely_ours() -> None:
+    stage = Stage()
+    stage.surface = ForgettingSurface(stage.clock)
+    stage.surface.wall = {"lost": "Hello, finished."}
+    stage.surface.keys[PageKey(7, 0)] = "lost"
+    asked = 0
+
+    async def sure() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            raise LeaseLost("taken over")
+
+    async def turn() -> None:
+        async with stage.live(resumed=True, sure=sure) as live:
+            await live.finish("Hel")
+
+    async with stage.live() as live:
+        assert await live.finish("Hello.") == ("lost",)
+    assert stage.surface.wall == {"lost": "Hello."}
+    with pytest.raises(LeaseLost):
+        await turn()
+    assert stage.surface.wall == {"lost": "Hello."}
+
+
+async def test_a_page_that_could_not_be_stored_is_known_in_the_end() -> None:
+    stage = Stage()
+
+    async def keep(pages: tuple[str, ...]) -> None:
+        if len(pages) == 2:
+            raise LeaseLost("taken over")
+
+    live = LiveReply(stage.surface, stage.clock, 7, on_pages=keep)
+
+    async def turn() -> None:
+        async with live:
+            await live.finish(WORDS * 60)
+
+    with pytest.raises(LeaseLost):
+        await turn()
+    assert live.stray == PageRef("page-7-1")
 
 
 async def test_what_nobody_posted_before_us_is_looked_for_once_and_posted() -> None:

@@ -2,17 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import pytest
 
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.providers.scripted import Pause, ScriptedProvider, Until
-from bot.surface import Limits
+from agent.records import Claim
+from bot.surface import Limits, PageKey, PageRef
 from bot.turns.worker import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
+from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
 
 
@@ -69,6 +72,66 @@ async def test_a_turn_whose_lease_ran_out_in_a_sleeping_machine_is_answered_once
     assert world.store.turns[0].state == "done"
     assert world.stored()[1:] in (["Hello."], ["Hellost"])
     assert len(world.shown()) == 1
+
+
+class StoppedStore(FakeStore):
+    """Hears nothing from the process "stopped" until it has woken."""
+
+    awake = False
+
+    async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
+        if claim.owner == "stopped" and not self.awake:
+            raise StoreError("not heard")
+        await super().renew(claim, now, lease)
+
+
+class SlowSurface(FakeSurface):
+    """The first post takes until `arrives`, and nobody can find a page by its key."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock)
+        self.arrives = asyncio.Event()
+        self.posts = 0
+
+    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
+        return None
+
+    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+        self.posts += 1
+        number = self.posts
+        if number == 1:
+            await self.arrives.wait()
+        return await super().post(PageKey(key.turn, number), text, final=final)
+
+
+@pytest.mark.parametrize("still_running", [False, True])
+async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_in_the_end(still_running: bool) -> None:
+    clock = FakeClock(auto=False)
+    goes_on = asyncio.Event()
+    store = StoppedStore()
+    hangs = Until(asyncio.Event().wait)
+    world = World([["Hel", hangs], ["Hel", Until(goes_on.wait), "lo."]], store=store, clock=clock)
+    surface = world.surfaces["thread"] = SlowSurface(clock)
+    stopped, another = world.turns("stopped"), world.turns("another")
+    async with asyncio.timeout(10), stopped.serving():
+        await stopped.submit(said("Hello?"))
+        await _until(lambda: surface.posts == 1)
+        await clock.advance(31)
+        async with another.serving():
+            await _until(lambda: surface.wall)
+            store.awake = True
+            if still_running:
+                surface.arrives.set()
+                await _until(lambda: len(surface.wall) == 2)
+                await clock.advance(11)
+            goes_on.set()
+            while store.turns[0].state != "done":
+                await clock.advance(1)
+            surface.arrives.set()
+            await _until(lambda: "post 1-1" in surface.calls)
+            while len(surface.wall) == 2:
+                await clock.advance(1)
+    assert surface.wall == {"page-1-2": "Hello."}
 
 
 async def test_forgetting_ends_a_running_answer_and_takes_its_page_away() -> None:
