@@ -226,7 +226,7 @@ async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[
         await deed(town)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(deeds, budgets)
 async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> None:
     store = await open_store("sqlite://")

@@ -1,0 +1,94 @@
+"""Who reads a channel of Slack, by what Slack says of it: whatever is not simply public is a group of its own."""
+
+from typing import Any
+
+import pytest
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.records import Authority, Person
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.people import Member
+from bot.platforms.slack.place import channel_place, person_place
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import DOWN
+from tests.fakes.slack_things import BOT_USER, TEAM
+
+ME = Me("T1", "U0BOT", "B0BOT")
+PUBLIC = Place(TeamAudience("slack:T1"), within_team="slack:T1")
+GROUP = Place(GroupAudience("slack:T1:C1"))
+OPEN = {"is_channel": True, "is_private": False}
+
+
+@pytest.mark.parametrize(
+    ("info", "place"),
+    [
+        (OPEN, PUBLIC),
+        (OPEN | {"is_general": True}, PUBLIC),
+        (OPEN | {"is_archived": True}, PUBLIC),
+        (OPEN | {"is_private": True}, GROUP),
+        ({"is_group": True, "is_private": True}, GROUP),
+        ({"is_group": True, "is_mpim": True, "is_private": True}, GROUP),
+        ({"is_channel": True, "is_mpim": True}, GROUP),
+        ({"is_im": True}, GROUP),
+        (OPEN | {"is_shared": True, "is_ext_shared": True}, GROUP),
+        (OPEN | {"is_pending_ext_shared": True}, GROUP),
+        (OPEN | {"is_shared": True, "is_org_shared": True}, GROUP),
+        ({}, GROUP),
+        ({"is_channel": "yes"}, GROUP),
+    ],
+)
+def test_a_channel_is_the_workspaces_only_if_it_is_nothing_but_public(info: dict[str, Any], place: Place) -> None:
+    assert channel_place(ME, "C1", info) == place
+
+
+@pytest.mark.parametrize(
+    ("authority", "within"),
+    [
+        (Authority.ADMIN, "slack:T1"),
+        (Authority.EMPLOYEE, "slack:T1"),
+        (Authority.GUEST, None),
+        (Authority.STRANGER, None),
+    ],
+)
+def test_what_only_one_person_reads_lies_within_the_workspace_for_full_members(
+    authority: Authority, within: str | None
+) -> None:
+    member = Member(Person("slack:T1:U7", "Ann"), authority)
+    assert person_place(ME, member) == Place(PersonAudience("slack:T1:U7"), within_team=within)
+
+
+async def asked_in(slack: FakeSlack, channel: str, **envelope: Any) -> Place:
+    """The place of a question that ann asks there."""
+    host = FakeHost()
+    async with serving(slack, host):
+        message = slack.state.write("U0ANN", channel, f"<@{BOT_USER}> hello")
+        for event in slack.events_of(message):
+            await slack.deliver(slack.envelope(event, **envelope))
+        await slack.settled()
+    return host.taken[0].place
+
+
+async def test_a_channel_that_turns_private_is_a_group_and_the_workspaces_again_when_it_is_opened(
+    slack: FakeSlack,
+) -> None:
+    public = Place(TeamAudience(f"slack:{TEAM}"), within_team=f"slack:{TEAM}")
+    assert await asked_in(slack, "C0GENERAL") == public
+    slack.state.channels["C0GENERAL"].kind = "private"
+    assert await asked_in(slack, "C0GENERAL") == Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
+    slack.state.channels["C0GENERAL"].kind = "public"
+    assert await asked_in(slack, "C0GENERAL") == public
+
+
+async def test_an_event_from_a_shared_channel_is_of_a_group_whatever_slack_says_of_the_channel(
+    slack: FakeSlack,
+) -> None:
+    assert await asked_in(slack, "C0GENERAL", is_ext_shared_channel=True) == Place(
+        GroupAudience(f"slack:{TEAM}:C0GENERAL")
+    )
+
+
+async def test_a_channel_of_which_slack_says_nothing_is_a_group(slack: FakeSlack) -> None:
+    slack.faults["conversations.info"].extend([DOWN] * 5)
+    assert await asked_in(slack, "C0GENERAL") == Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
