@@ -25,6 +25,8 @@ class TurnsLimits:
     """How long a silent worker keeps its turn; also how long a take-over takes."""
     sweep_s: float = 1.0
     """How often the ledger is looked at when nobody rings: finds leases that ran out, and what a lost ring told."""
+    end_s: float = 10.0
+    """How long whoever stops answers waits for their end; what they write after a forgetting the ledger refuses."""
 
 
 @dataclass(slots=True)

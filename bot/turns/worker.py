@@ -29,9 +29,6 @@ from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
 
-END_S = 10.0
-"""How long to wait for answers that were stopped; what they write after a forgetting is refused by the ledger."""
-
 
 class Turns:
     """Takes messages in and answers them. Use `serving` around everything that waits for an answer."""
@@ -110,7 +107,7 @@ class Turns:
     async def ask(self, incoming: Incoming) -> Outcome | None:
         """`submit`, and wait for the end. None if it was a duplicate, or if the turn was lost or parked.
 
-        Raises AnsweredElsewhere. Cancelling it stops the turn, within `END_S`: what was said is kept.
+        Raises AnsweredElsewhere. Cancelling it stops the turn, within `end_s`: what was said is kept.
         """
         key = (incoming.source, incoming.event_id)
         if key in self._asking:
@@ -124,8 +121,9 @@ class Turns:
             asking.turn = accepted.turn
             return await asyncio.shield(asking.outcome)
         except asyncio.CancelledError:
+            submitting.add_done_callback(self._stop_what_came_of)
             with suppress(TimeoutError, CogencyError):
-                async with asyncio.timeout(END_S):
+                async with asyncio.timeout(self._limits.end_s):
                     await self._end_asking(await asyncio.shield(submitting), incoming, asking)
             raise
         finally:
@@ -134,16 +132,18 @@ class Turns:
     async def _end_asking(self, accepted: Accepted, incoming: Incoming, asking: Asking) -> None:
         if accepted.duplicate or asking.outcome.done():
             return
-        self.stop(accepted.turn)
         if accepted.turn not in self._running:  # it waits, or another process runs it
             await self._ledger.stop(incoming.conversation)
             self._bell.ring()
         await asyncio.shield(asking.outcome)
 
+    def _stop_what_came_of(self, submitting: "asyncio.Future[Accepted]") -> None:
+        """However late: whoever asked no longer waits."""
+        if not submitting.cancelled() and submitting.exception() is None and not submitting.result().duplicate:
+            self.stop(submitting.result().turn)
+
     async def adopt(self, person: str, family: str, source: str) -> bool:
-        """Go on, as `source`, with what processes of the same `family` that are gone have left of this person, if
-        there is anything.
-        """
+        """Go on, as `source`, with what processes of its `family` that are gone left of this person; False: nothing."""
         adopted = await self._ledger.adopt(person, family, source, self._clock.now(), self._limits.lease)
         if adopted:
             self._idle.clear()
@@ -201,7 +201,7 @@ class Turns:
         for one in running:
             self.stop(one.claim.turn)
         if running:
-            await asyncio.wait([one.task for one in running], timeout=END_S)
+            await asyncio.wait([one.task for one in running], timeout=self._limits.end_s)
 
     async def _give_back(self, claims: list[Claim]) -> None:
         """What cannot be given back is found when its lease runs out."""

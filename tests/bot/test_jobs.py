@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.errors import ProviderUnavailable
+from agent.errors import ProviderUnavailable, StoreUnavailable
 from agent.records import Job
 from bot.jobs import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
@@ -44,6 +44,18 @@ async def test_what_is_due_is_done_once_and_leaves_nothing() -> None:
     assert not await worker.work()
     assert work.done == ["first"]
     assert set(jobs.waiting) == {("kind", "b"), ("other", "c")}
+
+
+async def test_a_job_that_finds_no_database_is_not_blamed_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    work = Work([StoreUnavailable("The disk is full.")])
+    worker, jobs, clock = bench(work)
+    await jobs.schedule("kind", "a", "first", clock.now())
+    with pytest.raises(StoreUnavailable):
+        await worker.work()
+    await clock.advance(LIMITS.lease.total_seconds())
+    assert await worker.work()
+    assert work.done == ["first"]
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("error", [ProviderUnavailable("It is down."), RuntimeError("a bug")])

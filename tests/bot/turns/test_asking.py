@@ -5,15 +5,18 @@ from datetime import timedelta
 
 import pytest
 
+from agent.admission import Terms
 from agent.errors import StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.providers.scripted import Until
-from agent.records import Closing
+from agent.records import Accepted, Claiming, Closing, Incoming
 from bot.turns.answering import UNSTORED
 from bot.turns.asking import AnsweredElsewhere
+from bot.turns.places import TurnsLimits
 from tests.bot.turns.test_stopping import HALF, asking, hang, until
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import LEASE, said
+from tests.fakes.store import FakeStore
 
 
 async def test_what_another_process_answers_ends_the_waiting() -> None:
@@ -38,6 +41,31 @@ async def test_what_another_process_took_is_still_let_go_of_when_it_is_cancelled
         with pytest.raises(asyncio.CancelledError):
             await running
     assert world.store.turns[0].stopping
+
+
+async def test_whoever_stops_a_question_does_not_wait_for_a_ledger_that_hangs() -> None:
+    world = World([[HALF, Until(hang)]], limits=TurnsLimits(sweep_s=0.01, end_s=0.05))
+    back = asyncio.Event()
+
+    class Hanging(FakeStore):
+        async def accept(
+            self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
+        ) -> Accepted:
+            await back.wait()
+            return await super().accept(incoming, terms, claiming)
+
+    world.store = Hanging()
+    async with world.serving() as turns:
+        running = asyncio.create_task(turns.ask(said("Hello?")))
+        await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        back.set()
+        await until(lambda: world.store.turns and world.store.turns[0].state == "done")
+    closing = world.store.turns[0].closing
+    assert closing is not None
+    assert closing.outcome is Outcome.STOPPED
 
 
 async def test_an_answer_goes_on_as_soon_as_the_ledger_can_be_asked_again_and_its_person_is_told_so_long() -> None:
