@@ -10,8 +10,9 @@ read. What cannot be read is left out: the question is answered without it.
 from collections import deque
 from collections.abc import Sequence
 
-from agent.memory.audience import Place, may_flow
+from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.messages import JsonObject
+from agent.ports import Membership
 from agent.records import Quoted
 from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.inbound import Heard, Me
@@ -35,11 +36,12 @@ MAX_LINKS = 3
 
 
 class Threads:
-    def __init__(self, api: SlackApi, me: Me, people: People, places: Places) -> None:
+    def __init__(self, api: SlackApi, me: Me, people: People, places: Places, membership: Membership) -> None:
         self._api = api
         self._me = me
         self._people = people
         self._places = places
+        self._membership = membership
 
     async def before(self, heard: Heard) -> tuple[Quoted, ...]:
         """The thread up to this message, oldest first; () if it cannot be read."""
@@ -72,9 +74,18 @@ class Threads:
         found: list[Quoted] = []
         for link in message_links(heard.text.replace("&amp;", "&"))[:MAX_LINKS]:
             place = await self._places.of(link.channel)
-            if link.channel == heard.channel or may_flow(place.audience, target):
+            if link.channel == heard.channel or await self._may_be_used(place, target):
                 found += await self._linked(link)
         return tuple(found)
+
+    async def _may_be_used(self, source: Place, target: Place) -> bool:
+        """What is said in a group may be used where only a member of it reads, as it is at this moment."""
+        readable: set[str] = set()
+        if isinstance(source.audience, GroupAudience) and isinstance(target.audience, PersonAudience):
+            place = source.audience.place
+            known = await self._membership.readable(target.audience.person, [place])
+            readable = {place} if known.get(place) else readable
+        return may_flow(source.audience, target, readable)
 
     async def _linked(self, link: MessageLink) -> tuple[Quoted, ...]:
         try:

@@ -94,10 +94,16 @@ async def test_a_linked_message_of_a_public_channel_comes_along(slack: FakeSlack
     ]
 
 
-@pytest.mark.parametrize("asked_in", [GENERAL, DM])
-async def test_a_linked_message_of_a_private_channel_stays_there(slack: FakeSlack, asked_in: str) -> None:
+async def test_a_linked_message_of_a_private_channel_stays_there(slack: FakeSlack) -> None:
     secret = slack.state.write(BOB, SECRET, "the plan")
-    assert await quoted(slack, f"{ME} look: {link(secret)}", asked_in) == []
+    assert await quoted(slack, f"{ME} look: {link(secret)}") == []
+
+
+async def test_a_linked_message_of_a_private_channel_comes_along_in_a_members_dm(slack: FakeSlack) -> None:
+    secret = slack.state.write(BOB, SECRET, "the plan")
+    assert await quoted(slack, f"{ME} look: {link(secret)}", DM) == [("linked message", "bob", "the plan")]
+    slack.state.channels[SECRET].members.discard(ANN)
+    assert await quoted(slack, f"{ME} look: {link(secret)}", DM) == []
 
 
 async def test_a_linked_message_of_the_same_private_channel_comes_along(slack: FakeSlack) -> None:
