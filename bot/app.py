@@ -36,6 +36,7 @@ from bot.house_rules import access_rules, budgets, gate_rules
 from bot.memory.desk import MemoryDesk
 from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
+from bot.memory.policy import PolicyDesk
 from bot.memory.withheld import Withheld
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
@@ -123,6 +124,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             forgetting=store.forgetting,
             spending=store.spending,
             budgets=budget_desk(settings, store),
+            policies=PolicyDesk(store.facts, CLOCK),
             models=models,
             clock=CLOCK,
             new_id=new_id,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from agent.authority import Authority
 from agent.memory.audience import Place
 from agent.ports import Membership
 from agent.records import Incoming, LastSeen, Person, Receipt
@@ -38,6 +39,15 @@ class Viewer:
     place: Place
     channel: str = ""
     manages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Somebody who asks what holds for everybody at a place, or sets it. `authority`: theirs there, at this moment."""
+
+    person: Person
+    authority: Authority
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +143,10 @@ class Host(Protocol):
 
     async def budget(self, person: str, channel: str, words: str) -> str:
         """What `/budget` with these words (see `bot.access.budget_words`) says to this person there, for them alone."""
+        ...
+
+    async def policy(self, asker: Asker, words: str) -> str:
+        """What `/policy` with these words (see `bot.memory.policy_words`) says to this person, for them alone."""
         ...
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:

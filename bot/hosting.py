@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from agent.authority import Authority
 from agent.errors import CogencyError
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.ports import Clock, Conversations, Facts, Forgetting, Ledger, Membership, Profiles, Spending
@@ -19,8 +20,9 @@ from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
 from bot.access.readers import Readers
-from bot.host import MemoryAnswer, ModelMenu, Viewer
+from bot.host import Asker, MemoryAnswer, ModelMenu, Viewer
 from bot.memory.desk import MemoryDesk
+from bot.memory.policy import PolicyDesk
 from bot.memory.view import NOTHING
 from bot.models.desk import ModelDesk
 from bot.surface import PageUnsent, Surface
@@ -124,6 +126,12 @@ class BotHost:
     async def budget(self, person: str, channel: str, words: str) -> str:
         desk = BudgetDesk(self.gate.rules.access, self.gate.allowances, self.clock)
         return await desk.answer(person, channel, words)
+
+    async def policy(self, asker: Asker, words: str) -> str:
+        operates = self.gate.rules.access.is_operator(asker.person.id)
+        authority = Authority.ADMIN if operates else asker.authority
+        desk = PolicyDesk(self.facts, self.clock, self.readers.audiences)
+        return await desk.answer(replace(asker, authority=authority), words)
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:
         return await self.desk.menu(Who(person, channel, roles))

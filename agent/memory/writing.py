@@ -126,6 +126,23 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
     return _applied(facts, added, older if later is None else [])
 
 
+def retract(facts: Sequence[Fact], id_: str, new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
+    """Take a fact back with nothing in its place. `new` says when and by whom: it ends the chain, and never held.
+
+    Authority is checked as for a write. Raises LookupError if no such fact holds in the partition of `new`.
+    """
+    taken = next((fact for fact in facts if fact.id == id_ and fact.is_valid and _same_partition(fact, new)), None)
+    if taken is None:
+        raise LookupError(f"there is no valid fact {id_!r}")
+    binds = taken.is_constraint or taken.memory_type is MemoryType.ORGANIZATIONAL
+    if binds and new.authority < POLICY_AUTHORITY:
+        return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
+    if taken.authority > new.authority:
+        return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, taken.id),)
+    end = replace(_created([], new, taken.memory_type, before=taken, after=None), is_valid=False)
+    return _applied(facts, end, [taken])
+
+
 def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> Written | WriteRefused:
     """What a write came to, from what `write` returned."""
     refused = next((change for change in changes if isinstance(change, WriteRefused)), None)

@@ -89,6 +89,13 @@ class Facts(Protocol):
         """
         ...
 
+    async def retract(self, fact: str, new: NewFact) -> Written | WriteRefused | None:
+        """Take a fact of the partition of `new` back, as `agent.memory.writing.retract` does.
+
+        None if there is no such fact that holds.
+        """
+        ...
+
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         """What may be used for these audiences of the person's facts and of nobody's in particular, oldest first, each
         with the link to its source; and what the person opened to all replies to them. What was superseded is among
@@ -163,8 +170,11 @@ class Preferences(Protocol):
         """Keep a choice in place of an earlier one; None takes it back."""
         ...
 
-    async def keep_first(self, owner: str, name: str, value: str) -> str:
-        """Keep a choice unless one is kept, whoever else tries at the same moment; the one that is kept now."""
+    async def swap(self, owner: str, name: str, before: str | None, after: str) -> bool:
+        """Keep a choice in place of exactly this one (None: of none), whoever else tries at the same moment.
+
+        False, and nothing is changed, if another one stands.
+        """
         ...
 
 

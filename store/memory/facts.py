@@ -7,7 +7,7 @@ Rule: whatever writes reads everything of the partition first, lets the pure par
 one transaction, one writer of an audience after the other.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from agent.errors import StoreError
 from agent.memory import writing
 from agent.memory.facts import CORRECTION, ConstraintType, Fact, MemoryType, Scope
 from agent.memory.removal import fallen, removed
-from agent.memory.writing import NewFact, WriteRefused, Written
+from agent.memory.writing import Change, NewFact, WriteRefused, Written
 from agent.records import Author
 from store.columns import storable
 from store.databases.database import Database, in_order, new_id
@@ -57,6 +57,9 @@ class SqlFacts:
     async def write(self, new: NewFact) -> Written | WriteRefused:
         return await self._database.write(write, new)
 
+    async def retract(self, fact: str, new: NewFact) -> Written | WriteRefused | None:
+        return await self._database.write(retract, fact, new)
+
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         return await self._database.read(readable, person, audiences)
 
@@ -93,11 +96,27 @@ def _says_no_more(value: str, said: str) -> bool:
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
     """See the port."""
+    return _change(connection, new, writing.write)
+
+
+def retract(connection: Connection, id_: str, new: NewFact) -> Written | WriteRefused | None:
+    """See the port."""
+    try:
+        return _change(connection, new, lambda facts, new: writing.retract(facts, id_, new))
+    except LookupError:
+        return None
+
+
+def _change(
+    connection: Connection,
+    new: NewFact,
+    how: Callable[[Sequence[Fact], NewFact], tuple[tuple[Fact, ...], tuple[Change, ...]]],
+) -> Written | WriteRefused:
     new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
     in_order(connection, f"facts {new.audience}")
     link = _link(connection, new.source_message)
     before = _facts(connection, and_(fact.c.person == new.person, fact.c.audience == new.audience))
-    after, changes = writing.write(before, new)
+    after, changes = how(before, new)
     outcome = writing.outcome(after, changes, new)
     if isinstance(outcome, WriteRefused) or not changes:
         return outcome

@@ -153,3 +153,29 @@ async def test_a_fact_from_a_message_that_was_forgotten_meanwhile_is_not_kept(st
     with pytest.raises(StoreError, match="was forgotten meanwhile"):
         await store.facts.write(new("", "tea", source_message=claim.message))
     assert await known(store) == []
+
+
+async def test_a_fact_is_taken_back_with_nothing_in_its_place_by_whom_it_binds_not(store: AnyStore) -> None:
+    policy = new("limit", "3", person="", audience=TEAM, source="policy", authority=Authority.MANAGER)
+    fact = await written(store, replace(policy, is_constraint=True))
+    end = replace(policy, key="", value="", timestamp=START + timedelta(days=1))
+    refused = await store.facts.retract(fact.id, replace(end, authority=Authority.EMPLOYEE))
+    assert refused == WriteRefused(Refusal.NOT_A_MANAGER)
+    outcome = await store.facts.retract(fact.id, end)
+    assert isinstance(outcome, Written)
+    assert not outcome.fact.is_valid
+    stored = await known(store, "ann", TEAM)
+    assert [(one.value, one.is_valid) for one in chain(stored, fact.id)] == [("3", False), ("", False)]
+    assert current(stored, "limit") is None
+    assert await store.facts.retract(fact.id, end) is None
+    assert await store.facts.retract("4711", end) is None
+
+
+async def test_a_person_who_wrote_elsewhere_has_a_latest_other_thread(store: AnyStore) -> None:
+    await answered(store, said("one", conversation="a"), "1")
+    assert await store.conversations.latest_elsewhere("ann", "a") is None
+    await answered(store, said("two", conversation="b"), "2")
+    await answered(store, said("three", conversation="a"), "3")
+    assert await store.conversations.latest_elsewhere("ann", "c") == "a"
+    assert await store.conversations.latest_elsewhere("ann", "a") == "b"
+    assert await store.conversations.latest_elsewhere("ben", "a") is None

@@ -84,6 +84,9 @@ class FakeChatBot:
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))
         return Account(Spent.on(calls), Spent.on(calls))
 
+    async def policy(self, words: str) -> str:
+        return f"The policies: {words or 'none'}."
+
     async def budget(self, words: str) -> str:
         return f"The budget of {words or 'me'}: no limit."
 

@@ -31,6 +31,14 @@ class FakeFacts:
         outcome = writing.outcome(after, changes, named)
         return replace(outcome, fact=self._linked(outcome.fact)) if isinstance(outcome, Written) else outcome
 
+    async def retract(self, fact: str, new: NewFact) -> Written | WriteRefused | None:
+        named = replace(new, id=str(next(self.ids)))
+        try:
+            self.kept, changes = writing.retract(self.kept, fact, named)
+        except LookupError:
+            return None
+        return writing.outcome(self.kept, changes, named)
+
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         usable = (
             fact

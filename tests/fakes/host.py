@@ -12,7 +12,7 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Membership
 from agent.records import Incoming, LastSeen, Receipt
 from agent.spending import Account, Spent
-from bot.host import MemoryAnswer, ModelMenu, Viewer
+from bot.host import Asker, MemoryAnswer, ModelMenu, Viewer
 from bot.surface import Surface
 
 
@@ -33,6 +33,7 @@ class FakeHost:
     forgotten: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    asked_for_policy: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     asked_for_memory: list[tuple[Viewer, str]] = field(default_factory=list[tuple[Viewer, str]])
     running: set[str] = field(default_factory=set[str])
     """The conversations in which an answer runs."""
@@ -125,6 +126,11 @@ class FakeHost:
         self._fail()
         self.asked_for_budget.append((person, channel, words))
         return "You have used nothing today."
+
+    async def policy(self, asker: Asker, words: str) -> str:
+        self._fail()
+        self.asked_for_policy.append((asker, words))
+        return "Nothing is set for everybody here."
 
     async def usage(self, person: str) -> Account:
         self._fail()

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent.errors import Refused
+from agent.memory.audience import label
 from agent.records import Authority
 from bot.platforms.discord.inbound import budget_words
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
@@ -104,6 +105,18 @@ async def test_budget_is_answered_in_private() -> None:
         assert answer["content"] == "You have used nothing today."
         assert answer["flags"] & EPHEMERAL
         assert host.asked_for_budget == [(f"discord:{ANN}", GENERAL, f"person:discord:{BO} exempt")]
+
+
+async def test_policy_is_answered_in_private_about_the_channel_where_it_is_asked() -> None:
+    async with recording() as (fake, host):
+        await fake.command(ANN, "policy", words="set budget: 5 EUR")
+        await fake.until(lambda: any(message["content"] for message in by_the_bot(fake)))
+        (answer,) = by_the_bot(fake)
+        assert answer["content"] == "Nothing is set for everybody here."
+        assert answer["flags"] & EPHEMERAL
+        ((asker, words),) = host.asked_for_policy
+        assert (asker.person.id, words) == (f"discord:{ANN}", "set budget: 5 EUR")
+        assert label(asker.place.audience) == f"team:discord:{GUILD}"
 
 
 def test_mentions_become_ids() -> None:

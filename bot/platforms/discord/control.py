@@ -1,4 +1,4 @@
-"""`/stop`, `/model` and `/budget`: what a person decides about answers.
+"""`/stop`, `/model`, `/budget` and `/policy`: what is decided about answers.
 
 Above: `client` owns the tree. Below: `inbound`, `place`, `bot.host.Host`.
 """
@@ -9,8 +9,9 @@ import discord
 from discord import app_commands
 
 from agent.errors import CogencyError
+from agent.records import Person
 from bot import wording
-from bot.host import Host
+from bot.host import Asker, Host
 from bot.platforms.discord import reading
 from bot.platforms.discord.inbound import budget_words, private_conversation
 from bot.platforms.discord.place import known_as
@@ -55,6 +56,13 @@ class Control:
         async def budget(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await self.budget(interaction, words)
 
+        @tree.command(name="policy", description="Show what holds for everybody here; managers set and remove it")
+        @app_commands.describe(words="list, history, set NAME: WHAT HOLDS, or remove 3")
+        @app_commands.allowed_installs(guilds=True, users=False)
+        @app_commands.allowed_contexts(guilds=True, dms=False, private_channels=False)
+        async def policy(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
+            await self.policy(interaction, words)
+
     async def stop(self, interaction: Interaction) -> None:
         """Stop what runs in this channel, and what the caller asked here by command."""
         await interaction.response.defer(ephemeral=True)
@@ -88,6 +96,18 @@ class Control:
         person = known_as(interaction.user.id)
         try:
             text = await self._host.budget(person, reading.channel_of(interaction), budget_words(words))
+        except CogencyError as error:
+            text = wording.failure(error)
+        await interaction.edit_original_response(content=text)
+
+    async def policy(self, interaction: Interaction, words: str) -> None:
+        """Show or change what holds for everybody in this channel, where only the caller sees it."""
+        await interaction.response.defer(ephemeral=True)
+        author = reading.author_of(interaction.user)
+        place = reading.where(interaction.channel or interaction, author, direct=False).place
+        person = Person(known_as(author.id), author.name)
+        try:
+            text = await self._host.policy(Asker(person, author.standing.authority, place), words)
         except CogencyError as error:
             text = wording.failure(error)
         await interaction.edit_original_response(content=text)

@@ -16,15 +16,15 @@ from agent.ports import Clock
 from agent.records import Incoming
 from bot import wording
 from bot.access.told import Told
-from bot.host import Host
+from bot.host import Asker, Host
 from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me
-from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.markup import mentioned_users, neutral, readable
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
-from bot.platforms.slack.place import Places, person_place
+from bot.platforms.slack.place import Places, person_place, team_place
 from bot.platforms.slack.reply_to import ReplyTo, of_command
 from bot.platforms.slack.whisper import Whisper
 
@@ -96,6 +96,16 @@ class Control:
     async def budget(self, body: JsonObject) -> None:
         """`/budget`, with or without words."""
         await self._budget(of_command(body), inbound.budget_words(text(body, "text"), self.me))
+
+    async def policy(self, body: JsonObject) -> None:
+        """`/policy`, with or without words. A member's direct message is about the whole workspace."""
+        to = of_command(body)
+        member = await self.people.member(to.user)
+        direct = to.channel.startswith("D") and member.full
+        place = team_place(self.me) if direct else await self.places.of(to.channel)
+        words = text(body, "text")
+        words = readable(words, await self.people.names(mentioned_users(words)))
+        await self._say(to, await self.host.policy(Asker(member.person, member.authority, place), words))
 
     async def budget_in_words(self, words: str, heard: Heard) -> None:
         """The same as a message. One mention comes as two events."""

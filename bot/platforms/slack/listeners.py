@@ -94,6 +94,7 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk,
     on.command("/stop")(_acting(desk, control.stop))
     on.command("/model")(_acting(desk, control.model))
     on.command("/budget")(_acting(desk, control.budget))
+    on.command("/policy")(_acting(desk, control.policy))
     on.shortcut(forms.ASK_SHORTCUT)(_acting(desk, desk.ask_about))
     on.shortcut(forms.MEMORY_SHORTCUT)(_acting(desk, desk.memory_shortcut))
     on.shortcut(forms.FORGET_SHORTCUT)(_acting(desk, desk.forget_shortcut))

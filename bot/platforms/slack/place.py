@@ -22,8 +22,13 @@ NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_or
 def channel_place(me: Me, channel: str, info: JsonObject) -> Place:
     """The place of a channel; `info` is the `channel` of conversations.info, {} if unknown. Pure."""
     if flag(info, "is_channel") and not any(flag(info, fact) for fact in NARROW):
-        return Place(TeamAudience(me.source), within_team=me.source)
+        return team_place(me)
     return group_place(me, channel)
+
+
+def team_place(me: Me) -> Place:
+    """All public channels of the workspace. Pure."""
+    return Place(TeamAudience(me.source), within_team=me.source)
 
 
 def group_place(me: Me, channel: str) -> Place:

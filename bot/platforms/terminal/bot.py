@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
+from agent.authority import Authority
 from agent.memory.audience import PersonAudience, Place
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.messages import Depth
@@ -19,8 +20,9 @@ from agent.ports import Clock, Conversations, Forgetting, Spending
 from agent.records import Author, Incoming, Person, Receipt, Thread
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
-from bot.host import MemoryAnswer, Viewer
+from bot.host import Asker, MemoryAnswer, Viewer
 from bot.memory.desk import MemoryDesk
+from bot.memory.policy import PolicyDesk
 from bot.platforms.terminal.chatbot import Left
 from bot.surface import PageKey, PageRef, Surface
 from bot.turns.asking import AnsweredElsewhere
@@ -71,6 +73,7 @@ class TerminalBot:
     forgetting: Forgetting
     spending: Spending
     budgets: BudgetDesk
+    policies: PolicyDesk
     models: ModelChoice
     clock: Clock
     new_id: Callable[[], str]
@@ -154,6 +157,9 @@ class TerminalBot:
     async def usage(self) -> Account:
         now = self.clock.now()
         return account(await self.spending.totals(Period.month_of(now), By.DAY, person=self.person.id), now)
+
+    async def policy(self, words: str) -> str:
+        return await self.policies.answer(Asker(self.person, Authority.ADMIN, self.place), words)
 
     async def budget(self, words: str) -> str:
         return await self.budgets.answer(self.person.id, SOURCE, words)

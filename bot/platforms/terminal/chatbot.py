@@ -72,6 +72,10 @@ class ChatBot(Protocol):
         """What the person's questions took, today and this month."""
         ...
 
+    async def policy(self, words: str) -> str:
+        """See or set what holds for everybody here, as `bot.memory.policy_words` reads the words."""
+        ...
+
     async def budget(self, words: str) -> str:
         """See or change a budget, as `bot.access.budget_words` reads the words."""
         ...

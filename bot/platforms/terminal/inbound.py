@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "/forget": "forget this thread, or everything; asks first",
     "/usage": "show what your questions took: tokens and money",
     "/budget": "show budgets, or raise one, as in /budget everyone $200",
+    "/policy": "show what holds for everybody here, or set it, as in /policy set budget: at most 50 EUR",
     "/model": "show which model answers",
     "/model NAME": "answer with another model",
     "/stop": "stop the answer; while it grows, press Ctrl-C",
@@ -102,6 +103,13 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """Show or set what holds for everybody here; `bot.memory.policy_words` reads the words."""
+
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ShowHelp:
     pass
 
@@ -133,6 +141,7 @@ Command: TypeAlias = (
     | Forget
     | ShowUsage
     | Budget
+    | Policy
     | ShowModel
     | UseModel
     | ShowHelp
@@ -213,6 +222,7 @@ _WITH_WORDS: Mapping[str, Callable[[str], Command]] = {
     "/memory": Memory,
     "/forget": _forget,
     "/budget": Budget,
+    "/policy": Policy,
     "/model": _model,
 }
 

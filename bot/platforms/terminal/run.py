@@ -115,6 +115,8 @@ class _Chat:
                 self._window.say(account_text(await self._bot.usage()))
             case inbound.Budget(words):
                 self._window.say(await self._bot.budget(words))
+            case inbound.Policy(words):
+                self._window.say(await self._bot.policy(words))
             case inbound.ShowModel():
                 self._window.say(await self._bot.model(None))
             case inbound.UseModel(name):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.errors import Refused
+from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Authority, Incoming
 from bot.platforms.slack.inbound import Me, asks_budget, budget_words, read_event
 from bot.platforms.slack.people import member_of
@@ -166,4 +167,30 @@ async def test_budget_is_answered_in_private_as_a_command_and_in_words(slack: Fa
         ("slack:T0TEAM:U0ANN", GENERAL, "everyone"),
     ]
     assert [(w.user, w.text) for w in slack.state.whispers] == [(ANN, "You have used nothing today.")] * 2
+    assert not host.taken
+
+
+# Policies
+
+
+async def test_policy_is_about_the_channel_where_it_is_asked_or_in_a_direct_message_about_the_workspace(
+    slack: FakeSlack,
+) -> None:
+    host = FakeHost()
+    slack.state.user("guest", is_restricted=True)
+    team = Place(TeamAudience("slack:T0TEAM"), within_team="slack:T0TEAM")
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/policy", "set limit: 3 &lt; 5")
+        await slack.settled()
+        await slack.command(ANN, DM, "/policy", "")
+        await slack.settled()
+        await slack.command("U0GUEST", "D0GUEST", "/policy", "")
+        await slack.settled()
+    asked = [(asker.person.id, asker.authority, asker.place, words) for asker, words in host.asked_for_policy]
+    assert asked == [
+        ("slack:T0TEAM:U0ANN", Authority.EMPLOYEE, team, "set limit: 3 < 5"),
+        ("slack:T0TEAM:U0ANN", Authority.EMPLOYEE, team, ""),
+        ("slack:T0TEAM:U0GUEST", Authority.GUEST, Place(GroupAudience("slack:T0TEAM:D0GUEST")), ""),
+    ]
+    assert [w.text for w in slack.state.whispers] == ["Nothing is set for everybody here."] * 3
     assert not host.taken

@@ -1,0 +1,133 @@
+"""What binds everybody in a place: seeing it, setting it, taking it back. `/policy` on every platform.
+
+Above: `bot.hosting`, the terminal. Below: `bot.memory.policy_words` (what is asked), `bot.wording`, the port Facts.
+
+Rules
+  Everybody sees what holds where they ask. Managers and above set and remove; whoever is refused reads one sentence.
+  Authority is what the platform says at this moment, and never what somebody says about themselves.
+  A policy belongs to the place where it is set: to the whole team in a public channel, else to that channel. It is
+  removed where it was set. It is nobody's in particular, and names nobody.
+  What is replaced or removed stays in the history.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Final, assert_never
+from zoneinfo import ZoneInfo
+
+from agent.authority import Authority
+from agent.memory.audience import Place, label
+from agent.memory.facts import ConstraintType, Fact, MemoryType
+from agent.memory.secrets import has_secret
+from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
+from agent.ports import Clock, Facts
+from bot.host import Asker
+from bot.memory.desk import flowing
+from bot.memory.policy_words import Remove, Set, Show, Unclear, read
+from bot.wording import literal
+
+SOURCE: Final = "policy"
+MOST: Final = 50
+"""Of one place: all of them have to fit into every context."""
+NOTHING: Final = (
+    "Nothing is set for everybody here. A manager can write `/policy set budget: at most 5,000 EUR a month`."
+)
+HEADING: Final = "This holds for everybody here:"
+PAST: Final = "This was set for everybody here, the latest last:"
+NOT_A_MANAGER: Final = str(Refusal.NOT_A_MANAGER)
+NO_NUMBER: Final = "There is no policy {number} here that can be removed; `/policy` shows what holds."
+NO_SECRETS: Final = "This looks like a password, a key or a card number. Such things are never remembered."
+FULL: Final = f"There are {MOST} already; please remove one first."
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDesk:
+    facts: Facts
+    clock: Clock
+    audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing
+    """What may be shown at a place."""
+
+    async def answer(self, asker: Asker, words: str) -> str:
+        """What `/policy` with these words says to this person there, for them alone. Raises StoreError."""
+        request = read(words)
+        match request:
+            case Show(past):
+                return await self._shown(asker, past=past)
+            case Unclear(sentence):
+                return sentence
+            case Set() | Remove() if asker.authority < POLICY_AUTHORITY:
+                return NOT_A_MANAGER
+            case Set(name, text, kind):
+                return await self._set(asker, name, text, kind)
+            case Remove(number):
+                return await self._remove(asker, number)
+            case _:
+                assert_never(request)
+
+    async def _shown(self, asker: Asker, before: str = "", *, past: bool = False) -> str:
+        known = [one for one in await self._all(asker) if past or one.is_valid]
+        zone = _zone(asker)
+        listed = [_line(one, known, zone) for one in known if one.value]
+        heading = NOTHING if not listed else PAST if past else HEADING
+        return "\n\n".join(filter(None, [before, heading, "\n".join(listed)]))
+
+    async def _set(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> str:
+        if has_secret(f"{name}: {text}"):
+            return NO_SECRETS
+        here = label(asker.place.audience)
+        if sum(one.is_valid and one.audience == here for one in await self._all(asker)) >= MOST:
+            return FULL
+        outcome = await self.facts.write(self._new(asker, name, text, kind))
+        if isinstance(outcome, WriteRefused):
+            return str(outcome.why)
+        replaced = "; ".join(literal(one.said) for one in outcome.superseded)
+        return await self._shown(asker, "Set." + (f" It replaces: {replaced}." if replaced else ""))
+
+    async def _remove(self, asker: Asker, number: str) -> str:
+        outcome = await self.facts.retract(number, self._new(asker, "", "", ConstraintType.POLICY))
+        if outcome is None:
+            return NO_NUMBER.format(number=number)
+        if isinstance(outcome, WriteRefused):
+            return str(outcome.why)
+        return await self._shown(asker, "Removed; `/policy history` still shows it.")
+
+    async def _all(self, asker: Asker) -> list[Fact]:
+        """Nobody's in particular, oldest first."""
+        return await self.facts.readable("", await self.audiences(asker.place))
+
+    def _new(self, asker: Asker, name: str, text: str, kind: ConstraintType) -> NewFact:
+        return NewFact(
+            id="",
+            key=name,
+            value=text,
+            source=SOURCE,
+            timestamp=self.clock.now(),
+            audience=label(asker.place.audience),
+            authority=asker.authority,
+            memory_type=MemoryType.ORGANIZATIONAL,
+            is_constraint=True,
+            constraint_type=kind,
+        )
+
+
+def _line(one: Fact, known: Sequence[Fact], zone: tzinfo) -> str:
+    """Its number is its id, so that it stands for the same thing for ever."""
+    after = next((other for other in known if other.id == one.superseded_by), None)
+    end = ""
+    if after is not None:
+        did = "replaced" if after.value else "removed"
+        end = f"; {did} {_when(after, zone)}"
+    return f"- {one.id}. {literal(one.said)} (set {_when(one, zone)}{end})"
+
+
+def _when(one: Fact, zone: tzinfo) -> str:
+    by = {Authority.ADMIN: "an administrator", Authority.MANAGER: "a manager"}.get(one.authority, "somebody")
+    return f"{one.timestamp.astimezone(zone).date().isoformat()} by {by}"
+
+
+def _zone(asker: Asker) -> tzinfo:
+    try:
+        return ZoneInfo(asker.person.time_zone)
+    except (KeyError, ValueError, OSError):
+        return UTC

@@ -1,0 +1,152 @@
+"""/policy: everybody sees what holds where they ask; managers set and remove it; what is removed can be traced."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+
+from agent.authority import Authority
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.memory.facts import ConstraintType, MemoryType
+from agent.memory.layers import Environment, IdentityRole, Layers, Reader, memory_context
+from agent.records import Person
+from bot.host import Asker
+from bot.memory.policy import NOT_A_MANAGER, NOTHING, PolicyDesk
+from bot.memory.policy_words import TOO_LONG, USAGE, Remove, Request, Set, Show, Unclear, read
+from tests.fakes.clock import FakeClock
+from tests.fakes.facts import FakeFacts
+from tests.fakes.incoming import START
+
+TEAM = Place(TeamAudience("T1"), within_team="T1")
+BOARD = Place(GroupAudience("board"), within_team="T1")
+ELSEWHERE = Place(TeamAudience("T2"), within_team="T2")
+
+
+@dataclass
+class World:
+    facts: FakeFacts = field(default_factory=FakeFacts)
+    clock: FakeClock = field(default_factory=lambda: FakeClock(START, auto=False))
+
+    async def ask(self, words: str, authority: Authority = Authority.MANAGER, place: Place = TEAM) -> str:
+        await self.clock.advance(timedelta(minutes=1).total_seconds())
+        asker = Asker(Person("ann", "Ann", "Europe/Berlin"), authority, place)
+        return await PolicyDesk(self.facts, self.clock).answer(asker, words)
+
+    async def listed(self, place: Place = TEAM) -> list[str]:
+        text = await self.ask("", Authority.GUEST, place)
+        return [line.partition(" (")[0] for line in text.splitlines() if line.startswith("- ")]
+
+
+@pytest.mark.parametrize(
+    ("words", "request_"),
+    [
+        ("", Show()),
+        ("  LIST ", Show()),
+        ("history", Show(past=True)),
+        (
+            "set budget: at most 5,000 EUR a month",
+            Set("budget", "at most 5,000 EUR a month", ConstraintType.BUDGET),
+        ),
+        ("Set  Deadline of Apollo:  Friday", Set("Deadline of Apollo", "Friday", ConstraintType.DEADLINE)),
+        ("set Nobody deploys at 17:00", Set("", "Nobody deploys at 17:00")),
+        ("set discount: see https://example.org", Set("discount", "see https://example.org")),
+        ("remove 3", Remove("3")),
+        ("delete #12", Remove("12")),
+        ("set", Unclear(USAGE)),
+        ("set budget:", Unclear(USAGE)),
+        ("remove", Unclear(USAGE)),
+        ("remove everything", Unclear(USAGE)),
+        ("list all of them", Unclear(USAGE)),
+        ("what?", Unclear(USAGE)),
+        (f"set budget: {'x' * 501}", Unclear(TOO_LONG)),
+        (f"set {'x' * 81}: 5", Unclear(TOO_LONG)),
+    ],
+)
+def test_words_are_read_alike_in_any_case(words: str, request_: Request) -> None:
+    assert read(words) == request_
+
+
+async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
+    world = World()
+    assert (await world.ask("")).startswith(NOTHING)
+    answer = await world.ask("set budget: at most 5,000 EUR a month")
+    assert answer == (
+        "Set.\n\nThis holds for everybody here:\n\n"
+        f"- 1. budget: at most 5,000 EUR a month (set {START.date().isoformat()} by a manager)"
+    )
+    (fact,) = world.facts.kept
+    assert (fact.person, fact.audience, fact.memory_type) == ("", "team:T1", MemoryType.ORGANIZATIONAL)
+    assert (fact.is_constraint, fact.constraint_type) == (True, ConstraintType.BUDGET)
+    assert await world.listed() == ["- 1. budget: at most 5,000 EUR a month"]
+    layers = Layers(IdentityRole("Ben"), Environment(START), world.facts.kept)
+    context = memory_context(layers, Reader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
+    assert "FACTS:\n! budget: at most 5,000 EUR a month" in context.text
+
+
+@pytest.mark.parametrize("authority", [Authority.STRANGER, Authority.GUEST, Authority.EMPLOYEE])
+async def test_seed_003_nobody_below_a_manager_sets_or_removes(authority: Authority) -> None:
+    world = World()
+    await world.ask("set budget: 5 EUR")
+    assert await world.ask("set budget: 9,000 EUR", authority) == NOT_A_MANAGER
+    assert await world.ask("remove 1", authority) == NOT_A_MANAGER
+    assert await world.listed() == ["- 1. budget: 5 EUR"]
+
+
+async def test_a_manager_does_not_take_back_what_an_administrator_set() -> None:
+    world = World()
+    await world.ask("set budget: 5 EUR", Authority.ADMIN)
+    refusal = "Somebody with greater authority has set this."
+    assert await world.ask("set budget: 9 EUR") == refusal
+    assert await world.ask("remove 1") == refusal
+    assert await world.listed() == ["- 1. budget: 5 EUR"]
+
+
+async def test_what_is_replaced_or_removed_can_be_traced() -> None:
+    world = World()
+    await world.ask("set budget: 5 EUR")
+    assert (await world.ask("set budget: 9 EUR")).startswith("Set. It replaces: budget: 5 EUR.")
+    assert (await world.ask("remove 2", Authority.ADMIN)).startswith("Removed; `/policy history` still shows it.")
+    assert await world.listed() == []
+    day = START.date().isoformat()
+    assert (await world.ask("history", Authority.GUEST)).splitlines()[2:] == [
+        f"- 1. budget: 5 EUR (set {day} by a manager; replaced {day} by a manager)",
+        f"- 2. budget: 9 EUR (set {day} by a manager; removed {day} by an administrator)",
+    ]
+    assert await world.ask("remove 2") == (await world.ask("remove 7")).replace("7", "2")
+
+
+async def test_a_removed_policy_is_superseded_and_no_longer_in_a_context() -> None:
+    world = World()
+    await world.ask("set budget: at most 5,000 EUR")
+    await world.ask("remove 1")
+    layers = Layers(IdentityRole("Ben"), Environment(START), world.facts.kept)
+    context = memory_context(layers, Reader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
+    assert "FACTS" not in context.text
+    assert [" ".join(value.words) for value in context.superseded] == ["at most 5,000 eur"]
+
+
+async def test_a_private_channels_policy_holds_there_only_and_the_teams_there_too() -> None:
+    world = World()
+    await world.ask("set budget: 5 EUR")
+    await world.ask("set merger: call it Apollo", place=BOARD)
+    assert await world.listed(BOARD) == ["- 1. budget: 5 EUR", "- 2. merger: call it Apollo"]
+    assert await world.listed() == ["- 1. budget: 5 EUR"]
+    assert await world.listed(ELSEWHERE) == []
+    assert "no policy 1 here" in await world.ask("remove 1", place=BOARD)
+    assert "no policy 2 here" in await world.ask("remove 2", place=ELSEWHERE)
+
+
+async def test_a_persons_facts_are_no_policies_and_cannot_be_removed_here() -> None:
+    world = World()
+    place = Place(PersonAudience("ann"))
+    await world.ask("set budget: 5 EUR", Authority.ADMIN, place)
+    world.facts.kept = tuple(replace(fact, person="ann") for fact in world.facts.kept)
+    assert await world.listed(place) == []
+    assert "no policy 1 here" in await world.ask("remove 1", Authority.ADMIN, place)
+
+
+async def test_secrets_are_refused_and_text_is_shown_as_it_is() -> None:
+    world = World()
+    assert "never remembered" in await world.ask("set wifi: the password is hunter2")
+    assert world.facts.kept == ()
+    assert "*free* beer" not in await world.ask("set motto: *free* beer")
