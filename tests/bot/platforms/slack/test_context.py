@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from agent.messages import Image
 from agent.records import Incoming
 from bot import pictures
