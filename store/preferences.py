@@ -21,8 +21,8 @@ class SqlPreferences:
     async def set(self, owner: str, name: str, value: str | None) -> None:
         await self._database.write(choose, owner, name, value)
 
-    async def keep_first(self, owner: str, name: str, value: str) -> str:
-        return await self._database.write(keep_first, owner, name, value)
+    async def swap(self, owner: str, name: str, before: str | None, after: str) -> bool:
+        return await self._database.write(swap, owner, name, before, after)
 
 
 def chosen(connection: Connection, owner: str) -> dict[str, str]:
@@ -38,9 +38,9 @@ def choose(connection: Connection, owner: str, name: str, value: str | None) -> 
         connection.execute(insert(preference).values(owner=owner, name=name, value=value))
 
 
-def keep_first(connection: Connection, owner: str, name: str, value: str) -> str:
+def swap(connection: Connection, owner: str, name: str, before: str | None, after: str) -> bool:
     in_order(connection, f"{owner} {name}")
-    kept = chosen(connection, owner).get(name)
-    if kept is None:
-        choose(connection, owner, name, value)
-    return value if kept is None else kept
+    as_before = chosen(connection, owner).get(name) == before
+    if as_before:
+        choose(connection, owner, name, after)
+    return as_before

@@ -16,6 +16,7 @@ from datetime import UTC, tzinfo
 from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
+from agent.errors import StoreError
 from agent.memory.audience import Place, label, may_flow_from
 from agent.memory.facts import CORRECTION, Fact, led_to
 from agent.memory.forgetting import EntriesPlan
@@ -34,7 +35,7 @@ from bot.memory.pauses import Pauses
 
 NUMBERS: Final = "memory numbers"
 """The preference that keeps which number stands for what."""
-TRIES: Final = 5
+TRIES: Final = 9
 """How often a change begins anew because something was learned meanwhile; between two of those are seconds."""
 FACT_CHARS: Final = 2_000
 """As much as may be remembered at once."""
@@ -101,14 +102,22 @@ class MemoryDesk:
 
     async def _entries(self, viewer: Viewer) -> tuple[ShownEntry, ...]:
         known = await self.known(viewer)
-        before = await self._numbers(viewer)
-        numbers = before.including(view.key_of(one) for one in known)
-        if numbers != before:
-            await self.preferences.set(viewer.person.id, NUMBERS, numbers.encode())
+        numbers = await self._numbered(viewer, lambda before: before.including(view.key_of(one) for one in known))
         return view.listed(known, numbers, _zone(viewer), await self.facts.in_own_words(viewer.person.id))
 
     async def _numbers(self, viewer: Viewer) -> Numbers:
         return decode((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
+
+    async def _numbered(self, viewer: Viewer, how: Callable[[Numbers], Numbers]) -> Numbers:
+        """Change the numbers, however many lists are made at the same moment: no number is given twice."""
+        person = viewer.person.id
+        for _ in range(TRIES):
+            kept = (await self.preferences.of(person)).get(NUMBERS)
+            before = decode(kept or "")
+            after = how(before)
+            if after == before or await self.preferences.swap(person, NUMBERS, kept, after.encode()):
+                return after
+        raise StoreError("Your list was made in several places at once; please ask for it again.")
 
     async def _decide(
         self, viewer: Viewer, which: str, do: Callable[[Remembered, Viewer], Awaitable[str]]
@@ -147,8 +156,8 @@ class MemoryDesk:
         added = await keep
         if added is None:
             return view.BUSY if isinstance(one, ProfileEntry) else view.BOUND
-        numbers = (await self._numbers(viewer)).moved(view.key_of(one), view.key_of(added))
-        await self.preferences.set(viewer.person.id, NUMBERS, numbers.encode())
+        before, after = view.key_of(one), view.key_of(added)
+        await self._numbered(viewer, lambda numbers: numbers.moved(before, after))
         # The new one stands before the old one falls, whatever happens in between.
         return view.corrected_text(await self._erase(one, viewer))
 

@@ -30,9 +30,7 @@ class FirstNotice:
 
     async def line(self, person: str, turn: int) -> str:
         """What this turn says to the person, as Markdown; "" if another one has said it. Raises StoreError."""
-        told = (await self.preferences.of(person)).get(TOLD)
-        if told is None:
-            told = await self.preferences.keep_first(person, TOLD, str(turn))
-        if told != str(turn):
+        told, mine = (await self.preferences.of(person)).get(TOLD), str(turn)
+        if told != mine and not (told is None and await self.preferences.swap(person, TOLD, None, mine)):
             return ""
         return LEARNS if self.learns() else KEEPS

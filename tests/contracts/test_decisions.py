@@ -126,13 +126,16 @@ async def test_what_was_answered_in_a_pause_is_not_learned_from_when_it_is_edite
     assert await store.profiles.unlearned(DM, 9) == []
 
 
-async def test_of_many_who_keep_a_choice_first_one_does(store: AnyStore) -> None:
-    assert await store.preferences.keep_first("ann", "told", "1") == "1"
-    assert await store.preferences.keep_first("ann", "told", "2") == "1"
-    assert await store.preferences.keep_first("ben", "told", "2") == "2"
-    tried = [store.preferences.keep_first("cleo", "told", str(number)) for number in range(10)]
-    assert len(set(await asyncio.gather(*tried))) == 1
+async def test_of_many_who_change_a_choice_at_once_one_does(store: AnyStore) -> None:
+    assert await store.preferences.swap("ann", "told", None, "1")
+    assert not await store.preferences.swap("ann", "told", None, "2")
+    assert await store.preferences.swap("ben", "told", None, "2")
+    tried = [store.preferences.swap("cleo", "told", None, str(number)) for number in range(10)]
+    assert sum(await asyncio.gather(*tried)) == 1
     assert await store.preferences.of("ann") == {"told": "1"}
+    assert not await store.preferences.swap("ann", "told", "2", "3")
+    assert await store.preferences.swap("ann", "told", "1", "3")
+    assert await store.preferences.of("ann") == {"told": "3"}
 
 
 async def test_entries_of_all_fields_can_be_opened_and_kept(store: AnyStore) -> None:

@@ -18,5 +18,8 @@ class FakePreferences:
         else:
             mine[name] = value
 
-    async def keep_first(self, owner: str, name: str, value: str) -> str:
-        return self.kept.setdefault(owner, {}).setdefault(name, value)
+    async def swap(self, owner: str, name: str, before: str | None, after: str) -> bool:
+        as_before = self.kept.get(owner, {}).get(name) == before
+        if as_before:
+            await self.set(owner, name, after)
+        return as_before

@@ -1,7 +1,8 @@
 """A person's view of what is remembered about them, on a store in memory."""
 
+import asyncio
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from agent.records import Person
 from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
 from bot.memory.desk import MemoryDesk
+from store.engine import open_store
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
@@ -214,3 +216,17 @@ async def test_mistyped_words_and_help_change_nothing(office: Office) -> None:
     assert (await office.ask("delete all")).text == "Write the entry's number, as in `/memory delete 3`."
     assert "`/memory export`" in (await office.ask("help")).text
     assert len((await office.ask("")).entries) == 1
+
+
+async def test_lists_that_are_made_at_once_give_no_number_twice(office: Office) -> None:
+    store = await open_store("sqlite://")
+    try:
+        desk = replace(office.desk, preferences=store.preferences)
+        viewer = Viewer(Person("ann", "Ann"), DM)
+        for text in ("sail", "row", "swim"):
+            await office.learn(text)
+            await asyncio.gather(*(desk.answer(viewer, "") for _ in range(4)))
+        entries = (await desk.answer(viewer, "")).entries
+        assert [(one.number, one.plain) for one in entries] == [(1, "sail"), (2, "row"), (3, "swim")]
+    finally:
+        await store.close()
