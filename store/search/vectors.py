@@ -14,8 +14,8 @@ from store.search import meaning
 from store.search.sought import Sought
 from store.tables import embedding, message, participant
 
-COMPARED: Final = 20_000
-"""The newest messages whose signs are compared: more than nearly anybody has, in some hundredths of a second."""
+COMPARED: Final = 5_000
+"""The newest messages whose signs are compared: a few years of one person, in some hundredths of a second."""
 NEAREST: Final = 32
 """Of them are compared exactly, besides what the keywords found."""
 

@@ -82,7 +82,7 @@ class Embedding(SQLModel, table=True):
     `vector` holds numbers of four bytes, `signs` a bit for each of them (see `store.search.meaning`).
     """
 
-    __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message"),)
+    __table_args__: ClassVar[Any] = (Index("ix_embedding_model", "model", "message", "signs"),)
 
     message: int = Field(primary_key=True, foreign_key="message.id", ondelete="CASCADE")
     model: str = Field(sa_type=StorableText)

@@ -22,7 +22,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["message"], ["message.id"], name="fk_embedding_message", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("message", name="pk_embedding"),
     )
-    op.create_index("ix_embedding_model", "embedding", ["model", "message"])
+    op.create_index("ix_embedding_model", "embedding", ["model", "message", "signs"])
 
 
 def downgrade() -> None:
