@@ -159,7 +159,8 @@ class MemoryDesk:
         before, after = view.key_of(one), view.key_of(added)
         await self._numbered(viewer, lambda numbers: numbers.moved(before, after))
         # The new one stands before the old one falls, whatever happens in between.
-        return view.corrected_text(await self._erase(one, viewer))
+        narrower = added.audience != one.audience and not one.everywhere
+        return view.corrected_text(await self._erase(one, viewer), narrower=narrower)
 
     async def _write(self, one: Fact, viewer: Viewer, own: str) -> Fact | None:
         """Keep the person's own words as a fact; None if something greater than their word stands in the way."""
@@ -179,7 +180,11 @@ class MemoryDesk:
                 constraint_type=one.constraint_type,
             )
         )
-        return written.fact if isinstance(written, Written) else None
+        if not isinstance(written, Written):
+            return None
+        if one.everywhere:
+            await self.facts.open(viewer.person.id, written.fact.id, everywhere=True)
+        return written.fact
 
     async def _state(self, one: ProfileEntry, viewer: Viewer, own: str) -> ProfileEntry | None:
         """Keep the person's own words beside the entry; None if the profile changed all the time."""

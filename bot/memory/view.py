@@ -30,6 +30,7 @@ ERASED: Final = "Erased, and I will not learn it again from the same message, wh
 LATER: Final = "Old bytes may stay in the database files until the next clean-up."
 STILL_FOUND: Final = "**A search afterwards still finds it.** Please tell whoever runs this bot."
 CORRECTED: Final = "Corrected: your own words stand there now."
+BETWEEN_US: Final = "You said them to me alone, so I use them where only you read, unless you choose “use everywhere”."
 NO_SECRETS: Final = "That looks like a password or a key: I keep no secrets, so nothing was changed."
 TOO_LONG: Final = "That is longer than an entry may be ({most} characters), so nothing was changed."
 USED_EVERYWHERE: Final = (
@@ -104,9 +105,9 @@ def erased_text(receipt: Receipt) -> str:
     return _proved(ERASED, receipt)
 
 
-def corrected_text(receipt: Receipt) -> str:
-    """An entry was deleted, and the person's words are in its place."""
-    return _proved(CORRECTED, receipt)
+def corrected_text(receipt: Receipt, *, narrower: bool = False) -> str:
+    """An entry was deleted, and the person's words are in its place; `narrower`: they may be used in fewer places."""
+    return _proved(f"{CORRECTED} {BETWEEN_US}" if narrower else CORRECTED, receipt)
 
 
 def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:

@@ -119,6 +119,7 @@ async def test_a_correction_is_the_persons_own_statement_with_the_same_number_an
     answer = await office.ask("correct 1 editor: Emacs")
     tomorrow = office.clock.now().date().isoformat()
     assert answer.text.startswith(view.CORRECTED)
+    assert view.BETWEEN_US in answer.text
     assert lines(answer) == [f"1. Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
     assert not [entry for kept in office.store.profiles.kept.values() for entry in kept.entries if entry.text == "Vim"]
 
@@ -168,6 +169,16 @@ async def test_used_everywhere_is_an_entry_in_all_replies_to_its_person_and_in_n
     assert (await office.store.profiles.readable("ben", anywhere)).entries == ()
     await office.ask("here 1")
     assert (await office.store.profiles.readable("ann", anywhere)).entries == ()
+
+
+async def test_a_correction_of_what_is_used_everywhere_is_used_everywhere(office: Office) -> None:
+    await office.learn("sail", TEAM)
+    await remember(office.store.facts, "ann", "The boat is blue.", "team:T", office.clock.now())
+    await office.ask("")
+    for number in (1, 2):
+        await office.ask(f"everywhere {number}")
+        assert view.BETWEEN_US not in (await office.ask(f"correct {number} number {number}")).text
+    assert [entry.everywhere for entry in (await office.ask("")).entries] == [True, True]
 
 
 async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> None:
