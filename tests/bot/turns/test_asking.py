@@ -62,7 +62,8 @@ async def test_whoever_stops_a_question_does_not_wait_for_a_ledger_that_hangs() 
         with pytest.raises(asyncio.CancelledError):
             await running
         back.set()
-        await until(lambda: world.store.turns and world.store.turns[0].state == "done")
+        await until(lambda: world.store.turns)
+        await turns.idle()
     closing = world.store.turns[0].closing
     assert closing is not None
     assert closing.outcome is Outcome.STOPPED
