@@ -32,7 +32,7 @@ async def test_what_another_process_answers_ends_the_waiting() -> None:
 
 
 async def test_what_another_process_took_is_still_let_go_of_when_it_is_cancelled() -> None:
-    world = World([])
+    world = World([], limits=TurnsLimits(sweep_s=0.01, end_s=0.05))
     other = world.turns("other")
     running = asyncio.create_task(other.ask(said("Hello?")))  # it does not serve, so it never claims
     await until(lambda: world.store.turns)
