@@ -1,11 +1,23 @@
 """The work outside of turns, put together."""
 
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
 import pytest
 
-from bot.background import background
+from agent.memory.audience import may_flow_from
+from agent.records import RecallQuery, Unembedded
+from bot.background import Background, Meanings, background
+from bot.memory.meanings import KIND as EMBEDDING
 from bot.models.chosen import ModelSettings
 from bot.models.switch import ModelSwitch
+from store.databases.database import Database
+from store.engine import Store, open_store
+from store.memory.embeddings import SqlEmbeddings
 from tests.fakes.clock import FakeClock
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.incoming import dm, said
 from tests.fakes.store import FakeStore
 
 
@@ -48,3 +60,54 @@ async def test_the_bot_learns_with_any_model_but_a_rehearsal(
 
 async def test_learning_can_be_switched_off() -> None:
     assert not await learns_with("ollama:llama3.2", learns=False)
+
+
+class Heard(SqlEmbeddings):
+    """Tells when vectors were kept."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.kept = asyncio.Event()
+
+    async def keep(self, model: str, messages: Sequence[Unembedded], vectors: Sequence[Sequence[float]]) -> None:
+        await super().keep(model, messages, vectors)
+        self.kept.set()
+
+
+@asynccontextmanager
+async def working(store: Store, meanings: Meanings | None) -> AsyncGenerator[Background]:
+    clock = FakeClock(auto=False)
+    models = await ModelSwitch.open(ModelSettings(model="rehearsal"), clock, lambda: 0.0)
+    ports = (store.jobs, store.profiles, store.facts, store.spending)
+    try:
+        async with background(
+            *ports, models, clock, owner="me", learns=False, memories=store.memories, meanings=meanings
+        ) as work:
+            yield work
+    finally:
+        await models.aclose()
+
+
+async def test_recall_goes_by_words_alone_and_nothing_is_embedded_unless_a_model_is_set() -> None:
+    async with open_in_memory() as store, working(store, None) as work:
+        assert work.memories is store.memories
+        assert not await store.jobs.cancel(EMBEDDING, FakeEmbedder().name)
+
+
+async def test_recall_goes_by_meaning_too_once_a_model_is_set() -> None:
+    async with open_in_memory() as store:
+        await store.ledger.accept(said("my vessel leaks"))
+        embeddings, embedder = Heard(store.database), FakeEmbedder()
+        async with asyncio.timeout(10), working(store, Meanings(embedder, embeddings, is_local=True)) as work:
+            await embeddings.kept.wait()
+            query = RecallQuery("ann", "boat", may_flow_from(dm("ann")), "")
+            assert [hit.message.text for hit in await work.memories.search(query)] == ["my vessel leaks"]
+
+
+@asynccontextmanager
+async def open_in_memory() -> AsyncGenerator[Store]:
+    store = await open_store("sqlite://")
+    try:
+        yield store
+    finally:
+        await store.close()
