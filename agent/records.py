@@ -17,6 +17,7 @@ from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place
 from agent.memory.facts import Fact
+from agent.memory.layers import WorkingItem
 from agent.memory.periods import Period
 from agent.memory.profile import ProfileEntry, UserProfile
 from agent.messages import Depth, Image, ModelCall, Usage
@@ -186,6 +187,7 @@ class Known:
     profile: UserProfile
     wrote_elsewhere: bool = False
     """The person has other threads, which the question may be about."""
+    working_set: Sequence[WorkingItem] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,7 +303,9 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
 
 def tools(settings: Settings, store: Store, memories: Memories | None = None) -> Registry:
     timeout_s = settings.tool_timeout_s
-    return Registry([RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, timeout_s)])
+    return Registry(
+        [RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, store.working_set, timeout_s)]
+    )
 
 
 def mind(

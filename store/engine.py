@@ -25,6 +25,7 @@ from agent.ports import (
     Preferences,
     Profiles,
     Spending,
+    WorkingSet,
 )
 from store.conversations import SqlConversations
 from store.databases.bell import LocalBell
@@ -39,6 +40,7 @@ from store.memory.embeddings import SqlEmbeddings
 from store.memory.facts import SqlFacts
 from store.memory.memories import SqlMemories
 from store.memory.profiles import SqlProfiles
+from store.memory.working import SqlWorkingSet
 from store.migrations import HEAD
 from store.preferences import SqlPreferences
 from store.spending import SqlSpending
@@ -63,6 +65,7 @@ class Store:
     memories: Memories
     embeddings: Embeddings
     facts: Facts
+    working_set: WorkingSet
     profiles: Profiles
     forgetting: Forgetting
     preferences: Preferences
@@ -136,6 +139,7 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
         SqlMemories(database),
         SqlEmbeddings(database),
         SqlFacts(database),
+        SqlWorkingSet(database),
         SqlProfiles(database),
         SqlForgetting(database, erased_ids),
         SqlPreferences(database),

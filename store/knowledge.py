@@ -12,7 +12,7 @@ from agent.records import Incoming, Known
 from agent.state import LastActions
 from store import conversations
 from store.databases.database import Database
-from store.memory import facts, profiles
+from store.memory import facts, profiles, working
 
 
 class SqlKnowledge:
@@ -42,4 +42,5 @@ def known(
         facts.readable(connection, person, audiences),
         profiles.readable(connection, person, audiences),
         conversations.wrote_elsewhere(connection, person, here),
+        working.items(connection, here, audiences, incoming.time),
     )

@@ -61,6 +61,8 @@ class WorkingItem:
     value: str
     created_at: datetime
     expires_at: datetime | None = None
+    message: int | None = None
+    """The stored message in whose turn it was kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class MemoryContext:
     sections: tuple[str, ...]
     fact_ids: tuple[str, ...] = ()
     message_ids: tuple[int, ...] = ()
-    """The stored messages of past threads that are quoted."""
+    """The stored messages that past threads and the working set come from."""
     superseded: tuple[Superseded, ...] = field(default=(), repr=False)
     """What to mark where the same turn shows other texts: visible history, recall hits (`marking.mark`)."""
 
@@ -138,9 +140,11 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     quotes = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
     earlier = _section("EARLIER", [line for _, line in quotes])
     facts = _section("FACTS", [line for _, line in shown])
-    sections = (*frame, facts, earlier, _working_set(layers, left - _cost(earlier)))
-    sources = tuple(said.id for said, _ in quotes if said.id is not None)
-    return MemoryContext(tuple(filter(None, sections)), tuple(fact.id for fact, _ in shown), sources, stale)
+    scratch, items = _working_set(layers, left - _cost(earlier))
+    ids = [*(said.id for said, _ in quotes), *(item.message for item in items)]
+    sources = tuple(id_ for id_ in ids if id_ is not None)
+    sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
+    return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
 
 
 def readable(facts: Iterable[Fact], reader: Reader) -> list[Fact]:
@@ -285,7 +289,9 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
     return " ".join(f"{binding}{key}{withhold(fact.value, stale)}{assumed}{review}".split())
 
 
-def _working_set(layers: Layers, budget: int) -> str:
+def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:
+    """All of it, or nothing."""
     items = live_items(layers.working_set, layers.environment.now)
-    text = _section("WORKING SET", [" ".join(f"{item.key}: {item.value}".split()) for item in items])
-    return text if _cost(text) <= budget else ""
+    lines = [item.value if item.key == item.value else f"{item.key}: {item.value}" for item in items]
+    text = _section("WORKING SET", [" ".join(line.split()) for line in lines])
+    return (text, items) if _cost(text) <= budget else ("", [])

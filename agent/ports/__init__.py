@@ -7,7 +7,17 @@ Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.provi
 from agent.ports.clock import Clock
 from agent.ports.meaning import Embedder, Embeddings
 from agent.ports.membership import Membership
-from agent.ports.memory import Conversations, Facts, Forgetting, Knowledge, Memories, Preferences, Profiles, Spending
+from agent.ports.memory import (
+    Conversations,
+    Facts,
+    Forgetting,
+    Knowledge,
+    Memories,
+    Preferences,
+    Profiles,
+    Spending,
+    WorkingSet,
+)
 from agent.ports.models import (
     CallOptions,
     Capabilities,
@@ -62,4 +72,5 @@ __all__ = [
     "ToolContext",
     "ToolOutput",
     "WarningProvider",
+    "WorkingSet",
 ]

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from agent.memory.facts import Fact
 from agent.memory.forgetting import EntriesPlan, ForgettingPlan, Preview, Wish
+from agent.memory.layers import WorkingItem
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
@@ -109,6 +110,15 @@ class Facts(Protocol):
 
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
         """Let a fact of the person's be used in all replies to them, or only where it was said; False if it is gone."""
+        ...
+
+
+class WorkingSet(Protocol):
+    async def keep(self, conversation: str, audience: str, item: WorkingItem) -> None:
+        """Keep a scratch value of a conversation until it expires, in place of an earlier one of its key.
+
+        It falls with its message. Raises StoreError if that was forgotten meanwhile.
+        """
         ...
 
 

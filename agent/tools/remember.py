@@ -11,20 +11,25 @@ Rules
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final, assert_never
 
 from agent.errors import ToolError
 from agent.memory.audience import label
 from agent.memory.facts import ConstraintType, Fact, Scope
+from agent.memory.layers import WorkingItem
 from agent.memory.secrets import has_secret
 from agent.memory.writing import NewFact, Refusal, WriteRefused
 from agent.messages import JsonObject
-from agent.ports import Facts, ToolContext, ToolOutput
+from agent.ports import Facts, ToolContext, ToolOutput, WorkingSet
 
 MAX_CHARS: Final = 2_000
 """Facts stand in later contexts; a longer text is better found again by recall."""
 MAX_KEY_CHARS: Final = 80
 MAX_GROUNDS: Final = 10
+
+WORKING_TIME: Final = timedelta(days=1)
+"""How long a scratch value is kept: a task that is put down overnight goes on."""
 
 FACT: Final = "fact"
 REFUSED: Final = (
@@ -64,6 +69,8 @@ _PROPERTIES: Final[JsonObject] = {
 @dataclass(frozen=True, slots=True)
 class RememberTool:
     facts: Facts
+    working_set: WorkingSet | None = None
+    """Keeps what is for now; None: that is a fact of its session."""
     timeout_s: float = 10.0
     name: str = "remember"
     description: str = "Keep a fact for this person's later conversations, when they ask you to remember something."
@@ -83,12 +90,20 @@ class RememberTool:
         new = fact_of(args, context)
         if has_secret(f"{new.key}: {new.value}"):
             raise ToolError(REFUSED)
+        if new.scope is Scope.SESSION and self.working_set is not None:
+            return await self._keep_for_now(self.working_set, new, context)
         outcome = await self.facts.write(new)
         if isinstance(outcome, WriteRefused):
             raise ToolError(NOT_A_MANAGER if outcome.why is Refusal.NOT_A_MANAGER else f"not kept: {outcome.why}")
         known = (outcome.fact, *outcome.superseded)
         sources = {one.source_message for one in known if one.source_message is not None}
         return ToolOutput(_told(outcome.fact, outcome.superseded), tuple(sorted(sources - {context.message})))
+
+    async def _keep_for_now(self, working_set: WorkingSet, new: NewFact, context: ToolContext) -> ToolOutput:
+        until = new.timestamp + WORKING_TIME
+        item = WorkingItem(new.key or new.value, new.value, new.timestamp, until, context.message)
+        await working_set.keep(context.conversation, new.audience, item)
+        return ToolOutput(f"Kept for this conversation, for a day: {item.value}")
 
 
 def fact_of(args: JsonObject, context: ToolContext) -> NewFact:

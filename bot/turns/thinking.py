@@ -204,6 +204,7 @@ class Thinking:
             audiences=audiences,
             scopes=_scopes(claim, history),
             facts=known.facts,
+            working_set=known.working_set,
             earlier=await self._earlier(incoming, audiences) if known.wrote_elsewhere else (),
             summary=known.summary,
             execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),

@@ -31,7 +31,18 @@ from store.forgetting.batches import among
 from store.forgetting.erase import Erasure
 from store.search import index
 from store.search.text import TELLING_BYTES, holds, index_words, stretches
-from store.tables import action_record, conversation, fact, job, message, metadata, profile_entry, turn, workspace
+from store.tables import (
+    action_record,
+    conversation,
+    fact,
+    job,
+    message,
+    metadata,
+    profile_entry,
+    turn,
+    working_item,
+    workspace,
+)
 
 PIECES: Final = 64
 """Each is one pass over the files in memory: some tens of milliseconds for 100 MB."""
@@ -43,6 +54,7 @@ DERIVED: Final = frozenset(
     {
         *action_record.c,
         *workspace.c,
+        *working_item.c,
         *profile_entry.c,
         conversation.c.summary,
         turn.c.progress,

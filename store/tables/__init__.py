@@ -16,11 +16,13 @@ from store.tables.memory import (
     Profile,
     ProfileEntry,
     ProfileSource,
+    WorkingItem,
     fact,
     fact_ground,
     profile,
     profile_entry,
     profile_source,
+    working_item,
 )
 from store.tables.naming import metadata
 from store.tables.talk import (
@@ -81,6 +83,7 @@ __all__ = [
     "ProfileSource",
     "TaskWorkspace",
     "Turn",
+    "WorkingItem",
     "action_record",
     "conversation",
     "embedding",
@@ -99,5 +102,6 @@ __all__ = [
     "profile_entry",
     "profile_source",
     "turn",
+    "working_item",
     "workspace",
 ]

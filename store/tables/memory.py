@@ -51,6 +51,22 @@ class FactGround(SQLModel, table=True):
     ground: int = Field(primary_key=True, foreign_key="fact.id", index=True)
 
 
+class WorkingItem(SQLModel, table=True):
+    """A scratch value of a conversation; it goes when it expires, and with the question in whose turn it was kept."""
+
+    __tablename__ = "working_item"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+    __table_args__: ClassVar[Any] = NEVER_REUSED
+
+    id: int | None = Field(default=None, primary_key=True)
+    conversation: str = Field(sa_type=StorableText, index=True)
+    audience: str = Field(sa_type=StorableText)
+    key: str = Field(sa_type=StorableText)
+    value: str = Field(sa_type=StorableText)
+    created: datetime = Field(sa_type=UtcDateTime)
+    expires: datetime = Field(sa_type=UtcDateTime, index=True)
+    message: int = Field(index=True)
+
+
 class Profile(SQLModel, table=True):
     """What was learned of a person in one audience. `revision` grows with every change, by whomever."""
 
@@ -92,6 +108,7 @@ class ProfileSource(SQLModel, table=True):
 
 fact = metadata.tables["fact"]
 fact_ground = metadata.tables["fact_ground"]
+working_item = metadata.tables["working_item"]
 profile = metadata.tables["profile"]
 profile_entry = metadata.tables["profile_entry"]
 profile_source = metadata.tables["profile_source"]

@@ -46,6 +46,7 @@ from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
 from tests.fakes.profiles import FakeProfiles
 from tests.fakes.spending import FakeSpending
+from tests.fakes.working import FakeWorkingSet
 
 
 @dataclass
@@ -85,6 +86,7 @@ class FakeStore:
     jobs: FakeJobs = field(default_factory=FakeJobs)
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
     facts: FakeFacts = field(default_factory=FakeFacts)
+    working_set: FakeWorkingSet = field(default_factory=FakeWorkingSet)
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
     erased_messages: set[int] = field(default_factory=set[int])
@@ -359,7 +361,8 @@ class FakeStore:
             done = await self.last_actions(here, person, audiences, before_turn=before_turn, limit=actions)
         facts = await self.facts.readable(person, audiences)
         profile = await self.profiles.readable(person, audiences)
-        return Known(said, summary, done, facts, profile, bool(self._written_in(person) - {here}))
+        working_set = self.working_set.items(here, audiences, incoming.time)
+        return Known(said, summary, done, facts, profile, bool(self._written_in(person) - {here}), working_set)
 
     async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
         found: list[Thread] = []
@@ -435,6 +438,7 @@ class FakeStore:
         await self._drop_derived([old], set(), now)
         self.profiles.forget(old.person, [old], everything=False)
         self.facts.forget([one.id for one in self.facts.kept if one.source_message == old.id], [])
+        self.working_set.kept = [one for one in self.working_set.kept if one[2].message != old.id]
         new = replace(old, text=text)
         self.messages = [(t, new if m.id == old.id else m) for t, m in self.messages]
         turn = next(turn for turn in self.turns if turn.message == old.id)
@@ -465,6 +469,7 @@ class FakeStore:
         counts = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": len(entries)}
         self._unlearn(plan, gone)
         self.erased_messages |= sources
+        self.working_set.forget(sources)
         self.turns = [t for t in self.turns if t not in turns]
         self.messages = [(t, m) for t, m in self.messages if m.id not in sources]
         counts["jobs"] = 0
@@ -600,6 +605,7 @@ class FakeStore:
     def _store(self, turn: FakeTurn, message: StoredMessage) -> None:
         self.messages.append((turn.id, message))
         self.facts.links[message.id] = message.permalink
+        self.working_set.stands.add(message.id)
         self.messages.sort(key=lambda pair: (pair[0], pair[1].id))
 
 

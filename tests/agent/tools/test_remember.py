@@ -12,7 +12,7 @@ from agent.messages import JsonObject, ToolCall
 from agent.ports import ToolContext, ToolOutput
 from agent.records import Person
 from agent.tools.registry import Registry
-from agent.tools.remember import RememberTool
+from agent.tools.remember import WORKING_TIME, RememberTool
 from tests.fakes.incoming import START
 from tests.fakes.store import FakeStore
 
@@ -93,6 +93,18 @@ async def test_a_constraint_is_for_managers_and_others_are_told_what_they_can_do
 async def test_each_scope_holds_where_it_should(scope: str, where: str | None) -> None:
     fact = await kept(text="we take the train", scope=scope)
     assert (fact.scope, fact.scope_id) == (Scope(scope), where)
+
+
+async def test_what_is_for_now_goes_into_the_working_set_for_a_day() -> None:
+    store = FakeStore()
+    store.working_set.stands.add(1)
+    tool = RememberTool(store.facts, store.working_set)
+    answer = await tool.run({"text": "by train", "key": "route", "scope": "session"}, asked())
+    assert answer == ToolOutput("Kept for this conversation, for a day: by train")
+    assert store.facts.kept == ()
+    ((where, audience, item),) = store.working_set.kept
+    assert (where, audience, item.key, item.value, item.message) == ("thread", "person:ann", "route", "by train", 1)
+    assert item.expires_at == START + WORKING_TIME
 
 
 async def test_what_follows_from_a_fact_depends_on_it() -> None:

@@ -1,0 +1,68 @@
+"""The contract of the port WorkingSet: scratch values of one conversation, for a while (seed 003, layer 3)."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from agent.errors import StoreError
+from agent.memory.audience import GroupAudience, Place
+from agent.memory.forgetting import forget_thread
+from agent.memory.layers import WorkingItem
+from store.memory.working import MOST
+from tests.contracts.steps import AnyStore, answered, proved
+from tests.fakes.incoming import START, said
+
+DM = "person:ann"
+DAY = timedelta(days=1)
+
+
+async def kept(
+    store: AnyStore, conversation: str = "thread", *, now: datetime = START, place: Place | None = None
+) -> list[tuple[str, str]]:
+    """What a turn that begins now would be given."""
+    asked = said("and now?", conversation=conversation, place=place, number=99)
+    asked = replace(asked, time=now)
+    known = await store.knowledge.known(asked, frozenset({DM}), before_turn=10**6, messages=9, actions=3)
+    return [(item.key, item.value) for item in known.working_set]
+
+
+def item(key: str, value: str, message: int, *, minutes: int = 0) -> WorkingItem:
+    at = START + timedelta(minutes=minutes)
+    return WorkingItem(key, value, at, at + DAY, message)
+
+
+async def test_a_value_is_kept_for_its_conversation_until_it_expires_or_a_newer_one_of_its_key_comes(
+    store: AnyStore,
+) -> None:
+    claim = await answered(store, said("we go by train"), "fine")
+    await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
+    await store.working_set.keep("thread", DM, item("days", "2", claim.message, minutes=1))
+    assert await kept(store) == [("route", "by train"), ("days", "2")]
+    assert await kept(store, "another") == []
+    await store.working_set.keep("thread", DM, item("route", "by boat", claim.message, minutes=2))
+    assert await kept(store) == [("days", "2"), ("route", "by boat")]
+    assert await kept(store, now=START + DAY + timedelta(minutes=1)) == [("route", "by boat")]
+    assert await kept(store, now=START + DAY * 2) == []
+
+
+async def test_the_oldest_make_room(store: AnyStore) -> None:
+    claim = await answered(store, said("many"), "fine")
+    for number in range(MOST + 3):
+        await store.working_set.keep("thread", DM, item(f"key {number}", "x", claim.message, minutes=number))
+    assert [key for key, _ in await kept(store)] == [f"key {number}" for number in range(3, MOST + 3)]
+
+
+async def test_what_belongs_to_other_readers_is_not_read(store: AnyStore) -> None:
+    claim = await answered(store, said("we go by train", place=Place(GroupAudience("club"))), "fine")
+    await store.working_set.keep("thread", "group:club", item("route", "by train", claim.message))
+    assert await kept(store) == []
+
+
+async def test_it_falls_with_its_message(store: AnyStore) -> None:
+    claim = await answered(store, said("we go by train"), "fine")
+    await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
+    assert proved(await store.forgetting.forget(forget_thread("ann", "thread"), START))
+    assert await kept(store) == []
+    with pytest.raises(StoreError, match="was forgotten meanwhile"):
+        await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
