@@ -218,7 +218,7 @@ deeds = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(deeds, budgets)
 async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[Deed], history: int) -> None:
     town = Town(FakeStore(), history)
@@ -226,7 +226,7 @@ async def test_nothing_reaches_a_model_that_its_readers_may_not_know(done: list[
         await deed(town)
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(deeds, budgets)
 async def test_the_same_holds_on_a_database(done: list[Deed], history: int) -> None:
     store = await open_store("sqlite://")
