@@ -35,7 +35,7 @@ class Standing:
 
 
 def standing(connection: Connection, incoming: Incoming, hashes: tuple[str, ...]) -> Standing:
-    """One question for all of it: every statement costs several changes of thread, and somebody is waiting."""
+    """One question for all of it: every statement costs a round trip to the server, and somebody is waiting."""
     values = {
         "source": incoming.source,
         "event_id": incoming.event_id,
