@@ -41,13 +41,16 @@ START_S = 60.0
 LOOK_S = 0.5
 CALM_S = 4.0
 """After the last reply: a stopped process that wakes up late must not change anything."""
+PATIENCE_S, LEAST_PATIENCE_S = 0.75, 300.0
+"""For each question, and at least: a run that has lost a reply would never end. Four hundred take about a minute on two
+idle cores; on busy ones several."""
 SPREAD = 0.06
 """Seconds of asking for each question: about sixteen questions a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chaos:
-    """One run. It is over when every question has its reply, or after `bound_s` seconds."""
+    """One run. It is over when every question has its reply, or `patience_s` has passed."""
 
     engine: str = "postgresql"
     replicas: int = 3
@@ -59,11 +62,14 @@ class Chaos:
     seed: int = 1
     lease_s: float = 3.0
     """So short that several processes can die, be noticed and be replaced in one minute."""
-    bound_s: float = 180.0
 
     @property
     def asking_s(self) -> float:
         return self.events * SPREAD
+
+    @property
+    def patience_s(self) -> float:
+        return max(LEAST_PATIENCE_S, self.events * PATIENCE_S)
 
     @property
     def blows(self) -> Blows:
@@ -144,7 +150,7 @@ async def _through(place: Town, processes: Replicas, chaos: Chaos) -> None:
         place.ask_everything(chaos.asking_s), processes.suffer(chaos.blows, Random(chaos.seed), place.cut)
     )
     try:
-        async with asyncio.timeout(chaos.bound_s):
+        async with asyncio.timeout(chaos.patience_s):
             await asking
             while judge(place).replies < chaos.events:  # noqa: ASYNC110 -- as above
                 await asyncio.sleep(LOOK_S)
