@@ -61,7 +61,7 @@ _SENTENCES: Final = {
     "28": _REFUSED,
     "3D000": "{where} does not exist: create the database, or choose another in COGENCY_DATABASE_URL.",
     "42501": "{where} does not let this user do that: make the user the owner of the database.",
-    **dict.fromkeys(("23503", "23505", "40"), _MEETING),
+    "40": _MEETING,
     "53100": "The disk of {where} is full: free some space there.",
     "53200": "{where} is out of memory: give the server more.",
     "53300": _BUSY,
