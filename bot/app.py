@@ -34,9 +34,11 @@ from bot.host import Host
 from bot.hosting import BotHost, serve_all
 from bot.house_rules import access_rules, budgets, gate_rules
 from bot.memory.desk import MemoryDesk
+from bot.memory.forgetting import ForgetDesk
 from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
 from bot.memory.policy import PolicyDesk
+from bot.memory.retiring import Retiring
 from bot.memory.withheld import Withheld
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
@@ -121,7 +123,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
                 forgetting=store.forgetting,
                 clock=CLOCK,
             ),
-            forgetting=store.forgetting,
+            forgets=forget_desk(settings, store, turns, work),
             spending=store.spending,
             budgets=budget_desk(settings, store),
             policies=PolicyDesk(store.facts, CLOCK),
@@ -140,7 +142,7 @@ async def serve_platforms(settings: Settings) -> None:
     async with (
         open_store_of(settings) as store,
         open_models(settings) as models,
-        background_of(settings, store, models) as work,
+        background_of(settings, store, models, deletes_replies=True) as work,
     ):
         log.info("%s", models.sentence)
         allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
@@ -153,6 +155,7 @@ async def serve_platforms(settings: Settings) -> None:
         withheld = Withheld(store.memories, host.readers, CLOCK)
         answering = replace(answering, groups_of=host.readers.groups_of, aside=withheld.aside)
         host.turns = open_turns(store, answering, host.surface_for, limits, lambda: frozenset(host.surfaces))
+        host.forget_desk, host.delete_pages = forget_desk(settings, store, host.turns, work), work.pages
         await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
 
@@ -235,7 +238,9 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
 
 
 @asynccontextmanager
-async def background_of(settings: Settings, store: Store, models: ModelSwitch) -> AsyncGenerator[Background]:
+async def background_of(
+    settings: Settings, store: Store, models: ModelSwitch, *, deletes_replies: bool = False
+) -> AsyncGenerator[Background]:
     """The work outside of turns, done until the block ends. Raises SettingsError."""
     async with AsyncExitStack() as stack:
         meanings = None
@@ -243,11 +248,12 @@ async def background_of(settings: Settings, store: Store, models: ModelSwitch) -
             embedder = open_embedder(settings.embeddings, model_settings(settings))
             stack.push_async_callback(embedder.aclose)
             meanings = Meanings(embedder, store.embeddings, embedder.is_local)
-        yield await stack.enter_async_context(_background(settings, store, models, meanings))
+        work = _background(settings, store, models, meanings, deletes_replies=deletes_replies)
+        yield await stack.enter_async_context(work)
 
 
 def _background(
-    settings: Settings, store: Store, models: ModelSwitch, meanings: Meanings | None
+    settings: Settings, store: Store, models: ModelSwitch, meanings: Meanings | None, *, deletes_replies: bool
 ) -> AbstractAsyncContextManager[Background]:
     return background(
         store.jobs,
@@ -259,8 +265,23 @@ def _background(
         owner=new_id(),
         learns=settings.learning,
         memories=store.memories,
+        retiring=Retiring(store.forgetting, store.jobs, CLOCK, settings.retention),
         pauses=Pauses(store.preferences, store.profiles, CLOCK),
         meanings=meanings,
+        deletes_replies=deletes_replies,
+    )
+
+
+def forget_desk(settings: Settings, store: Store, turns: Turns, work: Background) -> ForgetDesk:
+    return ForgetDesk(
+        forgetting=store.forgetting,
+        ledger=store.ledger,
+        jobs=store.jobs,
+        clock=CLOCK,
+        take_back=turns.take_back,
+        withdraw=turns.withdraw,
+        learn_at=(lambda _: None) if work.learner is None else work.learner.due,
+        grace=timedelta(days=settings.removal_grace_days),
     )
 
 

@@ -1,6 +1,7 @@
-"""The work outside of turns: deletions at vendors, learning, vectors for recall.
+"""The work outside of turns: deletions at vendors and in platforms, erasing, learning, vectors for recall.
 
-Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copies`, `bot.memory.learning`.
+Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copies`, `bot.memory.replies`,
+`bot.memory.retiring`, `bot.memory.learning`.
 """
 
 from collections.abc import AsyncGenerator
@@ -9,11 +10,13 @@ from dataclasses import dataclass
 
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending
-from agent.records import Job
+from agent.records import DELETE_REPLY, Job
 from bot.jobs import JobWorker
 from bot.memory.learning import Learner, LearningModel
 from bot.memory.meanings import MeaningfulMemories, MeaningWriter
 from bot.memory.pauses import Pauses
+from bot.memory.replies import Delete, ReplyDeletion
+from bot.memory.retiring import Retiring
 from bot.memory.vendor_copies import KIND as VENDOR_COPY
 from bot.memory.vendor_copies import VendorCopies
 from bot.models.switch import ModelSwitch
@@ -27,6 +30,8 @@ class Background:
     copies: VendorCopies
     floor: Floor
     learner: Learner | None
+    pages: dict[str, Delete]
+    """How to delete a page of a reply, by source: platforms say so when they are there."""
     memories: Memories
     """To be searched by whoever may wait for it: by meaning, too, where there is a model for embeddings."""
 
@@ -52,16 +57,21 @@ async def background(
     owner: str,
     learns: bool,
     memories: Memories,
+    retiring: Retiring | None = None,
     pauses: Pauses | None = None,
     meanings: Meanings | None = None,
+    deletes_replies: bool = False,
 ) -> AsyncGenerator[Background, None]:
-    """Do what is due until the block ends. Learning takes minutes: it has a worker of its own, and delays no other."""
+    """Do what is due until the block ends. What takes minutes has a worker of its own, and delays no other.
+
+    `retiring`: None erases nothing here. `deletes_replies`: this process can reach platforms.
+    """
 
     def model() -> LearningModel:
         endpoint = models.learning_choice.endpoint
         return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
 
-    copies, floor = VendorCopies(jobs, clock, models.forget_handles), Floor()
+    copies, floor, pages = VendorCopies(jobs, clock, models.forget_handles), Floor(), dict[str, Delete]()
     learner = Learner(profiles, facts, jobs, spending, model, clock, floor)
 
     async def learn(job: Job) -> None:
@@ -72,6 +82,12 @@ async def background(
 
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(JobWorker(jobs, {VENDOR_COPY: copies.drop}, clock, owner).serving())
+        if retiring is not None:
+            await retiring.begin()
+            await stack.enter_async_context(JobWorker(jobs, retiring.handlers, clock, owner).serving())
+        if deletes_replies:
+            deletion = ReplyDeletion(clock, pages)
+            await stack.enter_async_context(JobWorker(jobs, {DELETE_REPLY: deletion.delete}, clock, owner).serving())
         if learns:
             await stack.enter_async_context(JobWorker(jobs, {LEARNING: learn}, clock, owner).serving())
         if meanings is not None:
@@ -79,4 +95,4 @@ async def background(
             writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, local)
             await stack.enter_async_context(writer.writing(owner))
             memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
-        yield Background(copies, floor, learner if learns else None, memories)
+        yield Background(copies, floor, learner if learns else None, pages, memories)

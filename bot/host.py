@@ -6,15 +6,16 @@ Rules. `take` returns only after the message is stored: acknowledge the platform
 method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from agent.authority import Authority
 from agent.memory.audience import Place
+from agent.memory.forgetting import Gone
 from agent.ports import Membership
-from agent.records import Incoming, LastSeen, Person, Receipt
+from agent.records import Incoming, LastSeen, Person, ShownPage
 from agent.spending import Account
 from bot.surface import Surface
 
@@ -81,6 +82,25 @@ class MemoryAnswer:
     file: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Forgetter:
+    """Somebody who wants something forgotten. `thread`: what "this thread" means there, if they are in one."""
+
+    person: str
+    thread: frozenset[str] = frozenset()
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetAnswer:
+    """What `/forget` answers, as Markdown for the person alone. `token`: what to hand back to `forget` if they agree;
+    "" if there is nothing to agree to.
+    """
+
+    text: str
+    token: str = ""
+
+
 class Host(Protocol):
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         """Answers to messages of this source are shown where `surface_for` says; also after a restart."""
@@ -121,8 +141,30 @@ class Host(Protocol):
         """What `/memory` with these words (see `bot.memory.words`) says to this person there, for them alone."""
         ...
 
-    async def forget(self, person: str, conversation: str | None) -> Receipt:
-        """Forget what the person said in one conversation, or (None) everywhere."""
+    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:
+        """What `/forget` with these words (see `bot.memory.forget_words`) would erase; nothing is erased yet."""
+        ...
+
+    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+        """They agree to what an answer of `ask_to_forget` said: the receipt; or another question, if that has changed.
+
+        `replies`: the bot's replies that fall are deleted in the platform, too.
+        """
+        ...
+
+    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+        """A place is no more, or the bot has been taken out of it: what was said there is erased, in time.
+
+        `name` is its own; `at_once` False leaves the time that a bot may be invited back in, and keep what it knew.
+        """
+        ...
+
+    async def back(self, names: Collection[str]) -> None:
+        """The bot is in these places: what was said there stays."""
+        ...
+
+    def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
+        """Pages of replies on this source are deleted by this; it may raise SurfaceError, and is then tried again."""
         ...
 
     async def stop(self, conversation: str) -> bool:
@@ -130,11 +172,15 @@ class Host(Protocol):
         ...
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        """A message was edited: while its answer waits, answer what it says now. False if it does not wait."""
+        """A message was edited: answer what it says now if its answer waits; else what came of the old words falls, and
+        the new ones are learned from. False if nothing was to do.
+        """
         ...
 
-    async def withdraw(self, channel: str, message_id: str) -> bool:
-        """A message was deleted: do not answer it, and take back what was said already. False if it has its answer."""
+    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
+        """Messages were deleted: they are not answered, an answer that grows is taken back, and what is known of them
+        is forgotten, with what came of it.
+        """
         ...
 
     async def usage(self, person: str) -> Account:

@@ -6,23 +6,25 @@ functions.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.authority import Authority
 from agent.errors import CogencyError
-from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.forgetting import Gone
 from agent.ports import Clock, Conversations, Facts, Forgetting, Ledger, Membership, Profiles, Spending
-from agent.records import Incoming, LastSeen, Receipt
+from agent.records import Incoming, LastSeen, ShownPage
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
 from bot.access.readers import Readers
-from bot.host import Asker, MemoryAnswer, ModelMenu, Viewer
+from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Viewer
 from bot.memory.desk import MemoryDesk
+from bot.memory.forgetting import ForgetDesk
 from bot.memory.policy import PolicyDesk
+from bot.memory.replies import Delete
 from bot.memory.view import NOTHING
 from bot.models.desk import ModelDesk
 from bot.surface import PageUnsent, Surface
@@ -36,7 +38,7 @@ START_PATIENCE_S = 60.0
 
 @dataclass(slots=True)
 class BotHost:
-    """Implements `bot.host.Host`. `turns` and `desk` are set once they exist: turns and host need each other."""
+    """Implements `bot.host.Host`. `turns` and both desks are set once they exist: turns and host need each other."""
 
     ledger: Ledger
     conversations: Conversations
@@ -49,6 +51,9 @@ class BotHost:
     """What was learned about people; None: nothing."""
     turns: Turns = field(init=False)
     desk: ModelDesk = field(init=False)
+    forget_desk: ForgetDesk = field(init=False)
+    delete_pages: dict[str, Delete] = field(default_factory=dict[str, Delete])
+    """How to delete a page of a reply, by the source of its question."""
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     registered: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by each `show_on`; whoever waits for one clears it."""
@@ -105,19 +110,29 @@ class BotHost:
         )
         return await desk.answer(replace(viewer, manages=manages), words)
 
-    async def forget(self, person: str, conversation: str | None) -> Receipt:
-        await self.turns.take_back(person, conversation)
-        plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
-        return await self.forgetting.forget(plan, self.clock.now())
+    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:
+        return await self.forget_desk.ask(who, words)
+
+    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+        return await self.forget_desk.forget(who, token, replies=replies)
+
+    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+        await self.forget_desk.gone(name, gone, at_once=at_once)
+
+    async def back(self, names: Collection[str]) -> None:
+        await self.forget_desk.back(names)
+
+    def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
+        self.delete_pages[source] = delete
 
     async def stop(self, conversation: str) -> bool:
         return await self.turns.stop_conversation(conversation)
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
-        return await self.ledger.amend(channel, message_id, text)
+        return await self.forget_desk.amend(channel, message_id, text)
 
-    async def withdraw(self, channel: str, message_id: str) -> bool:
-        return await self.turns.withdraw(channel, message_id)
+    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
+        await self.forget_desk.deleted(channel, messages)
 
     async def usage(self, person: str) -> Account:
         now = self.clock.now()

@@ -1,6 +1,6 @@
 """A moment of the next hours, as a person reads it on their own clock. Pure.
 
-Above: `bot.access.budgets`, `bot.access.surges`. Below: nothing.
+Above: `bot.access.budgets`, `bot.access.surges`, `bot.memory.forgetting`. Below: nothing.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -12,13 +12,14 @@ def at(moment: datetime, zone: str) -> str:
 
     `zone`: a name of the time zone database; anything else is read as UTC.
     """
-    there = moment.astimezone(_zone(zone))
+    there = moment.astimezone(zone_of(zone))
     if there.second or there.microsecond:
         there = there.replace(second=0, microsecond=0) + timedelta(minutes=1)
     return f"{there:%H:%M} ({there.tzinfo})"
 
 
-def _zone(name: str) -> tzinfo:
+def zone_of(name: str) -> tzinfo:
+    """The zone of that name in the time zone database, else UTC."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -20,6 +20,7 @@ from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
 from agent.errors import SettingsError
+from agent.memory.forgetting import Kind
 from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
 from agent.records import Authority
@@ -142,6 +143,12 @@ class Settings:
     """Whether the bot learns about people from what they ask it."""
     first_notice: Annotated[bool, From("COGENCY_FIRST_NOTICE", casts.switch)] = True
     """Whether the first reply to a person says what is remembered, and how to stop it."""
+    retention: Annotated[Mapping[Kind, int], From("COGENCY_RETENTION", casts.retention)] = field(
+        default_factory=dict[Kind, int]
+    )
+    """How many days is kept what was said in direct messages, private and public places; others for ever."""
+    removal_grace_days: Annotated[int, From("COGENCY_REMOVAL_GRACE_DAYS", casts.whole(0, 3650))] = 30
+    """How long a server that has removed the bot may change its mind before what was said there is erased."""
     first_token_timeout_s: Annotated[float, From("COGENCY_FIRST_TOKEN_TIMEOUT_S", casts.seconds(3600))] = 180.0
     """A local model may load for minutes before its first word."""
     next_token_timeout_s: Annotated[float, From("COGENCY_NEXT_TOKEN_TIMEOUT_S", casts.seconds(600))] = 60.0

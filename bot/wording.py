@@ -9,8 +9,6 @@ a "*"; nothing is claimed that a receipt does not prove.
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
-from typing import assert_never
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.records import Receipt, Thread
@@ -42,13 +40,6 @@ _KINDS = {
     "summaries": ("summary", "summaries"),
 }
 """What a person knows by name, in the order of a receipt, in singular and plural."""
-
-
-class Scope(StrEnum):
-    """What a person can ask to forget."""
-
-    THREAD = "thread"
-    EVERYTHING = "everything"
 
 
 def literal(text: str) -> str:
@@ -95,7 +86,7 @@ def thread_opened(thread: Thread) -> str:
 
 
 def forget_which() -> str:
-    return "Forget this `thread`, or `everything`?"
+    return "What shall I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
 
 
 def not_understood(words: str) -> str:
@@ -103,43 +94,41 @@ def not_understood(words: str) -> str:
     return f"I did not understand “{literal(shortened(words, TITLE_CHARS))}”."
 
 
-def forget_question(scope: Scope) -> str:
-    """What will be forgotten, and how to say yes."""
-    match scope:
-        case Scope.THREAD:
-            what = "this thread: its messages, and what I remembered from them"
-        case Scope.EVERYTHING:
-            what = "everything that you told me: all threads, and all that I remember about you"
-        case _:
-            assert_never(scope)
-    return f"I will forget {what}. This cannot be undone. Write `yes` to forget; anything else keeps everything."
-
-
 def forget_declined() -> str:
     return "Nothing was forgotten."
 
 
+def amounts(counts: Mapping[str, int]) -> str:
+    """How much of each kind, as a person knows them: "2 messages, 1 fact"; "nothing"."""
+    known = [counted(counts[kind], *words) for kind, words in _KINDS.items() if counts.get(kind)]
+    if records := sum(count for kind, count in counts.items() if kind not in _KINDS):
+        known.append(counted(records, "internal record", "internal records"))
+    return ", ".join(known) or "nothing"
+
+
 def receipt_text(receipt: Receipt) -> str:
     """What was erased, and what the search for proof says. It claims no more than the receipt does."""
-    erased = [counted(receipt.erased[kind], *words) for kind, words in _KINDS.items() if receipt.erased.get(kind)]
-    if records := sum(count for kind, count in receipt.erased.items() if kind not in _KINDS):
-        erased.append(counted(records, "internal record", "internal records"))
-    if not erased and not receipt.found_again:
+    if not any(receipt.erased.values()) and not receipt.found_again:
         return "There was nothing to forget."
-    done = f"Forgotten: {', '.join(erased) or 'nothing'}."
+    done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
+    if receipt.replies:
+        pages = counted(receipt.replies, "message", "messages")
+        return f"{done} I am also deleting {pages} of mine where you see them; that may take a while."
+    return done
+
+
+def _proof(receipt: Receipt) -> str:
     if receipt.found_again:
         again = counted(receipt.found_again, "entry", "entries")
-        return f"{done} **A search afterwards still finds {again}.** Please tell whoever runs this bot."
+        return f"**A search afterwards still finds {again}.** Please tell whoever runs this bot."
     if receipt.bytes_gone:
-        return f"{done} A search afterwards finds nothing, and the database files no longer hold the text."
+        return "A search afterwards finds nothing, and the database files no longer hold the text."
     if receipt.kept_by_server:
         return (
-            f"{done} A search afterwards finds nothing. The database server's files and backups are kept by whoever "
-            "runs it: old bytes stay there until its next vacuum, and until the backups run out."
+            "A search afterwards finds nothing. The database server's files and backups are kept by whoever runs it: "
+            "old bytes stay there until its next vacuum, and until the backups run out."
         )
-    return (
-        f"{done} A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
-    )
+    return "A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
 
 
 def withheld_text(count: int) -> str:

@@ -19,7 +19,7 @@ from agent.turn import TurnLimits
 from bot.access.allowances import Allowances
 from bot.access.budgets import Budgets
 from bot.access.gate import Gate, GateRules
-from bot.host import Host, Viewer
+from bot.host import Forgetter, Host, Viewer
 from bot.hosting import BotHost, serve_all
 from bot.surface import PageUnsent, Surface
 from bot.turns.thinking import Mind, Thinking
@@ -27,6 +27,7 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
+from tests.fakes.forget_desk import forget_desk
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always
 from tests.fakes.spending import KeptCall
@@ -58,6 +59,7 @@ class Service:
             "worker",
             TurnsLimits(sweep_s=0.01),
         )
+        self.host.forget_desk = forget_desk(self.host, self.store.jobs)
 
 
 @dataclass
@@ -172,8 +174,10 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     viewer = Viewer(Person("ann", "Ann"), dm("ann"))
     assert [one.plain for one in (await host.memory(viewer)).entries] == ["Private.", "Sail."]
     assert (await host.memory(replace(viewer, place=Place(GroupAudience("club"))))).entries == ()
-    receipt = await host.forget("ann", None)
-    assert (receipt.erased["messages"], receipt.erased["facts"]) == (1, 1)
+    question = await host.ask_to_forget(Forgetter("ann"), "everything")
+    assert "1 message, 1 fact, 1 profile entry" in question.text
+    answer = await host.forget(Forgetter("ann"), question.token)
+    assert answer.text.startswith("Forgotten: 1 message, 1 fact, 1 profile entry")
 
 
 async def test_who_may_not_ask_is_refused_and_nothing_of_them_is_kept() -> None:

@@ -10,9 +10,7 @@ from markdown_it import MarkdownIt
 from agent.memory.facts import Fact
 from agent.records import Receipt, Thread
 from bot.wording import (
-    Scope,
     chosen_model,
-    forget_question,
     help_text,
     literal,
     model_text,
@@ -68,13 +66,6 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
     assert text.startswith("Back in “boats and more")
     assert "…" in text
     assert len(text) < 80
-
-
-def test_both_questions_say_what_goes_and_how_to_agree() -> None:
-    for scope in Scope:
-        question = forget_question(scope)
-        assert scope.value in question
-        assert "`yes`" in question
 
 
 @pytest.mark.parametrize(

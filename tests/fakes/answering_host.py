@@ -40,5 +40,5 @@ def answering_host(model: ScriptedProvider, clock: Clock, store: FakeStore | Non
     made = turns_host(store, model, clock)
     given = {each.name: getattr(made, each.name) for each in fields(BotHost) if each.init}
     host = AnsweringHost(**given, store=store)
-    host.turns, host.readers = made.turns, made.readers
+    host.turns, host.readers, host.forget_desk = made.turns, made.readers, made.forget_desk
     return host

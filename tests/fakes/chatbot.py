@@ -9,9 +9,10 @@ from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
 from agent.records import Receipt, Thread
 from agent.spending import Account, Spent
-from bot.host import MemoryAnswer, ShownEntry
+from bot.host import ForgetAnswer, MemoryAnswer, ShownEntry
 from bot.platforms.terminal.chatbot import Left
 from bot.surface import PageKey, Surface
+from bot.wording import receipt_text
 from tests.fakes.facts import fact
 
 TIME = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -73,12 +74,20 @@ class FakeChatBot:
         entries = [ShownEntry(f"f:{one.id}", number, one.value, "today") for number, one in enumerate(self.facts, 1)]
         return MemoryAnswer(f"You asked: {words}." if words else f"I know {len(entries)}.", tuple(entries))
 
-    async def forget(self, conversation: str | None) -> Receipt:
-        gone = list(self.asked) if conversation is None else [conversation]
+    async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:  # noqa: ARG002 -- it is asked again
+        words = words.casefold()
+        if words not in {"thread", "everything"}:
+            return ForgetAnswer(f"I did not understand “{words}”.")
+        what = "this thread" if words == "thread" else "everything that you told me"
+        return ForgetAnswer(f"I will forget {what}.", words)
+
+    async def forget(self, token: str, conversation: str) -> ForgetAnswer:
+        gone = list(self.asked) if token == "everything" else [conversation]
         messages = sum(len(self.asked.pop(name, [])) for name in gone)
-        facts = [] if conversation is not None else self.facts[:]
+        facts = self.facts[:] if token == "everything" else []
         self.facts = [one for one in self.facts if one not in facts]
-        return Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
+        receipt = Receipt({"messages": messages, "facts": len(facts)}, 0, bytes_gone=True)
+        return ForgetAnswer(receipt_text(receipt))
 
     async def usage(self) -> Account:
         calls = [ModelCall("openai:gpt-6-luna", Usage(1_000, 500, 0, 100, 20))] * sum(map(len, self.asked.values()))

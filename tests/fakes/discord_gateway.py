@@ -102,6 +102,10 @@ class FakeDiscord:
         self.world.edit(message, content)
         await self.dispatch("MESSAGE_UPDATE", self.world.of_guild(message))
 
+    async def unfold(self, message: Payload) -> None:
+        """Discord shows what a link in it leads to; it comes as an edit that nobody made."""
+        await self.dispatch("MESSAGE_UPDATE", self.world.of_guild({**message, "edited_timestamp": None, "embeds": []}))
+
     async def take_back(self, message: Payload) -> None:
         """A person deletes what they wrote."""
         del self.world.messages[message["id"]]

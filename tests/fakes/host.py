@@ -4,15 +4,17 @@ Above: tests of the platform adapters. Below: `bot.host`.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.errors import CogencyError, SettingsError
+from agent.memory.forgetting import Gone
 from agent.ports import Membership
-from agent.records import Incoming, LastSeen, Receipt
+from agent.records import Incoming, LastSeen, Receipt, ShownPage
 from agent.spending import Account, Spent
-from bot.host import Asker, MemoryAnswer, ModelMenu, Viewer
+from bot import wording
+from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Viewer
 from bot.surface import Surface
 
 
@@ -30,7 +32,14 @@ class FakeHost:
     taken: list[Incoming] = field(default_factory=list[Incoming])
     overheard: list[Incoming] = field(default_factory=list[Incoming])
     again: list[Incoming] = field(default_factory=list[Incoming])
-    forgotten: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    forgotten: list[tuple[str, str, frozenset[str]]] = field(default_factory=list[tuple[str, str, frozenset[str]]])
+    """Who agreed to what, and which thread that was."""
+    replies_too: list[bool] = field(default_factory=list[bool])
+    places_gone: list[tuple[str, Gone, bool]] = field(default_factory=list[tuple[str, Gone, bool]])
+    places_back: list[str] = field(default_factory=list[str])
+    delete_pages: dict[str, Callable[[ShownPage], Awaitable[None]]] = field(
+        default_factory=dict[str, Callable[[ShownPage], Awaitable[None]]]
+    )
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     asked_for_policy: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
@@ -88,10 +97,27 @@ class FakeHost:
         self.asked_for_memory.append((viewer, words))
         return self.remembered
 
-    async def forget(self, person: str, conversation: str | None) -> Receipt:
+    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it forgets nothing
         self._fail()
-        self.forgotten.append((person, conversation))
-        return self.receipt
+        if words == "nonsense":
+            return ForgetAnswer("I did not understand “nonsense”.")
+        return ForgetAnswer(f"I will forget {words}.", words)
+
+    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+        self._fail()
+        self.forgotten.append((who.person, token, who.thread if token.endswith("thread") else frozenset()))
+        self.replies_too.append(replies)
+        return ForgetAnswer(wording.receipt_text(self.receipt))
+
+    async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
+        self.places_gone.append((name, gone, at_once))
+        self.arrived.set()
+
+    async def back(self, names: Collection[str]) -> None:
+        self.places_back += names
+
+    def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
+        self.delete_pages[source] = delete
 
     async def stop(self, conversation: str) -> bool:
         self._fail()
@@ -103,10 +129,9 @@ class FakeHost:
         self.arrived.set()
         return True
 
-    async def withdraw(self, channel: str, message_id: str) -> bool:
-        self.withdrawn.append((channel, message_id))
+    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
+        self.withdrawn += [(channel, message) for message in sorted(messages)]
         self.arrived.set()
-        return True
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:  # noqa: ARG002 -- one for all
         return ModelMenu(self.chosen.get(person, "usual:model"), "it is the usual one", self.models_allowed)

@@ -137,13 +137,19 @@ class FakeSlack:
         body = {"type": "message_action", "callback_id": callback_id, "message": message.wire()}
         return await self._interact(user, message.channel, body)
 
-    async def click(self, user: str, whisper: FakeWhisper, label: str, number: int = 0) -> str:
-        """Somebody clicks the button with this label below a whisper; of several the one with that number, from 0."""
-        buttons = [b for block in whisper.blocks if block["type"] == "actions" for b in block["elements"]]
-        button = [button for button in buttons if button["text"]["text"] == label][number]
+    async def click(self, user: str, whisper: FakeWhisper, label: str, number: int = 0, *, ticked: bool = False) -> str:
+        """Somebody clicks the button with this label below a whisper; of several the one with that number, from 0.
+
+        `ticked`: after ticking every box there.
+        """
+        elements = [b for block in whisper.blocks if block["type"] == "actions" for b in block["elements"]]
+        button = [b for b in elements if b["type"] == "button" and b["text"]["text"] == label][number]
+        boxes = [b for b in elements if b["type"] == "checkboxes"]
+        state: Object = {b["action_id"]: {"selected_options": b["options"] if ticked else []} for b in boxes}
         action = {"type": "button", "action_id": button["action_id"], "value": button.get("value", "")}
         container = {"type": "message", "channel_id": whisper.channel, "is_ephemeral": True}
-        body = {"type": "block_actions", "actions": [action], "container": container}
+        body: Object = {"type": "block_actions", "actions": [action], "container": container}
+        body |= {"state": {"values": {"block": state}}}
         return await self._interact(user, whisper.channel, body, whisper)
 
     async def submit(self, user: str, view: Object, value: str) -> str:

@@ -22,6 +22,7 @@ from bot.memory.withheld import Withheld
 from bot.turns.thinking import Mind, Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
+from tests.fakes.forget_desk import forget_desk
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 
@@ -46,4 +47,5 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
     thinking = Thinking(mind, store, store, clock)
     limits = TurnsLimits(sweep_s=0.01)
     host.turns = Turns(store, thinking, host.surface_for, LocalBell(), clock, f"process {next(_owners)}", limits)
+    host.forget_desk = forget_desk(host, store.jobs)
     return host

@@ -27,6 +27,7 @@ from bot.surface import Surface
 from bot.turns.thinking import Mind, Thinking, no_groups
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
+from tests.fakes.forget_desk import forget_desk
 from tests.fakes.minds import always
 
 
@@ -86,4 +87,5 @@ async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerat
         gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
         host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, clock, gate)
         host.turns, host.profiles = bot.turns, store.profiles
+        host.forget_desk = forget_desk(host, store.jobs)
         yield host

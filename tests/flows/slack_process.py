@@ -23,6 +23,7 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.forget_desk import forget_desk
 from tests.fakes.minds import always
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.fakes.typist import typed
@@ -52,6 +53,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     thinking = Thinking(mind, store.ledger, store.knowledge, clock)
     limits = TurnsLimits(sweep_s=0.05)
     host.turns = Turns(store.ledger, thinking, host.surface_for, store.bell, clock, started.isoformat(), limits)
+    host.forget_desk = forget_desk(host, store.jobs)
     await store.ledger.release_all()
     settings = SlackSettings(Secret(BOT_TOKEN), Secret(APP_TOKEN), url)
     async with asyncio.timeout(LONGEST_S):

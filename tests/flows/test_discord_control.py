@@ -307,10 +307,11 @@ async def test_edits_and_deletions_are_told_with_the_channel_that_the_question_w
         assert host.withdrawn == [(first.channel, first.message_id)]
 
 
-async def test_what_others_edit_elsewhere_is_nothing_to_the_bot() -> None:
+async def test_an_edit_that_takes_the_mention_away_is_told_too_and_a_link_that_unfolds_is_not() -> None:
     async with recording() as (fake, host):
-        said = await fake.say(ANN, "hello")
-        await fake.change(said, "hello all")
+        asked = await fake.say(ANN, f"{ME} one?")
+        await fake.change(asked, "never mind")
+        await fake.unfold(asked)
         await fake.write(ANN, "the end")
-        await noticed(lambda: host.taken)
-        assert host.amended == []
+        await noticed(lambda: len(host.taken) == 2)
+        assert [text for _, _, text in host.amended] == ["never mind"]

@@ -12,6 +12,7 @@ import pytest
 from agent.errors import Refused, StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
+from bot.host import Forgetter
 from bot.platforms.discord.place import SOURCE
 from bot.turns.missed import Bounds
 from bot.wording import KEPT_WAITING
@@ -251,7 +252,7 @@ async def test_what_was_forgotten_never_comes_back_and_what_was_answered_is_not_
             await fake.until(lambda: len(by_the_bot(fake)) == 2)
             async with asyncio.timeout(PATIENCE_S):
                 await host.turns.idle()
-            await host.forget(f"discord:{ANN}", None)
+            await host.forget(Forgetter(f"discord:{ANN}"), "everything")
         async with serving(fake, host):
             await fake.say(BO, f"{ASK}and now?")
             await fake.until(lambda: len(by_the_bot(fake)) == 3)

@@ -241,7 +241,7 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         terminal.type("what did I say about my boat?\r")
         assert "blue" in terminal.until("see README.)")
         terminal.type("/forget everything\r")
-        terminal.until("Write yes to forget")
+        terminal.until("yes to forget")
         terminal.type("yes\r")
         terminal.until("Forgotten: ")
         terminal.type("what did I say about my boat?\r")

@@ -9,7 +9,7 @@ refers to, or to store it. No message is kept here: the library's cache of messa
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from weakref import WeakValueDictionary
@@ -24,7 +24,7 @@ from bot import wording
 from bot.access.told import Told
 from bot.host import Host
 from bot.logs import severity
-from bot.platforms.discord import buttons, forgetting, inbound, memory, pressing, reading, refusals
+from bot.platforms.discord import buttons, forgetting, inbound, memory, places, pressing, reading, refusals
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
@@ -32,6 +32,7 @@ from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.membership import UNREADABLE
 from bot.platforms.discord.missed import Missed
+from bot.platforms.discord.place import known_as
 from bot.platforms.discord.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surroundings import Surroundings
@@ -125,6 +126,7 @@ class DiscordClient(discord.Client):
         await self._missed.resumed()
 
     async def on_ready(self) -> None:
+        await self._change(self._host.back([known_as(guild.id) for guild in self.guilds]))
         lacking = {guild.name: missing for guild in self.guilds if (missing := _missing(guild))}
         if lacking:
             servers = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
@@ -157,12 +159,12 @@ class DiscordClient(discord.Client):
                 await _reply(message, wording.failure(error))
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """An edit begins nothing; it changes a question that waits. Links that unfold come as edits, too."""
+        """An edit begins nothing; it changes a question that waits, and what is known. A link that unfolds is none."""
+        if payload.message.edited_at is None:
+            return
         async with self._in_order(payload.channel_id):
             post = reading.post_of(payload.message, self._room.clock.now())
             me = self._me(payload.message.guild)
-            if not (inbound.mentioned(post, me) or post.where.direct or post.where.parent):
-                return
             if (edited := inbound.read(post, me, self._settings.reply_mode)) is not None:
                 await self._change(self._host.amend(edited.channel, edited.message_id, edited.text))
 
@@ -170,22 +172,36 @@ class DiscordClient(discord.Client):
         await self._withdraw(payload.channel_id, [payload.message_id])
 
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        await self._withdraw(payload.channel_id, sorted(payload.message_ids))
+        await self._withdraw(payload.channel_id, payload.message_ids)
 
-    async def _withdraw(self, channel: int, messages: Sequence[int]) -> None:
-        """Deleted questions that wait are not answered."""
+    async def _withdraw(self, channel: int, messages: Collection[int]) -> None:
         async with self._in_order(channel):
             found = self.get_channel(channel)
             parent = found.parent_id if isinstance(found, discord.Thread) else channel
-            for message in messages:
-                await self._change(self._host.withdraw(str(parent), str(message)))
+            await self._change(self._host.withdraw(str(parent), frozenset(map(str, messages))))
+
+    async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
+        await self._change(self._host.gone(known_as(channel.id), places.of_channels([channel.id]), at_once=True))
+
+    async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
+        await self._change(
+            self._host.gone(known_as(payload.thread_id), places.of_thread(payload.thread_id), at_once=True)
+        )
+
+    async def on_guild_remove(self, guild: discord.Guild) -> None:
+        """The bot was taken out of a server, or the server is no more."""
+        channels = [channel.id for channel in guild.channels]
+        await self._change(self._host.gone(known_as(guild.id), places.of_channels(channels, guild.id), at_once=False))
+
+    async def on_guild_join(self, guild: discord.Guild) -> None:
+        await self._change(self._host.back([known_as(guild.id)]))
 
     @staticmethod
-    async def _change(changing: Coroutine[object, object, bool]) -> None:
+    async def _change(changing: Coroutine[object, object, object]) -> None:
         try:
             await changing
         except CogencyError as error:
-            log.warning("an edited or deleted question is answered as it was: %s", error)
+            log.warning("what was edited or deleted on Discord is kept as it was: %s", error)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Slash commands are the tree's; here the buttons, choices and windows come in."""

@@ -32,7 +32,6 @@ from bot.platforms.discord.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
 from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.surroundings import Surroundings
 from bot.spending_text import account_text
-from bot.wording import Scope
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +43,9 @@ MAX_QUESTION_CHARS = 6_000
 
 MAX_REMEMBERED = 2_000
 """As many people as ask one bot while one answer grows."""
+
+FORGETTABLE = ("this thread", "everything", "2 hours", "today", "since monday", "about …")
+"""Examples of what `/forget` understands."""
 
 DEPTHS = {Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"}
 
@@ -88,17 +90,19 @@ class Commands:
             await self.ask(interaction, question, private=private, depth=Depth(depth))
 
         @tree.command(name="forget", description="Forget what you told me")
-        @app_commands.describe(what="What I shall forget")
-        @app_commands.choices(
-            what=[
-                app_commands.Choice(name="this thread", value=Scope.THREAD.value),
-                app_commands.Choice(name="everything", value=Scope.EVERYTHING.value),
-            ]
+        @app_commands.describe(
+            what="thread, everything, 2 hours, since Monday, or about and a word",
+            delete_replies="Delete my replies to it here, too",
         )
+        @app_commands.autocomplete(what=self.forgettable)
         @app_commands.allowed_installs(guilds=True, users=True)
         @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
-        async def forget(interaction: Interaction, what: str) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await self.forget(interaction, Scope(what))
+        async def forget(  # pyright: ignore[reportUnusedFunction] -- as above
+            interaction: Interaction,
+            what: str,
+            delete_replies: bool = False,  # noqa: FBT001, FBT002 -- an option of the command
+        ) -> None:
+            await forgetting.ask(interaction, self._host, what, replies=delete_replies)
 
         @tree.command(name="memory", description="See what I remember about you, and decide about it")
         @app_commands.describe(
@@ -136,11 +140,9 @@ class Commands:
             log.warning("a question could not be taken in: %s", error)
             await interaction.edit_original_response(content=wording.failure(error))
 
-    async def forget(self, interaction: Interaction, scope: Scope) -> None:
-        """Ask back, where only the caller sees it."""
-        channel = interaction.channel_id or interaction.id
-        view = forgetting.buttons(scope, interaction.user.id, channel)
-        await interaction.response.send_message(forgetting.QUESTIONS[scope], view=view, ephemeral=True)
+    async def forgettable(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:  # noqa: ARG002 -- the same for all
+        """What can be forgotten, offered while somebody types."""
+        return [app_commands.Choice(name=words, value=words) for words in FORGETTABLE if typed.lower() in words]
 
     async def usage(self, interaction: Interaction) -> None:
         """Show, where only the caller sees it, what their questions took."""

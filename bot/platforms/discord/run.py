@@ -20,7 +20,7 @@ from discord.http import Route
 from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.providers.http import Http
-from agent.records import Incoming
+from agent.records import Incoming, ShownPage
 from bot.host import Host
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
@@ -69,7 +69,12 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
     def surface_for(incoming: Incoming) -> Surface:
         return DiscordSurface(connection, incoming)
 
+    async def delete(page: ShownPage) -> None:
+        channel, _, message = page.page.partition("/")
+        await (await connection.rest()).delete(channel, message)
+
     host.show_on(SOURCE, surface_for)
+    host.delete_on(SOURCE, delete)
     listening = Listening(host, SOURCE, clock)
     message_content = True
     try:

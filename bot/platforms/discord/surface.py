@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from hashlib import blake2s
 
-from agent.records import Incoming
+from agent.records import REACHED_ONCE, Incoming
 from bot.platforms.discord import buttons
 from bot.platforms.discord.address import decode
 from bot.platforms.discord.buttons import Button, Components
@@ -35,7 +35,7 @@ TYPING_AT_MOST_S = 300.0
 NONCE_BYTES = 12
 """In hexadecimal 24 of the 25 characters that Discord takes."""
 
-_ANSWER = "@"
+_ANSWER = REACHED_ONCE
 
 
 class DiscordSurface:

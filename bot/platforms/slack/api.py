@@ -74,6 +74,9 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
 }
 EVENT_SCOPES: Mapping[str, str] = {
     "app_mention": "app_mentions:read",
+    "app_uninstalled": "",  # needs none
+    "channel_deleted": "channels:read",
+    "group_deleted": "groups:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
     "message.im": "im:history",
@@ -83,7 +86,7 @@ FEATURE_SCOPES: Mapping[str, str] = {"slash commands and shortcuts": "commands",
 
 SCOPES: frozenset[str] = frozenset(
     [scope for scopes in METHOD_SCOPES.values() for scope in scopes]
-    + [*EVENT_SCOPES.values(), *FEATURE_SCOPES.values()]
+    + [*filter(None, EVENT_SCOPES.values()), *FEATURE_SCOPES.values()]
 )
 """Everything that the bot token needs, and nothing else."""
 

@@ -5,6 +5,8 @@ Above: `intake`. Below: `inbound`, `payload`.
 
 from dataclasses import dataclass
 
+from agent.memory.audience import GroupAudience, label
+from agent.memory.forgetting import Gone
 from agent.messages import JsonObject
 from bot.platforms.slack.inbound import Me, is_ts
 from bot.platforms.slack.payload import fields, first_text, text
@@ -22,6 +24,15 @@ class Changed:
     text: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A channel, or (not `at_once`) the bot's place in the workspace, is no more; `name` is its own."""
+
+    name: str
+    what: Gone
+    at_once: bool
+
+
 def read_change(body: JsonObject, me: Me) -> Changed | None:
     """The edit or the deletion in an event's envelope; None for any other, and for a link that only unfolds."""
     event = fields(body, "event")
@@ -36,5 +47,19 @@ def read_change(body: JsonObject, me: Me) -> Changed | None:
             return Changed(channel, text(now, "ts"), text(now, "text"))
         case "message_deleted" if is_ts(text(event, "deleted_ts")):
             return Changed(channel, text(event, "deleted_ts"), None)
+        case _:
+            return None
+
+
+def read_gone(body: JsonObject, me: Me) -> Removed | None:
+    """What an event says is no more; None for any other."""
+    event = fields(body, "event")
+    match text(event, "type"):
+        case "channel_deleted" | "group_deleted" if channel := text(event, "channel"):
+            name = f"{me.source}:{channel}"
+            gone = Gone(channels=frozenset({channel}), audiences=frozenset({label(GroupAudience(name))}))
+            return Removed(name, gone, at_once=True)
+        case "app_uninstalled":
+            return Removed(me.source, Gone(sources=frozenset({me.source})), at_once=False)
         case _:
             return None

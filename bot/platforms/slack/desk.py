@@ -18,17 +18,17 @@ from bot import wording
 from bot.host import Host
 from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.forgetting import ForgetView
 from bot.platforms.slack.fresh import Latest, Once
-from bot.platforms.slack.inbound import Heard, Me, Scopes, TextCommand
+from bot.platforms.slack.inbound import Heard, Me, TextCommand
 from bot.platforms.slack.markup import mentioned_users, neutral, quoted, readable
-from bot.platforms.slack.memory import NOT_YOURS, MemoryView
+from bot.platforms.slack.memory import MemoryView
 from bot.platforms.slack.payload import fields, first_text, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, person_place
 from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command
 from bot.platforms.slack.whisper import Whisper
 from bot.spending_text import account_text
-from bot.wording import Scope
 
 ASK_USAGE = (
     "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
@@ -51,6 +51,10 @@ class Desk:
     @property
     def view(self) -> MemoryView:
         return MemoryView(self.host, self.api, self.me, self.people)
+
+    @property
+    def forgets(self) -> ForgetView:
+        return ForgetView(self.host, self.api, self.me, self.people)
 
     # Slash commands
 
@@ -85,22 +89,20 @@ class Desk:
 
     async def forget(self, body: JsonObject) -> None:
         """`/forget`. Slack does not say in which thread a command is written, so only a DM is a thread here."""
-        to, words = of_command(body), text(body, "text")
-        direct = inbound.direct_conversation(self.me, to.channel) or None
-        scopes = inbound.forget_scopes(words)
-        unclear = "" if scopes is not None else wording.not_understood(words)
-        await self._ask_what_to_forget(to, direct, scopes or (Scope.THREAD, Scope.EVERYTHING), unclear)
+        to = of_command(body)
+        direct = inbound.direct_conversation(self.me, to.channel)
+        await self.forgets.ask(to, text(body, "text"), (direct,) if direct else ())
 
     # The same in words, and on a message
 
-    async def in_words(self, command: TextCommand, heard: Heard, conversation: str) -> None:
+    async def in_words(self, command: TextCommand, heard: Heard) -> None:
         """A mention or a direct message that is nothing but a command. One mention comes as two events."""
         message = f"{heard.channel}:{heard.ts}"
         if not self.done.first(message):
             return
         try:
             to = ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")
-            await self._do(command, to, conversation)
+            await self._do(command, to)
         except CogencyError:
             self.done.again(message)
             raise
@@ -116,18 +118,24 @@ class Desk:
             self.done.again(message)
             raise
 
-    async def _do(self, command: TextCommand, to: ReplyTo, conversation: str) -> None:
+    async def forget_in_words(self, words: str, heard: Heard, conversation: str) -> None:
+        """`forget`, with or without words, as a message. One mention comes as two events."""
+        message = f"{heard.channel}:{heard.ts}"
+        if not self.done.first(message):
+            return
+        try:
+            to = ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")
+            await self.forgets.ask(to, words, (conversation,))
+        except CogencyError:
+            self.done.again(message)
+            raise
+
+    async def _do(self, command: TextCommand, to: ReplyTo) -> None:
         match command:
             case TextCommand.MEMORY:
                 await self.view.show(to)
             case TextCommand.USAGE:
                 await self._show_usage(to)
-            case TextCommand.FORGET:
-                await self._ask_what_to_forget(to, conversation, (Scope.THREAD, Scope.EVERYTHING))
-            case TextCommand.FORGET_THREAD:
-                await self._ask_what_to_forget(to, conversation, (Scope.THREAD,))
-            case TextCommand.FORGET_EVERYTHING:
-                await self._ask_what_to_forget(to, conversation, (Scope.EVERYTHING,))
 
     async def ask_about(self, body: JsonObject) -> None:
         """The shortcut "Ask about this message": opens a window for the question."""
@@ -159,20 +167,7 @@ class Desk:
         conversation = inbound.thread_conversation(self.me, to.channel, thread or text(message, "ts"))
         if not thread:
             conversation = inbound.direct_conversation(self.me, to.channel) or conversation
-        await self._ask_what_to_forget(to, conversation, (Scope.THREAD,))
-
-    # Buttons
-
-    async def clicked(self, body: JsonObject, action: JsonObject) -> None:
-        """A click on a button of ours; its message is replaced by the outcome."""
-        url, user = text(body, "response_url"), text(body, "user", "id")
-        if text(action, "action_id") == forms.KEEP_ACTION:
-            await self._replace(url, wording.forget_declined())
-        elif (clicked := forms.forget_clicked(action)) is None or clicked.user != user:
-            await self._say(of_click(body), NOT_YOURS)
-        else:
-            receipt = await self.host.forget(inbound.person_id(self.me, user), clicked.conversation)
-            await self._replace(url, wording.receipt_text(receipt))
+        await self.forgets.ask(to, "thread", (conversation,))
 
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""
@@ -182,24 +177,8 @@ class Desk:
     async def _show_usage(self, to: ReplyTo) -> None:
         await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))
 
-    async def _ask_what_to_forget(
-        self, to: ReplyTo, conversation: str | None, scopes: Scopes, before: str = ""
-    ) -> None:
-        question = [before, forms.FORGET_QUESTION]
-        if conversation is None:
-            scopes = (Scope.EVERYTHING,)
-            question.append(forms.NO_THREAD_HERE.format(name=self.me.name))
-        await Whisper(self.api, to).say(
-            " ".join(filter(None, question)), forms.forget_buttons(to.user, conversation, scopes)
-        )
-
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Whisper(self.api, to).say(neutral(markdown))
-
-    async def _replace(self, url: str, markdown: str) -> None:
-        await self.api.respond(
-            url, replace_original=True, text=markdown, blocks=[{"type": "markdown", "text": neutral(markdown)}]
-        )
 
     async def _post_question(self, to: ReplyTo, member: Member, question: str) -> str | None:
         """Show the question in the channel; its time stamp, or None where the bot may not write."""

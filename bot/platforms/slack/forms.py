@@ -9,13 +9,9 @@ import json
 from dataclasses import dataclass, replace
 
 from agent.messages import Json, JsonObject
-from bot.platforms.slack.inbound import Scopes
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.reply_to import ReplyTo, decode
-from bot.wording import Scope
 
-FORGET_ACTION = "cogency_forget"
-KEEP_ACTION = "cogency_keep"
 CONTINUE_ACTION = "cogency_continue"
 ASK_SHORTCUT = "cogency_ask"
 FORGET_SHORTCUT = "cogency_forget_thread"
@@ -24,24 +20,9 @@ ASK_VIEW = "cogency_ask_view"
 _QUESTION = "question"
 
 CAN_GO_ON = "That answer was cut; it can go on."
-FORGET_QUESTION = "What shall I forget? It cannot be undone."
-NO_THREAD_HERE = "To forget one thread, write “@{name} forget this thread” in it."
-_LABELS = {Scope.THREAD: "Forget this thread", Scope.EVERYTHING: "Forget everything"}
-_CONSEQUENCES = {
-    Scope.THREAD: "What you wrote in this thread, the answers to it, and what was remembered from it will be erased.",
-    Scope.EVERYTHING: "Everything that you told me, in all threads, and all that I remember about you will be erased.",
-}
 
 METADATA_CHARS = 3_000
 """The most that a view carries; a longer message is asked about by its beginning."""
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetClicked:
-    """`conversation` None: everything."""
-
-    user: str
-    conversation: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +42,6 @@ class Asked:
     author: str
     about: str
     to: ReplyTo
-
-
-def forget_buttons(user: str, conversation: str | None, scopes: Scopes) -> Json:
-    """The buttons below the question; without a conversation there is no thread to offer."""
-    buttons: list[Json] = [
-        _forget_button(user, conversation if scope is Scope.THREAD else None, scope)
-        for scope in scopes
-        if scope is Scope.EVERYTHING or conversation is not None
-    ]
-    keep: Json = {"type": "button", "action_id": KEEP_ACTION, "text": _plain("Keep everything")}
-    return {"type": "actions", "elements": [*buttons, keep]}
-
-
-def forget_clicked(action: JsonObject) -> ForgetClicked | None:
-    """What a click on a button asks for; None if it is not one of ours."""
-    try:
-        value: Json = json.loads(text(action, "value"))
-    except ValueError:
-        return None
-    user = text(value, "user")
-    return ForgetClicked(user, text(value, "conversation") or None) if user else None
 
 
 def continue_button(conversation: str, page: str, to: ReplyTo) -> Json:
@@ -145,23 +105,6 @@ def asked(view: JsonObject) -> Asked | None:
 
 def _carried(author: str, about: str, to: ReplyTo) -> str:
     return json.dumps({"author": author, "about": about, "to": to.encode()}, ensure_ascii=False)
-
-
-def _forget_button(user: str, conversation: str | None, scope: Scope) -> Json:
-    return {
-        "type": "button",
-        "action_id": f"{FORGET_ACTION}:{scope}",
-        "style": "danger",
-        "text": _plain(_LABELS[scope]),
-        "value": json.dumps({"user": user, "conversation": conversation}),
-        "confirm": {
-            "title": _plain("Are you sure?"),
-            "text": _plain(_CONSEQUENCES[scope]),
-            "confirm": _plain("Forget"),
-            "deny": _plain("Keep"),
-            "style": "danger",
-        },
-    }
 
 
 def _plain(words: str) -> dict[str, Json]:

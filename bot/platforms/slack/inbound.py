@@ -15,15 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import TypeAlias
 
 from agent.messages import Depth, JsonObject
 from bot.access.budget_words import read
 from bot.memory import words as memory
+from bot.memory.forget_words import is_request
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 from bot.triggers import is_stop
-from bot.wording import Scope
 
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 """The subtypes of what somebody wrote, as opposed to what happened."""
@@ -87,9 +86,6 @@ class TextCommand(Enum):
 
     MEMORY = auto()
     USAGE = auto()
-    FORGET = auto()
-    FORGET_THREAD = auto()
-    FORGET_EVERYTHING = auto()
 
 
 _TEXT_COMMANDS: Mapping[str, TextCommand] = {
@@ -99,18 +95,6 @@ _TEXT_COMMANDS: Mapping[str, TextCommand] = {
     "usage": TextCommand.USAGE,
     "show usage": TextCommand.USAGE,
     "show my usage": TextCommand.USAGE,
-    "forget": TextCommand.FORGET,
-    "forget thread": TextCommand.FORGET_THREAD,
-    "forget this": TextCommand.FORGET_THREAD,
-    "forget this thread": TextCommand.FORGET_THREAD,
-    "forget everything": TextCommand.FORGET_EVERYTHING,
-}
-
-Scopes: TypeAlias = tuple[Scope, ...]
-_FORGETTABLE: Mapping[str, Scopes] = {
-    "": (Scope.THREAD, Scope.EVERYTHING),
-    **dict.fromkeys(("thread", "this thread", "this"), (Scope.THREAD,)),
-    **dict.fromkeys(("everything", "all"), (Scope.EVERYTHING,)),
 }
 
 
@@ -233,10 +217,17 @@ def memory_words(heard: Heard, me: Me) -> str | None:
     return rest if word.casefold() == "memory" and rest.strip() and not unclear else None
 
 
+def asks_to_forget(heard: Heard, me: Me) -> str | None:
+    """The words after "forget", if they are a request; None for every other message."""
+    said = without_mention(heard.text, me.user).strip().removeprefix("/").rstrip(" .!")
+    word, _, rest = said.partition(" ")
+    return rest.strip() if word.casefold() == "forget" and is_request(rest, heard.time) else None
+
+
 def is_order(heard: Heard, me: Me) -> bool:
     """Whether it wants something done at once rather than a question answered."""
-    words = (model_words(heard, me), text_command(heard, me), asks_budget(heard, me), memory_words(heard, me))
-    return says_stop(heard, me) or any(asked is not None for asked in words)
+    orders = (model_words, text_command, asks_to_forget, asks_budget, memory_words)
+    return says_stop(heard, me) or any(read_words(heard, me) is not None for read_words in orders)
 
 
 def depth_words(words: str) -> tuple[Depth, str]:
@@ -244,11 +235,6 @@ def depth_words(words: str) -> tuple[Depth, str]:
     first, colon, rest = words.strip().partition(":")
     depth = {"deep": Depth.DEEP, "fast": Depth.FAST}.get(first.strip().casefold())
     return (depth, rest.strip()) if colon and depth is not None and rest.strip() else (Depth.ADAPT, words.strip())
-
-
-def forget_scopes(words: str) -> Scopes | None:
-    """What `/forget` should offer: what the words name, both if there are none; None for other words."""
-    return _FORGETTABLE.get(" ".join(words.split()).casefold())
 
 
 def ask_words(words: str) -> tuple[str, bool]:

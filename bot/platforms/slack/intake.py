@@ -16,7 +16,7 @@ from agent.messages import Depth, Image, JsonObject
 from agent.records import Authority, Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound
-from bot.platforms.slack.changes import Changed, read_change
+from bot.platforms.slack.changes import Changed, read_change, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
@@ -49,6 +49,9 @@ class Intake:
         if stopped := inbound.session_stopped(body, self.me):
             await self.control.session_stopped(stopped)
             return
+        if (gone := read_gone(body, self.me)) is not None:
+            await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
+            return
         if (changed := read_change(body, self.me)) is not None:
             await self._change(changed)
             return
@@ -76,7 +79,9 @@ class Intake:
         if for_us and (model := inbound.model_words(heard, self.me)) is not None:
             await self.control.model_in_words(model, heard)
         elif for_us and (command := inbound.text_command(heard, self.me)) is not None:
-            await self.desk.in_words(command, heard, conversation)
+            await self.desk.in_words(command, heard)
+        elif for_us and (forget := inbound.asks_to_forget(heard, self.me)) is not None:
+            await self.desk.forget_in_words(forget, heard, conversation)
         elif for_us and (memory := inbound.memory_words(heard, self.me)) is not None:
             await self.desk.memory_in_words(memory, heard)
         elif for_us and (budget := inbound.asks_budget(heard, self.me)) is not None:
@@ -96,9 +101,9 @@ class Intake:
         return False
 
     async def _change(self, changed: Changed) -> None:
-        """An edited question that waits is answered as edited, a deleted one not at all."""
+        """An edited question is answered, and learned from, as edited; a deleted one not at all."""
         if changed.text is None:
-            await self.host.withdraw(changed.channel, changed.ts)
+            await self.host.withdraw(changed.channel, {changed.ts})
         else:
             await self.host.amend(changed.channel, changed.ts, (await self._asked(changed.text))[1])
 

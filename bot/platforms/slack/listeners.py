@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
 from bot.logs import severity
-from bot.platforms.slack import forms, memory_blocks
+from bot.platforms.slack import forget_blocks, forms, memory_blocks
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
@@ -73,9 +73,13 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk,
     async def acknowledged() -> None:
         """The middleware has seen it, and Bolt has acknowledged it."""
 
-    async def clicked(ack: AsyncAck, body: Body, action: Body) -> None:
+    async def forgetting(ack: AsyncAck, body: Body, action: Body) -> None:
         await ack()
-        await _told(desk, body, desk.clicked(body, action))
+        await _told(desk, body, desk.forgets.clicked(body, action))
+
+    async def ticked(ack: AsyncAck) -> None:
+        """A box beside a button: it is read when the button is pressed."""
+        await ack()
 
     async def decided(ack: AsyncAck, body: Body, action: Body) -> None:
         await ack()
@@ -99,7 +103,9 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk,
     on.shortcut(forms.MEMORY_SHORTCUT)(_acting(desk, desk.memory_shortcut))
     on.shortcut(forms.FORGET_SHORTCUT)(_acting(desk, desk.forget_shortcut))
     on.view(forms.ASK_VIEW)(_storing(desk, desk.asked_about))
-    on.action(re.compile(f"^({forms.FORGET_ACTION}:.*|{forms.KEEP_ACTION})$"))(clicked)
+    on.view(forget_blocks.VIEW)(_acting(desk, desk.forgets.typed))
+    on.action(re.compile(f"^{forget_blocks.ACTION}:.*$"))(forgetting)
+    on.action(re.compile(f"^{forget_blocks.REPLIES}$"))(ticked)
     on.view(memory_blocks.VIEW)(_acting(desk, desk.view.corrected))
     on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(decided)
     on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(go_on)

@@ -7,6 +7,7 @@ Rules: one workspace, one pair of tokens. What is wrong at the start ends in one
 
 import asyncio
 import logging
+from functools import partial
 from typing import NoReturn
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
@@ -35,7 +36,7 @@ from bot.platforms.slack.place import Places
 from bot.platforms.slack.reply_to import decode
 from bot.platforms.slack.settings import SlackSettings
 from bot.platforms.slack.sockets import Sockets
-from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface
+from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface, delete_page
 from bot.platforms.slack.threads import Threads
 from bot.surface import Surface
 from bot.turns.missed import Listening
@@ -59,6 +60,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         api = SlackApi(_client(settings, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
         host.show_on(me.source, _Surfaces(api, me, clock))
+        host.delete_on(me.source, partial(delete_page, api))
         membership = SlackMembership(api, me)
         host.ask_readers(me.source, membership)
         people, places = People(api, me, clock), Places(api, me, clock)
@@ -75,6 +77,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         sockets = Sockets(app, api, web, settings, clock, missed)
         keeping = asyncio.create_task(listening.keep())
         try:
+            await host.back([me.source])
             await listening.begin()
             await sockets.open()
             log.info("connected to Slack as %s", me.name)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
+from agent.records import REACHED_ONCE, ShownPage
 from bot.platforms.slack import forms, payload
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.budget import Budget, Queue
@@ -177,7 +178,7 @@ class PrivateSurface:
         return None
 
     async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
-        page = PageRef(str(key))
+        page = PageRef(f"{REACHED_ONCE}/{key}")
         await self.edit(page, text, final=final)
         return page
 
@@ -199,6 +200,12 @@ class PrivateSurface:
 
     async def status(self, text: str) -> None:
         """There is no private status line."""
+
+
+async def delete_page(api: SlackApi, page: ShownPage) -> None:
+    """Delete a page of an earlier reply. Raises SurfaceError."""
+    with _page_errors():
+        await api.call(Method.DELETE, channel=page.channel, ts=page.page)
 
 
 async def _offer_to_continue(api: SlackApi, to: ReplyTo, conversation: str, page: PageRef) -> None:

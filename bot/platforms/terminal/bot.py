@@ -14,14 +14,14 @@ from typing import Protocol, Self
 
 from agent.authority import Authority
 from agent.memory.audience import PersonAudience, Place
-from agent.memory.forgetting import forget_everything, forget_thread
 from agent.messages import Depth
-from agent.ports import Clock, Conversations, Forgetting, Spending
-from agent.records import Author, Incoming, Person, Receipt, Thread
+from agent.ports import Clock, Conversations, Spending
+from agent.records import Author, Incoming, Person, Thread
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
-from bot.host import Asker, MemoryAnswer, Viewer
+from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, Viewer
 from bot.memory.desk import MemoryDesk
+from bot.memory.forgetting import ForgetDesk
 from bot.memory.policy import PolicyDesk
 from bot.platforms.terminal.chatbot import Left
 from bot.surface import PageKey, PageRef, Surface
@@ -70,7 +70,7 @@ class TerminalBot:
     surfaces: TerminalSurfaces
     conversations: Conversations
     view: MemoryDesk
-    forgetting: Forgetting
+    forgets: ForgetDesk
     spending: Spending
     budgets: BudgetDesk
     policies: PolicyDesk
@@ -148,11 +148,14 @@ class TerminalBot:
     async def memory(self, words: str = "") -> MemoryAnswer:
         return await self.view.answer(Viewer(self.person, self.place), words)
 
-    async def forget(self, conversation: str | None) -> Receipt:
-        person = self.person.id
-        await self.turns.take_back(person, conversation)
-        plan = forget_everything(person) if conversation is None else forget_thread(person, conversation)
-        return await self.forgetting.forget(plan, self.clock.now())
+    async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:
+        return await self.forgets.ask(self._forgetter(conversation), words)
+
+    async def forget(self, token: str, conversation: str) -> ForgetAnswer:
+        return await self.forgets.forget(self._forgetter(conversation), token)
+
+    def _forgetter(self, conversation: str) -> Forgetter:
+        return Forgetter(self.person.id, frozenset({conversation}), self.person.time_zone)
 
     async def usage(self) -> Account:
         now = self.clock.now()

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.messages import Depth
-from agent.records import Receipt, Thread
+from agent.records import Thread
 from agent.spending import Account
-from bot.host import MemoryAnswer
+from bot.host import ForgetAnswer, MemoryAnswer
 from bot.surface import Surface
 
 
@@ -64,8 +64,12 @@ class ChatBot(Protocol):
         """What `/memory` with these words (see `bot.memory.words`) says."""
         ...
 
-    async def forget(self, conversation: str | None) -> Receipt:
-        """Forget one conversation, or (None) everything of this person."""
+    async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:
+        """What `/forget` with these words would erase, written in this conversation; nothing is erased yet."""
+        ...
+
+    async def forget(self, token: str, conversation: str) -> ForgetAnswer:
+        """They agree to what such an answer said: the receipt; or another question, if that has changed."""
         ...
 
     async def usage(self) -> Account:

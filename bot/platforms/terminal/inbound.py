@@ -13,8 +13,8 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from agent.messages import Depth
+from bot.memory.forget_words import HELP
 from bot.triggers import is_stop
-from bot.wording import Scope
 
 COMMANDS: Mapping[str, str] = {
     "/ask TEXT": "ask something; plain text does the same",
@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "/threads": "list your threads",
     "/threads N": "go back to thread N of that list",
     "/memory": "show what is remembered about you; /memory help says what you may decide about it",
-    "/forget": "forget this thread, or everything; asks first",
+    **HELP,
     "/usage": "show what your questions took: tokens and money",
     "/budget": "show budgets, or raise one, as in /budget everyone $200",
     "/policy": "show what holds for everybody here, or set it, as in /policy set budget: at most 50 EUR",
@@ -75,9 +75,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """`scope` None: the person has not said yet what to forget."""
+    """`bot.memory.forget_words` reads the words; "": the person has not said yet what to forget."""
 
-    scope: Scope | None
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +169,6 @@ def parse(line: str) -> Command:
     return _unknown(word)
 
 
-def forget_scope(words: str) -> Scope | None:
-    """Which scope these words name, in any case; None if neither."""
-    return {"thread": Scope.THREAD, "this thread": Scope.THREAD, "everything": Scope.EVERYTHING}.get(
-        words.strip().lower()
-    )
-
-
 def _ask(rest: str) -> Command:
     return Ask(rest) if rest else Unclear("Write your question after `/ask`.")
 
@@ -196,13 +189,6 @@ def _threads(rest: str) -> Command:
     return Unclear("Write `/threads` for the list, or `/threads 2` to go back to its second thread.")
 
 
-def _forget(rest: str) -> Command:
-    scope = forget_scope(rest)
-    if rest and scope is None:
-        return Unclear("Write `/forget thread` or `/forget everything`.")
-    return Forget(scope)
-
-
 def _model(rest: str) -> Command:
     return UseModel(rest) if rest else ShowModel()
 
@@ -220,7 +206,7 @@ _WITH_WORDS: Mapping[str, Callable[[str], Command]] = {
     "/fast": _fast,
     "/threads": _threads,
     "/memory": Memory,
-    "/forget": _forget,
+    "/forget": Forget,
     "/budget": Budget,
     "/policy": Policy,
     "/model": _model,

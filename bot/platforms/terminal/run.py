@@ -24,7 +24,8 @@ from bot.platforms.terminal.surface import TerminalSurface
 from bot.platforms.terminal.window import Display, PlainDisplay, Window
 from bot.spending_text import account_text
 from bot.surface import Surface
-from bot.wording import Scope
+
+AGREE = "Write `yes` to forget; anything else keeps everything."
 
 
 def open_window() -> Window:
@@ -109,8 +110,8 @@ class _Chat:
                 await self._open_thread(number)
             case inbound.Memory(words):
                 await self._memory(words)
-            case inbound.Forget(scope):
-                await self._forget(scope)
+            case inbound.Forget(words):
+                await self._forget(words)
             case inbound.ShowUsage():
                 self._window.say(account_text(await self._bot.usage()))
             case inbound.Budget(words):
@@ -187,16 +188,22 @@ class _Chat:
         else:
             self._window.say(f"```json\n{answer.file}\n```")
 
-    async def _forget(self, scope: Scope | None) -> None:
-        scope = scope or inbound.forget_scope(await self._window.answer(wording.forget_which()))
-        if scope is None or not await self._agreed(wording.forget_question(scope)):
+    async def _forget(self, words: str) -> None:
+        words = words or await self._window.answer(wording.forget_which())
+        if not words.strip():
             self._window.say(wording.forget_declined())
             return
-        receipt = await self._bot.forget(self._conversation if scope is Scope.THREAD else None)
-        self._conversation = self._bot.new_conversation()
-        self._listed = None
-        self._window.recall(await self._bot.past_questions())
-        self._window.say(wording.receipt_text(receipt))
+        answer = await self._bot.ask_to_forget(words, self._conversation)
+        while answer.token:
+            below = "\n\n" if "\n" in answer.text else " "
+            if not await self._agreed(f"{answer.text}{below}{AGREE}"):
+                self._window.say(wording.forget_declined())
+                return
+            answer = await self._bot.forget(answer.token, self._conversation)
+            self._conversation = self._bot.new_conversation()
+            self._listed = None
+            self._window.recall(await self._bot.past_questions())
+        self._window.say(answer.text)
 
     async def _agreed(self, question: str) -> bool:
         return (await self._window.answer(question)).strip().lower() == "yes"

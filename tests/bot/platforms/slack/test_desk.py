@@ -19,6 +19,7 @@ from tests.fakes.slack_things import BOT_USER
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
+PERSON = f"{TEAM}:{ANN}"
 BOAT = ShownEntry("f:1", 1, "The boat is blue.", "2026-01-02")
 REMEMBERED = MemoryAnswer("This is what I remember:", (BOAT,))
 
@@ -149,19 +150,21 @@ async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slac
         await slack.until(lambda: slack.state.whispers)
         await slack.settled()
         (whisper,) = slack.state.whispers
-        assert (whisper.user, whisper.thread_ts, whisper.text) == (ANN, root.ts, forms.FORGET_QUESTION)
+        question = "I will forget this thread."
+        assert (whisper.user, whisper.thread_ts, whisper.text) == (ANN, root.ts, question)
         assert not host.forgotten
-        await slack.click(ANN, whisper, "Forget this thread")
-        await slack.until(lambda: whisper.text != forms.FORGET_QUESTION)
-    assert host.forgotten == [(f"{TEAM}:{ANN}", f"{TEAM}:{GENERAL}:{root.ts}")]
+        await slack.click(ANN, whisper, "Forget")
+        await slack.until(lambda: whisper.text != question)
+    assert host.forgotten == [(f"{TEAM}:{ANN}", "this thread", frozenset({f"{TEAM}:{GENERAL}:{root.ts}"}))]
+    assert host.replies_too == [False]
     assert whisper.text == receipt_text(host.receipt)
 
 
 @pytest.mark.parametrize(
-    ("label", "forgotten"), [("Forget everything", [(f"{TEAM}:{ANN}", None)]), ("Keep everything", [])]
+    ("label", "forgotten"), [("Forget", [(PERSON, "everything", frozenset())]), ("Keep everything", [])]
 )
 async def test_forgetting_everything_can_be_thought_over(
-    slack: FakeSlack, label: str, forgotten: list[tuple[str, None]]
+    slack: FakeSlack, label: str, forgotten: list[tuple[str, str, frozenset[str]]]
 ) -> None:
     host = FakeHost()
     async with serving(slack, host):
@@ -169,10 +172,28 @@ async def test_forgetting_everything_can_be_thought_over(
         await slack.until(lambda: slack.state.whispers)
         (whisper,) = slack.state.whispers
         assert "forget this thread” in it" in whisper.text
+        await slack.click(ANN, whisper, "Forget everything")
+        await slack.until(lambda: whisper.text == "I will forget everything.")
         await slack.click(ANN, whisper, label)
         await slack.until(lambda: not whisper.blocks[1:])
     assert host.forgotten == forgotten
     assert whisper.text in (forget_declined(), receipt_text(host.receipt))
+
+
+async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, DM, "/forget")
+        await slack.until(lambda: slack.state.whispers)
+        (whisper,) = slack.state.whispers
+        await slack.click(ANN, whisper, "Something else…")
+        await slack.until(lambda: slack.state.views)
+        await slack.submit(ANN, slack.state.views[0], "about Apollo")
+        await slack.until(lambda: whisper.text == "I will forget about Apollo.")
+        await slack.click(ANN, whisper, "Forget", ticked=True)
+        await slack.until(lambda: host.forgotten)
+    assert host.forgotten == [(PERSON, "about Apollo", frozenset())]
+    assert host.replies_too == [True]
 
 
 async def test_in_a_direct_conversation_the_command_offers_that_conversation(slack: FakeSlack) -> None:
@@ -180,16 +201,18 @@ async def test_in_a_direct_conversation_the_command_offers_that_conversation(sla
     async with serving(slack, host):
         await slack.command(ANN, DM, "/forget", "thread")
         await slack.until(lambda: slack.state.whispers)
-        await slack.click(ANN, slack.state.whispers[0], "Forget this thread")
+        await slack.click(ANN, slack.state.whispers[0], "Forget")
         await slack.until(lambda: host.forgotten)
-    assert host.forgotten == [(f"{TEAM}:{ANN}", f"{TEAM}:{DM}")]
+    assert host.forgotten == [(PERSON, "thread", frozenset({f"{TEAM}:{DM}"}))]
 
 
-async def test_words_that_name_nothing_to_forget_are_not_passed_over(slack: FakeSlack) -> None:
+async def test_words_that_name_nothing_to_forget_get_one_sentence(slack: FakeSlack) -> None:
     async with serving(slack, FakeHost()):
-        await slack.command(ANN, DM, "/forget", "my boat")
+        await slack.command(ANN, DM, "/forget", "nonsense")
         await slack.until(lambda: slack.state.whispers)
-    assert slack.state.whispers[0].text == f"I did not understand “my boat”. {forms.FORGET_QUESTION}"
+    (whisper,) = slack.state.whispers
+    assert whisper.text == "I did not understand “nonsense”."
+    assert not whisper.blocks[1:]
 
 
 async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: FakeSlack) -> None:
@@ -198,9 +221,9 @@ async def test_the_shortcut_offers_to_forget_the_thread_of_its_message(slack: Fa
         message = slack.state.write(BOB, GENERAL, "hello")
         await slack.shortcut(ANN, forms.FORGET_SHORTCUT, message)
         await slack.until(lambda: slack.state.whispers)
-        await slack.click(ANN, slack.state.whispers[0], "Forget this thread")
+        await slack.click(ANN, slack.state.whispers[0], "Forget")
         await slack.until(lambda: host.forgotten)
-    assert host.forgotten == [(f"{TEAM}:{ANN}", f"{TEAM}:{GENERAL}:{message.ts}")]
+    assert host.forgotten == [(PERSON, "thread", frozenset({f"{TEAM}:{GENERAL}:{message.ts}"}))]
 
 
 async def test_a_button_works_for_nobody_else(slack: FakeSlack) -> None:
@@ -208,7 +231,7 @@ async def test_a_button_works_for_nobody_else(slack: FakeSlack) -> None:
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/forget", "everything")
         await slack.until(lambda: slack.state.whispers)
-        await slack.acked(await slack.click(BOB, slack.state.whispers[0], "Forget everything"))
+        await slack.acked(await slack.click(BOB, slack.state.whispers[0], "Forget"))
         await slack.until(lambda: len(slack.state.whispers) == 2)
     assert not host.forgotten
 
@@ -219,7 +242,7 @@ async def test_what_went_wrong_while_forgetting_is_said_to_the_person(slack: Fak
         await slack.command(ANN, GENERAL, "/forget", "everything")
         await slack.until(lambda: slack.state.whispers)
         host.fail_next = StoreError("The disk is full.")
-        await slack.click(ANN, slack.state.whispers[0], "Forget everything")
+        await slack.click(ANN, slack.state.whispers[0], "Forget")
         await slack.until(lambda: len(slack.state.whispers) == 2)
     assert slack.state.whispers[1].text == "The disk is full."
 

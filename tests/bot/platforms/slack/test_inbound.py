@@ -10,14 +10,13 @@ from bot.platforms.slack.inbound import (
     Me,
     TextCommand,
     ask_words,
+    asks_to_forget,
     conversation,
-    forget_scopes,
     permalink,
     read_event,
     text_command,
     time_of,
 )
-from bot.wording import Scope
 
 ME = Me("T1", "UBOT", "BBOT", "https://acme.slack.com/")
 
@@ -92,15 +91,10 @@ def test_no_event_is_too_strange_to_be_read(event: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "command"),
     [
-        ("<@UBOT> forget this thread", TextCommand.FORGET_THREAD),
-        ("<@UBOT>: Forget   this thread!", TextCommand.FORGET_THREAD),
-        ("<@UBOT> /forget", TextCommand.FORGET),
-        ("forget everything.", TextCommand.FORGET_EVERYTHING),
         ("<@UBOT> memory", TextCommand.MEMORY),
         ("<@UBOT> Usage.", TextCommand.USAGE),
         ("<@UBOT> show my usage", TextCommand.USAGE),
         ("<@UBOT> what is memory", None),
-        ("<@UBOT> forget it", None),
         ("<@UBOT>", None),
     ],
 )
@@ -125,11 +119,24 @@ def test_a_question_may_ask_for_a_private_answer(words: str, asked: tuple[str, b
     assert ask_words(words) == asked
 
 
-def test_forgetting_offers_what_was_named_or_both() -> None:
-    assert forget_scopes("Everything") == (Scope.EVERYTHING,)
-    assert forget_scopes("this  thread") == (Scope.THREAD,)
-    assert forget_scopes(" ") == (Scope.THREAD, Scope.EVERYTHING)
-    assert forget_scopes("the past") is None
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("<@UBOT> forget this thread", "this thread"),
+        ("<@UBOT>: Forget   everything!", "everything"),
+        ("<@UBOT> /forget", ""),
+        ("forget 2 hours.", "2 hours"),
+        ("forget about Apollo", "about Apollo"),
+        ("<@UBOT> forget it", None),
+        ("forget about it", None),
+        ("forget this thread, what about memory?", None),
+        ("forgetting is human", None),
+    ],
+)
+def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
+    heard = read_event(envelope(text=written), ME)
+    assert heard is not None
+    assert asks_to_forget(heard, ME) == words
 
 
 def test_links_have_the_form_that_slack_gives_them() -> None:

@@ -26,7 +26,6 @@ from bot.platforms.terminal.inbound import (
     UseModel,
     parse,
 )
-from bot.wording import Scope
 
 MEANINGS: list[tuple[str, Command]] = [
     ("hello", Ask("hello")),
@@ -61,10 +60,9 @@ MEANINGS: list[tuple[str, Command]] = [
     ("/policy set budget: 5 EUR", Policy("set budget: 5 EUR")),
     ("/budget", Budget()),
     ("/budget everyone $20", Budget("everyone $20")),
-    ("/forget", Forget(None)),
-    ("/forget thread", Forget(Scope.THREAD)),
-    ("/forget this thread", Forget(Scope.THREAD)),
-    ("/forget EVERYTHING", Forget(Scope.EVERYTHING)),
+    ("/forget", Forget()),
+    ("/forget this thread", Forget("this thread")),
+    ("/FORGET about Apollo", Forget("about Apollo")),
     ("/model", ShowModel()),
     ("/model ollama:llama3.2", UseModel("ollama:llama3.2")),
     ("/help", ShowHelp()),
@@ -87,7 +85,6 @@ def test_a_line_means_one_thing(line: str, meaning: Command) -> None:
         ("/new boat", "Write `/new` alone: it takes nothing after it."),
         ("/quit now", "Write `/quit` alone: it takes nothing after it."),
         ("/ask", "Write your question after `/ask`."),
-        ("/forget all", "Write `/forget thread` or `/forget everything`."),
         ("/threads 0", "Write `/threads` for the list, or `/threads 2` to go back to its second thread."),
         ("/threads two", "Write `/threads` for the list, or `/threads 2` to go back to its second thread."),
         ("/threads ²", "Write `/threads` for the list, or `/threads 2` to go back to its second thread."),

@@ -15,6 +15,7 @@ from bot import wording
 from bot.exits import Exit
 from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import chat
+from bot.wording import forget_which
 from tests.fakes.chatbot import TIME, FakeChatBot
 
 
@@ -84,15 +85,15 @@ async def test_anything_but_yes_keeps_everything_and_says_so(answers: list[str])
 async def test_forget_asks_what_to_forget_when_nothing_is_named() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/new", "two", "/forget", "Thread", "yes")
-    assert texts[3] == "Forget this `thread`, or `everything`?"
+    assert texts[3] == forget_which()
     assert texts[4].startswith("I will forget this thread")
     assert list(bot.asked) == ["c1"]
 
 
-async def test_a_forget_that_names_neither_keeps_everything() -> None:
+async def test_words_that_name_nothing_to_forget_get_one_sentence() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "one", "/forget", "both", "two")
-    assert texts[2] == "Nothing was forgotten."
+    assert texts[2] == "I did not understand “both”."
     assert bot.asked == {"c1": ["one", "two"]}
 
 
@@ -160,7 +161,7 @@ async def test_text_after_ask_and_after_two_slashes_is_sent() -> None:
 
 async def test_help_lists_the_commands_and_an_unknown_one_gets_a_sentence() -> None:
     texts = await conversation(FakeChatBot(), "/help", "/thread")
-    assert "- `/forget`: forget this thread, or everything; asks first" in texts[0]
+    assert "- `/forget thread`: forget this thread" in texts[0]
     assert texts[1] == "There is no command `/thread`: did you mean `/threads`?"
 
 

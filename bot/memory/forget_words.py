@@ -1,0 +1,187 @@
+"""What `/forget` is asked, read from its words; the same on every platform. Pure.
+
+Above: the platforms' commands. Below: `agent.memory.forgetting`, `agent.memory.periods`,
+`bot.local_time`.
+
+    thread | everything | 2 hours | the last 3 days | today | since Monday | since 14:30 | about Apollo
+
+Rules. "2 days" are the last 48 hours; what names days of the calendar, such as "yesterday", means those days where the
+person is. Nothing is guessed: what cannot be read gets one sentence that says what can be written.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final, assert_never
+
+from agent.memory.forgetting import About, During, Everything, OneThread, Wish
+from agent.memory.periods import Period, periods_in
+from bot.local_time import zone_of
+
+HELP: Final[Mapping[str, str]] = {
+    "/forget thread": "forget this thread: what you said in it, and what came of it",
+    "/forget 2 hours": "forget what you said in the last hours, days or weeks; also “today”, “since Monday”",
+    "/forget about Apollo": "forget what you said, and what I know, about something",
+    "/forget everything": "forget all that you told me",
+}
+"""How each wish is written, and what it does."""
+
+WAYS: Final = "`thread`, `everything`, `2 hours`, `since Monday` or `about` and a word"
+NO_THREAD: Final = "There is no thread here: write `/forget 2 hours`, `/forget about …` or `/forget everything`."
+
+MAX_REQUEST_WORDS: Final = 4
+"""In a message; a longer one talks about forgetting. With `/forget` there is no such limit."""
+MAX_ABOUT_CHARS: Final = 50
+"""A name or a few words; a button has to carry them."""
+MAX_TOKEN_CHARS: Final = 70
+"""Of the 100 that Discord's buttons hold; the rest says whose they are."""
+
+_TALK: Final = frozenset({"it", "that", "them", "this"})
+_THREAD: Final = frozenset({"thread", "this thread", "this", "here", "this conversation"})
+_EVERYTHING: Final = frozenset({"everything", "all", "everything about me"})
+_UNITS: Final = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
+_NUMBERS: Final = {"": 1, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_LAST: Final = re.compile(
+    r"(?:the )?(?P<led>last |past )?(?:(?P<count>\d{1,3}|an?|one|two|three|four|five|six) )?"
+    r"(?P<unit>minute|hour|day|week)(?P<many>s)?"
+)
+_FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
+_CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """`sentence` says what to write instead."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Whose wish it is, what "this thread" means to them (nothing: they are in none), and when."""
+
+    person: str
+    thread: frozenset[str]
+    now: datetime
+    time_zone: str = "UTC"
+
+
+def read(words: str, asker: Asker) -> Wish | Unclear | None:
+    """What these words ask to forget; None if they say nothing."""
+    said = " ".join(words.split())
+    plain = said.casefold().strip(" .!?")
+    if not plain:
+        return None
+    if plain in _THREAD:
+        return OneThread(asker.person, asker.thread) if asker.thread else Unclear(NO_THREAD)
+    if plain in _EVERYTHING:
+        return Everything(asker.person)
+    if plain.startswith("about "):
+        return _about(said[len("about ") :].strip(" .!?“”\"'"), asker)
+    period = _period(plain, asker)
+    if period is None or period.since >= asker.now:
+        return Unclear(f"I did not understand “{_shown(said)}”: write {WAYS}.")
+    until = min(period.until, asker.now).replace(microsecond=0) + timedelta(seconds=1)
+    return During(asker.person, Period(period.since.astimezone(UTC).replace(microsecond=0), until))
+
+
+def is_request(words: str, now: datetime) -> bool:
+    """Whether the words behind "forget" in a message are a wish, not talk: "it", or "about it, what is the time?"."""
+    about, _, rest = words.casefold().partition(" ")
+    if "," in words or "?" in words or len(words.split()) > MAX_REQUEST_WORDS or (about == "about" and rest in _TALK):
+        return False
+    return not isinstance(read(words, Asker("", frozenset({"here"}), now)), Unclear)
+
+
+def token(wish: Wish, name: str) -> str:
+    """The wish as a button carries it, in at most `MAX_TOKEN_CHARS`: without the person and without the thread, because
+    whoever presses it wishes it for themselves, and there.
+
+    `name`: of what it would erase (see `Preview`); another one later means that this has changed.
+    """
+    match wish:
+        case OneThread():
+            return "thread"
+        case Everything():
+            return "everything"
+        case During(_, period):
+            return f"during|{name}|{period.since.timestamp():.0f}|{period.until.timestamp():.0f}"
+        case About(_, words):
+            return f"about|{name}|{words}"
+        case _:
+            assert_never(wish)
+
+
+def wish_of(kept: str, asker: Asker) -> tuple[Wish, str] | None:
+    """The inverse of `token`, and the name in it; None for anything else."""
+    match kept.split("|"):
+        case ["thread"] if asker.thread:
+            return OneThread(asker.person, asker.thread), ""
+        case ["everything"]:
+            return Everything(asker.person), ""
+        case ["during", name, since, until] if since.isdecimal() and until.isdecimal():
+            begin, end = (datetime.fromtimestamp(int(each), UTC) for each in (since, until))
+            return During(asker.person, Period(begin, end)), name
+        case ["about", name, words]:
+            return About(asker.person, words), name
+        case _:
+            return None
+
+
+def _about(words: str, asker: Asker) -> Wish | Unclear:
+    if len(words) > MAX_ABOUT_CHARS:
+        return Unclear(f"Say in at most {MAX_ABOUT_CHARS} characters what it is about.")
+    words = words.replace("|", " ")
+    if not any(char.isalnum() for char in words):
+        return Unclear("Say what it is about, as in `/forget about Apollo`.")
+    return About(asker.person, words)
+
+
+def _period(plain: str, asker: Asker) -> Period | None:
+    if (last := _LAST.fullmatch(plain)) is not None and _is_span(last):
+        count = last["count"] or ""
+        number = int(count) if count.isdecimal() else _NUMBERS[count]
+        return Period(asker.now - number * _UNITS[last["unit"]], asker.now) if number else None
+    since, _, rest = plain.partition(" ")
+    if since == "since":
+        began = _clock(rest, asker) or _day(rest, asker)
+        return None if began is None else Period(began.since, asker.now)
+    return _day(plain, asker)
+
+
+def _is_span(last: re.Match[str]) -> bool:
+    """ "2 hours", "the last hour", "hour"; but "last week" is a week of the calendar."""
+    return not (last["led"] and last["unit"] == "week" and not last["count"])
+
+
+def _clock(plain: str, asker: Asker) -> Period | None:
+    """From that time of today on; where it is yet to come, of yesterday."""
+    found = _CLOCK.fullmatch(plain)
+    if found is None:
+        return None
+    here = asker.now.astimezone(zone_of(asker.time_zone))
+    began = here.replace(hour=int(found["hour"]), minute=int(found["minute"]), second=0, microsecond=0)
+    return Period(began if began <= here else began - timedelta(days=1), asker.now)
+
+
+def _day(plain: str, asker: Asker) -> Period | None:
+    """The days that the words name, if each word has a part in that: "everything but today" is not today."""
+    for asked in (plain, f"on {plain}", f"in {plain}"):
+        found = periods_in(asked, asker.now, asker.time_zone)
+        if len(found) == 1:
+            words = asked.split()
+            without = (words[:at] + words[at + 1 :] for at, word in enumerate(words) if word not in _FILLERS)
+            idle = any(periods_in(" ".join(rest), asker.now, asker.time_zone) == found for rest in without)
+            return None if idle else found[0]
+    return None
+
+
+def _shown(said: str) -> str:
+    short = said if len(said) <= 40 else f"{said[:39]}…"
+    return short.replace("`", "")

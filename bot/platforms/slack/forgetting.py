@@ -1,0 +1,88 @@
+"""`/forget`: what would fall, its buttons, its window.
+
+Above: `desk` and `listeners` call it. Below: `forget_blocks`, `whisper`, `people`, `bot.host`.
+
+Rules. It shows only to the person who asked, and its buttons work for nobody else. What a button does is shown in the
+place of the question.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from agent.messages import Json, JsonObject
+from bot import wording
+from bot.host import ForgetAnswer, Forgetter, Host
+from bot.platforms.slack import forget_blocks as blocks
+from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.payload import fields, text
+from bot.platforms.slack.people import People
+from bot.platforms.slack.reply_to import ReplyTo, of_click
+from bot.platforms.slack.whisper import Whisper
+
+QUESTION: Final = "What shall I forget? It cannot be undone."
+NO_THREAD_HERE: Final = "To forget one thread, write “@{name} forget this thread” in it."
+NOT_YOURS: Final = "These buttons are for somebody else."
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetView:
+    host: Host
+    api: SlackApi
+    me: Me
+    people: People
+
+    async def ask(self, to: ReplyTo, words: str, thread: Collection[str]) -> None:
+        """What `/forget` with these words says; `thread`: the conversation in which it is asked, if there is one."""
+        if words.strip():
+            answer = await self.host.ask_to_forget(await self._who(to.user, thread), words)
+            await Whisper(self.api, to).say(neutral(answer.text), *_below(answer, to.user, thread))
+        else:
+            question = QUESTION if thread else f"{QUESTION} {NO_THREAD_HERE.format(name=self.me.name)}"
+            await Whisper(self.api, to).say(question, blocks.ways(to.user, thread))
+
+    async def clicked(self, body: JsonObject, action: JsonObject) -> None:
+        """A click on one of its buttons."""
+        made, to = blocks.clicked(body, action), of_click(body)
+        if made is None or made.user != to.user:
+            await Whisper(self.api, to).say(NOT_YOURS)
+        elif made.what == blocks.KEEP:
+            await self._replace(to, ForgetAnswer(wording.forget_declined()), ())
+        elif made.what == blocks.AGREE:
+            who = await self._who(to.user, made.thread)
+            answer = await self.host.forget(who, made.token, replies=made.replies)
+            await self._replace(to, answer, made.thread)
+        elif made.words:
+            await self._answer(to, made.words, made.thread)
+        else:
+            view = blocks.window(made, to)
+            await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+
+    async def typed(self, body: JsonObject) -> None:
+        """The window was sent."""
+        made = blocks.typed(fields(body, "view"))
+        if made is not None and made.to.user == text(body, "user", "id"):
+            await self._answer(made.to, made.words, made.thread)
+
+    async def _answer(self, to: ReplyTo, words: str, thread: Collection[str]) -> None:
+        answer = await self.host.ask_to_forget(await self._who(to.user, thread), words)
+        await self._replace(to, answer, thread)
+
+    async def _who(self, user: str, thread: Collection[str]) -> Forgetter:
+        person = (await self.people.member(user)).person
+        return Forgetter(person.id, frozenset(thread), person.time_zone)
+
+    async def _replace(self, to: ReplyTo, answer: ForgetAnswer, thread: Collection[str]) -> None:
+        """In the place of the question; below it, where Slack no longer lets that be changed."""
+        more = _below(answer, to.user, thread)
+        shown: list[Json] = [{"type": "markdown", "text": neutral(answer.text)}, *more]
+        try:
+            await self.api.respond(to.response_url, replace_original=True, text=answer.text, blocks=shown)
+        except SlackRefused:
+            await Whisper(self.api, to).say(neutral(answer.text), *more)
+
+
+def _below(answer: ForgetAnswer, user: str, thread: Collection[str]) -> list[Json]:
+    return [blocks.agreeing(user, thread, answer.token)] if answer.token else []
