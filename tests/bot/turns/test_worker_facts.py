@@ -1,0 +1,85 @@
+"""Through real turns: facts supersede one another, and past threads stand in the context; all say whence they came."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from agent.messages import Message
+from agent.recollection import recollect
+from agent.records import Closing
+from bot.turns.thinking import Mind
+from tests.bot.turns.test_worker import World
+from tests.fakes.incoming import said
+
+
+class Remembering(World):
+    """A mind that is given past threads at once."""
+
+    def mind(self) -> Mind:
+        return replace(super().mind(), recollect=partial(recollect, self.store, self.store))
+
+
+def told(world: World, request: int) -> str:
+    """The context message of a request."""
+    return next(message.text for message in world.model.requests[request] if message.text.startswith("Context of"))
+
+
+def closing(world: World, turn: int) -> Closing:
+    found = world.store.turns[turn].closing
+    assert found is not None
+    return found
+
+
+def call(text: str, key: str) -> str:
+    return f'<execute>[{{"name": "remember", "args": {{"text": "{text}", "key": "{key}"}}}}]\n</execute>'
+
+
+async def test_a_past_thread_stands_in_the_context_and_its_messages_are_named() -> None:
+    world = Remembering(["Noted.", "In the harbour."])
+    async with world.serving() as turns:
+        await turns.ask(said("My boat lies in the harbour.", conversation="a"))
+        await turns.ask(said("Where is my boat?", conversation="b"))
+    assert "EARLIER" not in told(world, 0)[400:]
+    assert "EARLIER:\nMy boat lies in the harbour.\n" in told(world, 1)
+    asked = world.store.messages[0][1].id
+    assert asked in closing(world, 1).context_messages
+
+
+async def test_a_deadline_that_moved_is_the_new_one_everywhere_and_marked_in_the_history() -> None:
+    world = World([call("Friday", "deadline"), "Noted.", call("Monday", "deadline"), "Moved.", "Monday."])
+    async with world.serving() as turns:
+        await turns.ask(said("Remember: the deadline is Friday"))
+        await turns.ask(said("No, the deadline is Monday"))
+        await turns.ask(said("When is it?"))
+    shown = [message.text for message in world.model.requests[4]]
+    assert "Remember: the deadline is [superseded: Friday]" in shown
+    assert "FACTS:\ndeadline: Monday\n" in told(world, 4)
+    assert closing(world, 2).context_facts == ("2",)
+
+
+async def test_seed_003_a_hypothetical_does_not_reach_a_decision_but_whoever_goes_on_with_it() -> None:
+    assume = call("9 EUR", "budget").replace('"key"', '"scope": "hypothetical", "key"')
+    world = World([assume, "Fine.", "Nine.", "Nothing is set."])
+    async with world.serving() as turns:
+        await turns.ask(said("Let's brainstorm: what if the budget were 9 EUR?"))
+        await turns.ask(said("Hypothetically, what is the budget?"))
+        await turns.ask(said("Enough of that, for real now: what is the budget?"))
+    assert "budget: 9 EUR (hypothetical)" in told(world, 2)
+    assert "9 EUR" not in told(world, 3)
+
+
+async def test_recall_marks_what_is_superseded() -> None:
+    find = '<execute>[{"name": "recall", "args": {"query": "deadline"}}]\n</execute>'
+    found: list[str] = []
+
+    def answer(messages: Sequence[Message]) -> str:
+        found.append(messages[-1].text)
+        return "Monday."
+
+    world = World([call("Friday", "deadline"), "Noted.", call("Monday", "deadline"), "Moved.", find, answer])
+    async with world.serving() as turns:
+        await turns.ask(said("Remember: the deadline is Friday", conversation="a"))
+        await turns.ask(said("No, the deadline is Monday", conversation="b"))
+        await turns.ask(said("When is it?", conversation="c"))
+    assert "the deadline is [superseded: Friday]" in found[0]
+    assert "the deadline is Monday" in found[0]
