@@ -25,9 +25,9 @@ from store.forgetting.batches import among
 from store.forgetting.chosen import Said, chosen, messages
 from store.memory import facts
 from store.search.text import quotes
-from store.tables import fact, message, turn, working_item
+from store.tables import embedding, fact, message, turn, working_item
 
-KEYED_BY_MESSAGE: Final[tuple[Column[int], ...]] = (working_item.c.message,)
+KEYED_BY_MESSAGE: Final[tuple[Column[int], ...]] = (working_item.c.message, embedding.c.message)
 """The columns of tables that hold one message's words in another form, and nothing else: their rows fall with it."""
 
 CLOCKS: Final = timedelta(days=1)

@@ -1,0 +1,232 @@
+"""After any forgetting, by whatever plan, none of what fell is anywhere, and nothing that was made of it.
+
+People talk at random in rooms of their own and in shared ones; replies quote what recall gave them; tools, summaries,
+facts, facts derived from those and profiles repeat it. Each message has a word of its own, so that it can be found.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import assert_never
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, select, text
+
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.forgetting import (
+    About,
+    Deleted,
+    During,
+    Everything,
+    Expired,
+    ForgettingPlan,
+    Gone,
+    Kind,
+    OneThread,
+)
+from agent.memory.periods import Period
+from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.memory.writing import NewFact, Written
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.records import Closing
+from agent.state import ActionRecord, SituationSummary
+from store.engine import Store, open_store
+from store.tables import metadata
+from tests.contracts.steps import claimed
+from tests.fakes.incoming import START, dm, said
+from tests.fakes.postgresql import PostgresServer
+
+PEOPLE = ("ann", "ben", "cem")
+ROOMS = ("own", "club", "yard")
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Talk:
+    """Somebody writes in a room; the reply quotes an earlier message (by its number), and rests on an earlier fact."""
+
+    person: str
+    room: str
+    recalls: int | None = None
+    rests_on: int | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody said, an hour after the one before: its word, and where it stands."""
+
+    talk: Talk
+    word: str
+    conversation: str
+    message_id: str
+    row: int
+    time: datetime
+    quoted: "Said | None"
+
+
+@dataclass
+class World:
+    store: Store
+    said: list[Said] = field(default_factory=list[Said])
+    facts: list[str] = field(default_factory=list[str])
+
+    async def live(self, talk: Talk) -> None:
+        """One turn, which leaves everything behind that a turn can leave."""
+        number = len(self.said)
+        word = f"marmalade{number:03}quince"
+        place = dm(talk.person) if talk.room == "own" else Place(GroupAudience(talk.room))
+        conversation = f"{talk.room} of {talk.person}" if talk.room == "own" else talk.room
+        incoming = replace(
+            said(f"my {word} is here", person=talk.person, conversation=conversation, place=place),
+            channel=conversation,
+            time=START + number * HOUR,
+        )
+        await self.store.ledger.accept(incoming)
+        claim = await claimed(self.store)
+        quoted = self.said[talk.recalls % number] if number and talk.recalls is not None else None
+        held = f"You said {quoted.word}." if quoted else "Noted."
+        call = ToolCall("recall", {"query": word})
+        record = ActionRecord(1, START, f"about {word}", (call,), (ToolResult("recall", ResultStatus.SUCCESS, held),))
+        ending = Closing(
+            Outcome.ANSWERED,
+            held,
+            (f"page-{word}",),
+            SituationSummary(key_findings=f"{word} and {held}"),
+            (record,),
+            context_messages=(quoted.row,) if quoted else (),
+            learn_at=START,
+        )
+        await self.store.ledger.finish(claim, ending, incoming.time)
+        await self._learn(talk, word, claim.message, label(place.audience), incoming.time)
+        self.said.append(Said(talk, word, conversation, incoming.message_id, claim.message, incoming.time, quoted))
+
+    async def _learn(self, talk: Talk, word: str, source: int, audience: str, time: datetime) -> None:
+        grounds = (self.facts[talk.rests_on % len(self.facts)],) if self.facts and talk.rests_on is not None else ()
+        new = NewFact("", f"key of {word}", f"fact of {word}", "user", time, audience, talk.person)
+        written = await self.store.facts.write(replace(new, source_message=source, depends_on=grounds))
+        assert isinstance(written, Written)
+        self.facts.append(written.fact.id)
+        partition = Partition(talk.person, audience)
+        insight = Insight(ProfileField.PREFERENCES, f"likes {word}", (source,), time, word)
+        profile = learned(await self.store.profiles.of(partition), audience, [insight], 1, time)
+        assert await self.store.profiles.save(partition, profile, [source])
+
+
+def falls(plan: ForgettingPlan, one: Said) -> bool:
+    """What each plan promises, said once more."""
+    match plan:
+        case OneThread(person, conversations):
+            return one.talk.person == person and one.conversation in conversations
+        case Everything(person):
+            return one.talk.person == person
+        case During(person, period):
+            return one.talk.person == person and period.since <= one.time < period.until
+        case About(person, words):
+            return one.talk.person == person and one.word == words
+        case Deleted(channel, messages):
+            return one.conversation == channel and one.message_id in messages
+        case Gone(conversations=conversations):
+            return one.conversation in conversations
+        case Expired(kind, before):
+            return (kind is Kind.PERSON) == (one.talk.room == "own") and kind is not Kind.TEAM and one.time < before
+        case _:
+            assert_never(plan)
+
+
+def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPlan:
+    """A plan that reaches some of what was said."""
+    one = world[at % len(world)]
+    match kind:
+        case "thread":
+            return OneThread(one.talk.person, frozenset({one.conversation}))
+        case "everything":
+            return Everything(person)
+        case "during":
+            return During(person, Period(START + at * HOUR, START + (at + 3) * HOUR))
+        case "about":
+            return About(one.talk.person, one.word)
+        case "deleted":
+            return Deleted(one.conversation, frozenset({one.message_id}))
+        case "gone":
+            return Gone(conversations=frozenset({one.conversation}))
+        case _:
+            return Expired(Kind.GROUP, START + at * HOUR)
+
+
+kinds = st.sampled_from(["thread", "everything", "during", "about", "deleted", "gone", "expired"])
+talks = st.builds(
+    Talk, st.sampled_from(PEOPLE), st.sampled_from(ROOMS), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)
+)
+lives = st.lists(talks, min_size=1, max_size=5)
+
+
+def words_in_rows(connection: Connection) -> str:
+    """Everything that stands in any row, the index included."""
+    names = ("message_index", *(each.name for each in metadata.sorted_tables))
+    rows = (row for name in names for row in connection.execute(select(text("*")).select_from(text(name))))
+    return "\n".join(str(held) for row in rows for held in row)
+
+
+def bytes_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+def may_stay(gone: Said, world: list[Said], plan: ForgettingPlan) -> bool:
+    """Does a reply stay that had it in its history: to somebody else, in the same conversation?"""
+    return any(
+        one.quoted == gone
+        and not falls(plan, one)
+        and one.conversation == gone.conversation
+        and one.talk.person != gone.talk.person
+        for one in world
+    )
+
+
+async def forgotten(store: Store, life: list[Talk], kind: str, person: str, at: int) -> tuple[list[str], list[str]]:
+    """Live through it and forget: the words that must be gone, and those that must stay."""
+    world = World(store)
+    for talk in life:
+        await world.live(talk)
+    plan = plan_of(kind, person, at, world.said)
+    gone = [one for one in world.said if falls(plan, one) and not may_stay(one, world.said, plan)]
+    kept = [one.word for one in world.said if not falls(plan, one)]
+    receipt = await store.forgetting.forget(plan, START)
+    assert receipt.found_again == 0
+    assert receipt.bytes_gone is not receipt.kept_by_server
+    held = await store.database.read(words_in_rows)
+    assert [one.word for one in gone if one.word in held] == []
+    assert [word for word in kept if f"my {word} is here" not in held] == []
+    return [one.word for one in gone], kept
+
+
+@settings(max_examples=12, deadline=None)
+@given(lives, kinds, st.sampled_from(PEOPLE), st.integers(0, 7))
+async def test_no_row_no_entry_and_no_byte_of_a_file_holds_what_fell(
+    life: list[Talk], kind: str, person: str, at: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        store = await open_store(f"sqlite:///{folder}/store.db")
+        try:
+            gone, _ = await forgotten(store, life, kind, person, at)
+            written = bytes_in(Path(folder))
+            assert [word for word in gone if word.encode() in written] == []
+        finally:
+            await store.close()
+
+
+async def test_on_a_server_no_row_and_no_entry_holds_what_fell(postgres: PostgresServer) -> None:
+    life = [
+        Talk("ann", "club"),
+        Talk("ben", "yard", recalls=0, rests_on=0),
+        Talk("ann", "own", recalls=0),
+        Talk("cem", "club", recalls=1),
+    ]
+    for kind in ("thread", "everything", "during", "about", "deleted", "gone", "expired"):
+        store = await open_store(await postgres.empty())
+        try:
+            await forgotten(store, life, kind, "ann", 0)
+        finally:
+            await store.close()
