@@ -1,0 +1,26 @@
+"""Where the time and new names come in."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from uuid import uuid4
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)  # noqa: TID251 -- the one place where the time of day comes in
+
+    def monotonic(self) -> float:
+        return time.monotonic()  # noqa: TID251 -- the one place where elapsed time comes in
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+CLOCK = SystemClock()
+
+
+def new_id() -> str:
+    return uuid4().hex

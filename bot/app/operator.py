@@ -1,0 +1,60 @@
+"""What an operator asks of the bot while it runs or stands: costs, budgets, migrations, a check of the model."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from agent.errors import SettingsError
+from agent.ports import Provider
+from agent.spending import By, Period, Total
+from agent.tools.registry import Registry
+from bot.app.clock import CLOCK
+from bot.app.parts import budget_desk, open_models, tools
+from bot.settings import Settings
+from store.engine import open_spending, open_store
+
+NO_MODEL = "There is no model to check: rehearsal only follows rules; set COGENCY_MODEL, or an API key, to a real one."
+
+
+async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Period]:
+    """What was spent in the last `days` days, also while the bot runs. Raises StoreError."""
+    period = Period.days_until(CLOCK.now(), days)
+    async with open_spending(settings.database_url) as spending:
+        return await spending.totals(period, by), period
+
+
+async def budget(settings: Settings, person: str, words: str) -> str:
+    """See or change a budget, as `bot.access.budget_words` reads the words. Raises StoreError."""
+    store = await open_store(settings.database_url)
+    try:
+        return await budget_desk(settings, store).answer(person, "terminal", words)
+    finally:
+        await store.close()
+
+
+async def migrate(settings: Settings) -> str:
+    """Bring the database to the newest version; the sentence that says so. Raises StoreError."""
+    store = await open_store(settings.database_url)
+    await store.close()
+    match store.version_before:
+        case None:
+            return f"{store.database.where}: created, at version {store.version}."
+        case store.version:
+            return f"{store.database.where}: at the newest version already, {store.version}."
+        case before:
+            return f"{store.database.where}: brought from version {before} to {store.version}."
+
+
+@asynccontextmanager
+async def open_checking(settings: Settings) -> AsyncGenerator[tuple[Provider, Registry, str], None]:
+    """A model, the tools that it is asked about, and the line that says why it is this one. Nothing is stored.
+
+    Raises SettingsError where none is configured: rehearsal follows rules, so there is nothing to find out.
+    """
+    store = await open_store("sqlite://")
+    try:
+        async with open_models(settings) as models:
+            if models.is_rehearsal:
+                raise SettingsError(NO_MODEL)
+            yield models.provider, tools(settings, store), models.sentence
+    finally:
+        await store.close()

@@ -1,0 +1,168 @@
+"""The parts that every way to run the bot is put together from."""
+
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import fields
+from datetime import timedelta
+from functools import partial
+
+from agent.context import ContextBudget, Persona
+from agent.ports import Memories
+from agent.recollection import recollect
+from agent.records import Incoming
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
+from agent.turn import TurnLimits
+from bot.access.allowances import Allowances
+from bot.access.budget_desk import BudgetDesk
+from bot.app.clock import CLOCK, new_id
+from bot.background import Background, Meanings, background
+from bot.casts import WhileBusy
+from bot.house_rules import access_rules, budgets
+from bot.memory.forgetting import ForgetDesk
+from bot.memory.notice import FirstNotice
+from bot.memory.pauses import Pauses
+from bot.memory.retiring import Retiring
+from bot.models.chosen import ModelSettings
+from bot.models.desk import ModelDesk
+from bot.models.embedding import open_embedder
+from bot.models.switch import ModelSwitch
+from bot.settings import Settings
+from bot.surface import Surface
+from bot.turns.thinking import Mind, Thinking
+from bot.turns.worker import Turns, TurnsLimits
+from store.engine import Store, open_store
+
+
+@asynccontextmanager
+async def open_models(settings: Settings) -> AsyncGenerator[ModelSwitch, None]:
+    """The model that the settings choose, and those that are chosen later. Raises SettingsError."""
+    switch = await ModelSwitch.open(model_settings(settings), CLOCK, random.random)
+    try:
+        yield switch
+    finally:
+        await switch.aclose()
+
+
+@asynccontextmanager
+async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
+    """The store that the settings name, with the turns of a dead process free to be claimed. Raises StoreError."""
+    store = await open_store(settings.database_url)
+    try:
+        await store.ledger.release_all()
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def background_of(
+    settings: Settings, store: Store, models: ModelSwitch, *, deletes_replies: bool = False
+) -> AsyncGenerator[Background]:
+    """The work outside of turns, done until the block ends. Raises SettingsError."""
+    async with AsyncExitStack() as stack:
+        meanings = None
+        if settings.embeddings:
+            embedder = open_embedder(settings.embeddings, model_settings(settings))
+            stack.push_async_callback(embedder.aclose)
+            meanings = Meanings(embedder, store.embeddings, embedder.is_local)
+        work = _background(settings, store, models, meanings, deletes_replies=deletes_replies)
+        yield await stack.enter_async_context(work)
+
+
+def _background(
+    settings: Settings, store: Store, models: ModelSwitch, meanings: Meanings | None, *, deletes_replies: bool
+) -> AbstractAsyncContextManager[Background]:
+    return background(
+        store.jobs,
+        store.profiles,
+        store.facts,
+        store.spending,
+        models,
+        CLOCK,
+        owner=new_id(),
+        learns=settings.learning,
+        memories=store.memories,
+        retiring=Retiring(store.forgetting, store.jobs, CLOCK, settings.retention),
+        pauses=Pauses(store.preferences, store.profiles, CLOCK),
+        meanings=meanings,
+        deletes_replies=deletes_replies,
+    )
+
+
+def forget_desk(settings: Settings, store: Store, turns: Turns, work: Background) -> ForgetDesk:
+    return ForgetDesk(
+        forgetting=store.forgetting,
+        ledger=store.ledger,
+        jobs=store.jobs,
+        clock=CLOCK,
+        take_back=turns.take_back,
+        withdraw=turns.withdraw,
+        learn_at=(lambda _: None) if work.learner is None else work.learner.due,
+        grace=timedelta(days=settings.removal_grace_days),
+    )
+
+
+def open_turns(
+    store: Store,
+    answering: Mind,
+    surface_for: Callable[[Incoming], Surface],
+    limits: TurnsLimits,
+    sources: Callable[[], frozenset[str]],
+) -> Turns:
+    thinking = Thinking(answering, store.ledger, store.knowledge, CLOCK)
+    return Turns(store.ledger, thinking, surface_for, store.bell, CLOCK, new_id(), limits, sources)
+
+
+def model_settings(settings: Settings) -> ModelSettings:
+    """The settings that a model needs; they have the same names in both."""
+    return ModelSettings(**{field.name: getattr(settings, field.name) for field in fields(ModelSettings)})
+
+
+def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
+    allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+    return BudgetDesk(access_rules(settings), allowances, CLOCK)
+
+
+def tools(settings: Settings, store: Store, memories: Memories | None = None) -> Registry:
+    timeout_s = settings.tool_timeout_s
+    return Registry(
+        [RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, store.working_set, timeout_s)]
+    )
+
+
+def mind(
+    settings: Settings,
+    store: Store,
+    desk: ModelDesk,
+    work: Background,
+    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
+) -> Mind:
+    """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept."""
+
+    def persona(incoming: Incoming) -> Persona:
+        instructions = settings.channel_instructions.get(incoming.channel, "")
+        return Persona(settings.persona, settings.language_rule, instructions)
+
+    def learns() -> bool:
+        return work.learner is not None and work.learner.due(CLOCK.now()) is not None
+
+    return Mind(
+        provider=desk.provider,
+        persona=persona,
+        tools=tools(settings, store, work.memories),
+        turn_limits=TurnLimits(max_iterations=settings.max_iterations),
+        footer=settings.footer,
+        joins=settings.while_busy is WhileBusy.JOIN,
+        budget_left=budget_left,
+        notice=work.copies.see,
+        budget=ContextBudget(settings.history_tokens, settings.memory_tokens, settings.profile_tokens),
+        learn_at=None if work.learner is None else work.learner.due,
+        may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
+        recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
+        first_notice=FirstNotice(store.preferences, learns).line if settings.first_notice else None,
+        answering=work.floor.answering,
+        history_messages=settings.history_messages,
+    )

@@ -1,0 +1,91 @@
+"""The bot for whole workspaces and servers, put together: every platform that has a token."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from agent.errors import SettingsError
+from bot.access.allowances import Allowances
+from bot.access.gate import Gate
+from bot.access.lists import Kind
+from bot.app.clock import CLOCK
+from bot.app.parts import background_of, forget_desk, mind, open_models, open_store_of, open_turns
+from bot.casts import DiscordReplies
+from bot.host import Host
+from bot.hosting import BotHost, serve_all
+from bot.house_rules import access_rules, budgets, gate_rules
+from bot.memory.withheld import Withheld
+from bot.models.desk import ModelDesk
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.platforms.slack.settings import SlackSettings
+from bot.settings import Settings, needed
+from bot.turns.worker import TurnsLimits
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 8.0
+"""Open replies may finish in this time after SIGTERM; with parking them it stays under the ten seconds that
+supervisors usually give."""
+
+
+async def serve_platforms(settings: Settings) -> None:
+    """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
+    chosen = platforms(settings)
+    async with (
+        open_store_of(settings) as store,
+        open_models(settings) as models,
+        background_of(settings, store, models, deletes_replies=True) as work,
+    ):
+        log.info("%s", models.sentence)
+        allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+        gate = Gate(gate_rules(settings), allowances, CLOCK)
+        host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, CLOCK, gate)
+        host.profiles = store.profiles
+        host.desk = ModelDesk(models, store.preferences, access_rules(settings))
+        limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
+        answering = mind(settings, store, host.desk, work, gate.budget_left)
+        withheld = Withheld(store.memories, host.readers, CLOCK)
+        answering = replace(answering, groups_of=host.readers.groups_of, aside=withheld.aside)
+        host.turns = open_turns(store, answering, host.surface_for, limits, lambda: frozenset(host.surfaces))
+        host.forget_desk, host.delete_pages = forget_desk(settings, store, host.turns, work), work.pages
+        await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
+
+
+def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]]:
+    """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
+    chosen: dict[str, Callable[[Host], Awaitable[None]]] = {}
+    if settings.slack_bot_token or settings.slack_app_token:
+        slack = SlackSettings(
+            needed(settings.slack_bot_token, "SLACK_BOT_TOKEN"),
+            needed(settings.slack_app_token, "SLACK_APP_TOKEN"),
+            settings.slack_api_base_url,
+            settings.allowed_bots,
+        )
+        chosen["Slack"] = partial(_serve_slack, slack)
+    if settings.discord_token:
+        discord = DiscordSettings(
+            settings.discord_token,
+            settings.discord_api_base_url,
+            settings.discord_gateway_url,
+            ReplyMode.THREAD if settings.discord_replies is DiscordReplies.THREAD else ReplyMode.IN_PLACE,
+            settings.allowed_bots,
+            home=frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM),
+        )
+        chosen["Discord"] = partial(_serve_discord, discord)
+    if not chosen:
+        raise SettingsError("There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN.")
+    return chosen
+
+
+async def _serve_slack(slack: SlackSettings, host: Host) -> None:
+    from bot.platforms.slack.run import serve  # noqa: PLC0415 -- a bot without Slack does not load its libraries
+
+    await serve(host, slack, CLOCK)
+
+
+async def _serve_discord(discord: DiscordSettings, host: Host) -> None:
+    from bot.platforms.discord.run import serve  # noqa: PLC0415 -- a bot without Discord does not load its libraries
+
+    await serve(host, discord, CLOCK)

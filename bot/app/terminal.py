@@ -1,0 +1,62 @@
+"""The bot for one person at a terminal, put together."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+from agent.records import Person
+from bot.app.clock import CLOCK, new_id
+from bot.app.parts import background_of, budget_desk, forget_desk, mind, open_models, open_store_of, open_turns
+from bot.casts import WhileBusy
+from bot.house_rules import access_rules
+from bot.memory.desk import MemoryDesk
+from bot.memory.policy import PolicyDesk
+from bot.models.desk import ModelDesk
+from bot.platforms.terminal.bot import SOURCE as TERMINAL
+from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
+from bot.settings import Settings
+from bot.turns.worker import TurnsLimits
+
+
+@asynccontextmanager
+async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[TerminalBot, None]:
+    """The bot for one person at a terminal. Raises SettingsError and StoreError."""
+    async with (
+        open_store_of(settings) as store,
+        open_models(settings) as models,
+        background_of(settings, store, models) as work,
+    ):
+        surfaces = TerminalSurfaces()
+        # A screen has one end: replies follow one another, each to its own question.
+        settings = replace(settings, while_busy=WhileBusy.WAIT)
+        desk = ModelDesk(models, store.preferences, access_rules(settings))
+        answering = mind(settings, store, desk, work)
+        limits = TurnsLimits(max_running=1, per_person=None, lease=timedelta(seconds=settings.lease_s))
+        source = f"{TERMINAL}:{new_id()}"
+        turns = open_turns(store, answering, surfaces, limits, lambda: frozenset({source}))
+        async with TerminalBot(
+            person=person,
+            turns=turns,
+            surfaces=surfaces,
+            conversations=store.conversations,
+            view=MemoryDesk(
+                facts=store.facts,
+                profiles=store.profiles,
+                conversations=store.conversations,
+                spending=store.spending,
+                preferences=store.preferences,
+                forgetting=store.forgetting,
+                clock=CLOCK,
+            ),
+            forgets=forget_desk(settings, store, turns, work),
+            spending=store.spending,
+            budgets=budget_desk(settings, store),
+            policies=PolicyDesk(store.facts, CLOCK),
+            models=models,
+            clock=CLOCK,
+            new_id=new_id,
+            where=store.database.where,
+            source=source,
+        ) as bot:
+            yield bot
