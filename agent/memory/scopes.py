@@ -30,11 +30,11 @@ _DRAFT: Final = (
 _UNCERTAIN: Final = re.compile(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
 _HYPOTHETICAL: Final = re.compile(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
 _DRAFTED: Final = re.compile(rf"\b(?:{_DRAFT})\b", re.IGNORECASE)
-_BEGINS: Final = re.compile(
-    rf"\b(?:let's|let us|we(?:'re| are) (?:just|only)|this is (?:just|only|purely)|just|start(?:ing)?)\b[^.!?]*"
-    rf"\b(?:{_HYPOTHESIS}|{_DRAFT})\b",
-    re.IGNORECASE,
+_OPENS: Final = re.compile(
+    r"\b(?:let's|let us|we(?:'re| are) (?:just|only)|this is (?:just|only|purely)|just|start(?:ing)?)\b", re.IGNORECASE
 )
+_ASSUMES: Final = re.compile(rf"\b(?:{_HYPOTHESIS}|{_DRAFT})\b", re.IGNORECASE)
+_SENTENCE: Final = re.compile(r"[^.!?]+")
 _ENDS: Final = re.compile(
     r"\b(?:enough|end of|done with|stop(?:ping)?|out of)\b|\b(?:for real|in reality|seriously|real (?:world|life|thing"
     r"|plans?|commitments?|decisions?)|final(?:ly|ised|ized)?|decided|agreed|official(?:ly)?)\b",
@@ -94,7 +94,7 @@ def _spread_assumptions(texts: Sequence[str], scopes: list[Scope]) -> None:
         if opened is not None and _ENDS.search(text):
             opened = None
             scopes[at] = Scope.GLOBAL
-        elif opened is None and _BEGINS.search(text):
+        elif opened is None and _begins(text):
             opened = Scope.DRAFT if _DRAFTED.search(text) and not _HYPOTHETICAL.search(text) else Scope.HYPOTHETICAL
             scopes[at] = opened
         elif opened is not None and (
@@ -103,6 +103,14 @@ def _spread_assumptions(texts: Sequence[str], scopes: list[Scope]) -> None:
             scopes[at] = opened
         else:
             opened = None
+
+
+def _begins(text: str) -> bool:
+    """Does a sentence open a game of thought? Two searches one after the other: a single pattern of both takes seconds
+    for a long text that opens many and assumes nothing.
+    """
+    opened = ((one[0], _OPENS.search(one[0])) for one in _SENTENCE.finditer(text))
+    return any(opens and _ASSUMES.search(sentence, opens.end()) for sentence, opens in opened)
 
 
 def _ends_later(texts: Sequence[str], at: int) -> bool:

@@ -55,7 +55,8 @@ _NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*[.,;!?…)]*")
-_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s<>\"']+", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://[^\s<>\"']+", re.IGNORECASE)
+"""No scheme in use is longer; without a bound a long text of dots and dashes takes seconds."""
 _IN_ADDRESS: Final = re.compile(
     r"(?<=://)[^/\s:@]*:(?!\[secret)(?P<password>[^/\s@]+)@"
     r"|[?&#;](?:[\w-]*(?:token|key|secret|passw(?:or)?d|signature)|sig|pwd|code)=(?!\[secret)(?P<value>[^&#\s]{6,})",

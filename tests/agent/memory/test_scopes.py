@@ -1,5 +1,7 @@
 """Seed 003, scope tracking: a hypothetical never reaches a global decision."""
 
+import time
+
 import pytest
 
 from agent.memory.facts import Scope
@@ -39,3 +41,10 @@ def test_a_question_is_asked_in_its_conversation_and_its_task_and_in_what_was_as
     assert reading_scopes(["Let's brainstorm: what if the budget were 9?"], "Could we then go?", "c", "7") == assumed
     ended = ["Let's brainstorm: what if the budget were 9?", "Enough of that, for real now."]
     assert reading_scopes(ended, "What is the budget?", "c", "7") == plain
+
+
+@pytest.mark.parametrize("opening", ["let's ", "just ", "we are only "])
+def test_a_long_text_that_opens_many_games_is_read_in_no_time(opening: str) -> None:
+    began = time.process_time()
+    assert scopes_of([opening * 10_000]) == (G,)
+    assert time.process_time() - began < 1

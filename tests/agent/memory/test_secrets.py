@@ -1,5 +1,7 @@
 """Keys, passwords and card numbers are found, and what only looks a little like them is left alone."""
 
+import time
+
 import pytest
 
 from agent.memory.secrets import HIDDEN, has_secret, without_secrets
@@ -64,3 +66,10 @@ def test_what_is_no_secret_is_left_as_it_is(text: str) -> None:
 def test_what_stands_around_a_secret_stays() -> None:
     assert without_secrets("my password is hunter2, please log in") == f"my password is {HIDDEN} please log in"
     assert without_secrets("a postgresql://u:pw1234@db/x b") == f"a postgresql://u:{HIDDEN}@db/x b"
+
+
+@pytest.mark.parametrize("piece", ["a-", "a.", "a+", "https:/"])
+def test_a_long_text_is_searched_in_no_time(piece: str) -> None:
+    began = time.process_time()
+    assert not has_secret(piece * 30_000)
+    assert time.process_time() - began < 1
