@@ -31,7 +31,9 @@ PER_MINUTE = {
     "chat.delete": 50,
     "chat.postEphemeral": 100,
     "users.info": 100,
+    "users.list": 20,
     "conversations.info": 50,
+    "conversations.members": 100,
     "users.conversations": 50,
     "conversations.replies": 50,
     "conversations.history": 50,
@@ -89,7 +91,9 @@ class Workspace:
             "chat.postEphemeral": self._whisper,
             "assistant.threads.setStatus": self._set_status,
             "users.info": self._user,
+            "users.list": self._users,
             "conversations.info": self._channel,
+            "conversations.members": self._members,
             "users.conversations": self._conversations,
             "conversations.replies": self._replies,
             "conversations.history": self._history,
@@ -217,6 +221,12 @@ class Workspace:
             raise Refusal("user_not_found")
         return {"user": self.users[args["user"]].info}
 
+    def _users(self, args: Object) -> Object:
+        return _cut("members", [user.info for user in self.users.values()], args)
+
+    def _members(self, args: Object) -> Object:
+        return _cut("members", sorted(self._visible(args["channel"]).members), args)
+
     def _channel(self, args: Object) -> Object:
         return {"channel": self._visible(args["channel"]).info}
 
@@ -225,9 +235,7 @@ class Workspace:
             raise Refusal("user_not_found")
         kinds = {kind.removesuffix("_channel") for kind in str(args.get("types") or "public_channel").split(",")}
         told = [c for c in self.channels.values() if c.kind in kinds and {args["user"], BOT_USER} <= c.members]
-        start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
-        more = str(start + most) if start + most < len(told) else ""
-        return {"channels": [c.info for c in told[start : start + most]], "response_metadata": {"next_cursor": more}}
+        return _cut("channels", [channel.info for channel in told], args)
 
     def _replies(self, args: Object) -> Object:
         self._member_of(args["channel"])
@@ -305,6 +313,13 @@ class Workspace:
         return next((c.id for c in self.channels.values() if c.kind == "im" and user in c.members), "") or self.channel(
             self.users[user].name, "im"
         )
+
+
+def _cut(name: str, told: list[Any], args: Object) -> Object:
+    """One page of a list."""
+    start, most = int(args.get("cursor") or 0), int(args.get("limit") or 100)
+    more = str(start + most) if start + most < len(told) else ""
+    return {name: told[start : start + most], "response_metadata": {"next_cursor": more}}
 
 
 def _shown(args: Object, *, most: int) -> str:

@@ -44,7 +44,9 @@ class Method(StrEnum):
     DELETE = "chat.delete"
     SET_STATUS = "assistant.threads.setStatus"
     USER = "users.info"
+    USERS = "users.list"
     CHANNEL = "conversations.info"
+    MEMBERS = "conversations.members"
     CONVERSATIONS = "users.conversations"
     REPLIES = "conversations.replies"
     HISTORY = "conversations.history"
@@ -64,7 +66,9 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.DELETE: ("chat:write",),
     Method.SET_STATUS: ("chat:write",),
     Method.USER: ("users:read",),
+    Method.USERS: ("users:read",),
     Method.CHANNEL: ("channels:read", "groups:read", "mpim:read"),  # never asked about a DM
+    Method.MEMBERS: ("channels:read",),  # asked about public channels only
     Method.CONVERSATIONS: ("channels:read", "groups:read", "mpim:read"),
     Method.REPLIES: _HISTORY,
     Method.HISTORY: _HISTORY,
@@ -91,7 +95,16 @@ SCOPES: frozenset[str] = frozenset(
 """Everything that the bot token needs, and nothing else."""
 
 _READS = frozenset(
-    {Method.USER, Method.CHANNEL, Method.CONVERSATIONS, Method.REPLIES, Method.HISTORY, Method.UPLOAD_URL}
+    {
+        Method.USER,
+        Method.USERS,
+        Method.CHANNEL,
+        Method.MEMBERS,
+        Method.CONVERSATIONS,
+        Method.REPLIES,
+        Method.HISTORY,
+        Method.UPLOAD_URL,
+    }
 )
 """Called with GET: these take no JSON."""
 _DOWN = frozenset(

@@ -142,7 +142,7 @@ class Intake:
             message_id=heard.ts,
             conversation=conversation,
             person=member.person,
-            place=person_place(self.me, member) if heard.direct else channel,
+            place=person_place(self.me, member) if heard.direct else self._read_by(heard, member, channel),
             text=asked,
             time=heard.time,
             permalink=inbound.permalink(self.me, heard.channel, heard.ts, heard.thread_ts),
@@ -166,6 +166,10 @@ class Intake:
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
         return found
+
+    def _read_by(self, heard: Heard, author: Member, channel: Place) -> Place:
+        """Where a guest writes, one reads: also one that is not listed yet."""
+        return channel if author.full or heard.by_bot else group_place(self.me, heard.channel)
 
     async def _author(self, heard: Heard) -> Member:
         if heard.bot_name:

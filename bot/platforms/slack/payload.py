@@ -43,6 +43,12 @@ def fields(value: Value, *path: str) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
+def texts(value: Value, *path: str) -> list[str]:
+    """The texts of a list; everything else in it is left out."""
+    found = at(value, *path)
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+
 def items(value: Value, *path: str) -> list[JsonObject]:
     """The objects of a list; everything else in it is left out."""
     found = at(value, *path)

@@ -17,10 +17,12 @@ from agent.records import Authority, Person
 from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.fresh import Fresh
 from bot.platforms.slack.inbound import Me, person_id
-from bot.platforms.slack.payload import fields, first_text, flag, text
+from bot.platforms.slack.payload import fields, first_text, flag, text, texts
 
 STRANGER_FACTS = ("is_stranger", "is_bot", "deleted")
 GUEST_FACTS = ("is_restricted", "is_ultra_restricted", "is_invited_user")
+GUEST_MARKS = ("is_restricted", "is_ultra_restricted", "is_stranger")
+"""Of those who read already: somebody who was invited may become a full member."""
 ADMIN_FACTS = ("is_primary_owner", "is_owner", "is_admin")
 _ZONES = available_timezones()
 
@@ -45,6 +47,13 @@ def member_of(me: Me, user: str, info: JsonObject) -> Member:
     zone = text(info, "tz")
     person = Person(person_id(me, user), name or user, zone if zone in _ZONES else "UTC")
     return Member(person, _authority(me, info))
+
+
+def is_guest(me: Me, info: JsonObject) -> bool:
+    """Whether this person reads some channels without being a full member of the workspace. Pure."""
+    if flag(info, "deleted") or flag(info, "is_bot"):
+        return False
+    return not _is_home(me, info) or any(flag(info, fact) for fact in GUEST_MARKS)
 
 
 class People:
@@ -75,14 +84,12 @@ class People:
 
 def _authority(me: Me, info: JsonObject) -> Authority:
     """Slack knows no managers."""
-    home = text(info, "team_id") == me.team or me.team in _teams(info)
-    if not home or any(flag(info, fact) for fact in STRANGER_FACTS):
+    if not _is_home(me, info) or any(flag(info, fact) for fact in STRANGER_FACTS):
         return Authority.STRANGER
     if any(flag(info, fact) for fact in GUEST_FACTS):
         return Authority.GUEST
     return Authority.ADMIN if any(flag(info, fact) for fact in ADMIN_FACTS) else Authority.EMPLOYEE
 
 
-def _teams(info: JsonObject) -> list[str]:
-    teams = fields(info, "enterprise_user").get("teams")
-    return [team for team in teams if isinstance(team, str)] if isinstance(teams, list) else []
+def _is_home(me: Me, info: JsonObject) -> bool:
+    return text(info, "team_id") == me.team or me.team in texts(info, "enterprise_user", "teams")

@@ -1,9 +1,9 @@
 """Where a message is read, and so what may be used in the answer.
 
-Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `agent.memory.audience`.
+Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `guests`, `agent.memory.audience`.
 
 Rule: everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
-from elsewhere may be used.
+from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`).
 """
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
@@ -11,6 +11,7 @@ from agent.messages import JsonObject
 from agent.ports import Clock
 from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.fresh import Fresh
+from bot.platforms.slack.guests import Guests
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.payload import fields, flag
 from bot.platforms.slack.people import Member
@@ -44,9 +45,10 @@ def person_place(me: Me, member: Member) -> Place:
 class Places:
     """Looks channels up, and remembers them for a minute."""
 
-    def __init__(self, api: SlackApi, me: Me, clock: Clock) -> None:
+    def __init__(self, api: SlackApi, me: Me, clock: Clock, guests: Guests) -> None:
         self._api = api
         self._me = me
+        self._guests = guests
         self._known = Fresh(self._load, clock)
 
     async def of(self, channel: str) -> Place:
@@ -59,6 +61,7 @@ class Places:
             return group_place(self._me, channel)
 
     async def _load(self, channel: str) -> Place:
-        return channel_place(
-            self._me, channel, fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
-        )
+        info = fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
+        place = channel_place(self._me, channel, info)
+        is_public = isinstance(place.audience, TeamAudience)
+        return group_place(self._me, channel) if is_public and await self._guests.read(channel) else place

@@ -24,6 +24,7 @@ from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, Sla
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
+from bot.platforms.slack.guests import Guests
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.listeners import bolt_app
@@ -63,7 +64,8 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         host.delete_on(me.source, partial(delete_page, api))
         membership = SlackMembership(api, me)
         host.ask_readers(me.source, membership)
-        people, places = People(api, me, clock), Places(api, me, clock)
+        guests = Guests(api, me, clock)
+        people, places = People(api, me, clock), Places(api, me, clock, guests)
         desk = Desk(host, api, me, people, places, clock)
         control = Control(host, api, me, people, places, clock, desk.done, desk.asked, Told(clock))
         files = Files(api, settings.bot_token, settings.api_base_url)
@@ -75,7 +77,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         owed = Owed(listening, missed.see, control.keep_waiting)
         app = bolt_app(web, settings.bot_token, me, owed, desk, control)
         sockets = Sockets(app, api, web, settings, clock, missed)
-        keeping = asyncio.create_task(listening.keep())
+        keeping = [asyncio.create_task(listening.keep()), asyncio.create_task(guests.keep())]
         try:
             await host.back([me.source])
             await listening.begin()
@@ -85,7 +87,8 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         except SlackError as error:
             _explain(error, settings, "SLACK_APP_TOKEN")
         finally:
-            keeping.cancel()
+            for task in keeping:
+                task.cancel()
             await missed.close()
             await sockets.close()
             await owed.close()

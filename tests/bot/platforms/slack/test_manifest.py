@@ -29,6 +29,8 @@ DOCUMENTED_SCOPES = {
     "chat.delete": "chat:write",
     "assistant.threads.setStatus": "chat:write",
     "users.info": "users:read",
+    "users.list": "users:read",
+    "conversations.members": "channels:read",
     "conversations.info": "channels:read groups:read mpim:read",
     "users.conversations": "channels:read groups:read mpim:read",
     "conversations.replies": "channels:history groups:history im:history mpim:history",
@@ -37,7 +39,9 @@ DOCUMENTED_SCOPES = {
     "files.getUploadURLExternal": "files:write",
     "files.completeUploadExternal": "files:write",
 }
-"""As Slack documents them; im:read would be for direct messages, about which nothing is asked."""
+"""As Slack documents them, without im:read, as nothing is asked about direct messages; members are asked for of public
+channels only.
+"""
 
 
 def text(most: int, least: int = 1, **more: str) -> dict[str, Any]:
