@@ -2,7 +2,7 @@
 
 from agent.events import TextArrived
 from bot.reply.draft import Draft
-from bot.reply.wall import Delete, Edit, Post, Wall, Write
+from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
 from bot.surface import Limits, PageKey, PageRef
 
 LIMITS = Limits(page_chars=100, edit_interval_s=1, min_growth_chars=10, announce_final=False)
@@ -19,6 +19,8 @@ def draft_of(text: str, *, final: bool = False) -> Draft:
 
 def perform(wall: Wall, write: Write, page: PageRef = A) -> None:
     match write:
+        case Find():
+            wall.found(page)
         case Post():
             wall.posted(write, page)
         case Edit():
@@ -40,6 +42,25 @@ def test_the_first_text_is_posted_under_the_key_of_page_zero() -> None:
     write = Wall(LIMITS, turn=1).next_write(draft_of("It is"))
     assert isinstance(write, Post)
     assert (write.key, write.frame.text, write.frame.final) == (PageKey(1, 0), "It is", False)
+
+
+def test_a_page_that_may_hang_already_is_looked_for_and_then_edited_like_ours() -> None:
+    wall, draft = Wall(LIMITS, turn=1, pages=[A], resumed=True), draft_of("x" * 150)
+    assert isinstance(edit := wall.next_write(draft), Edit)
+    perform(wall, edit)
+    assert wall.next_write(draft) == Find(PageKey(1, 1))
+    wall.found(B)
+    assert isinstance(edit := wall.next_write(draft), Edit)
+    assert edit.page == B
+
+
+def test_what_may_have_been_posted_or_not_is_looked_for_before_it_is_posted_again() -> None:
+    wall = Wall(LIMITS, turn=1)
+    assert isinstance(post := wall.next_write(draft_of("It is")), Post)
+    wall.unsent()
+    assert wall.next_write(draft_of("It is")) == Find(post.key)
+    wall.found(None)
+    assert wall.next_write(draft_of("It is")) == post
 
 
 def test_nothing_is_written_when_nothing_changed() -> None:
