@@ -1,0 +1,77 @@
+"""What the words behind `/forget` mean."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.memory.forgetting import About, During, Everything, OneThread
+from bot.memory.forget_words import MAX_TOKEN_CHARS, Asker, Unclear, is_request, read, token, wish_of
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)  # a Saturday; 10:30 in Madrid
+ANN = Asker("ann", frozenset({"thread"}), NOW, "Europe/Madrid")
+
+
+@pytest.mark.parametrize(
+    ("words", "hours_ago", "hours"),
+    [
+        ("2 hours", 2, 2),
+        ("the last 3 days", 72, 72),
+        ("last hour", 1, 1),
+        ("since Monday", 5 * 24 + 10.5, 5 * 24 + 10.5),
+        ("since 9:00", 1.5, 1.5),
+        ("since 14:30", 20, 20),
+        ("today", 10.5, 10.5),
+        ("yesterday", 34.5, 24),
+        ("on Friday", 34.5, 24),
+    ],
+)
+def test_times_are_read_where_the_person_is(words: str, hours_ago: float, hours: float) -> None:
+    wish = read(words, ANN)
+    assert isinstance(wish, During)
+    assert NOW - wish.period.since == timedelta(hours=hours_ago)
+    assert abs(wish.period.until - wish.period.since - timedelta(hours=hours)) <= timedelta(seconds=1)
+
+
+def test_the_rest_is_a_thread_everything_or_about_something() -> None:
+    assert read("This thread.", ANN) == OneThread("ann", frozenset({"thread"}))
+    assert read("EVERYTHING", ANN) == Everything("ann")
+    assert read("about Apollo", ANN) == About("ann", "Apollo")
+    assert read("  ", ANN) is None
+
+
+@pytest.mark.parametrize(
+    "words", ["foo", "everything but today", "tomorrow", "0 hours", "about …", f"about {'x' * 60}", "2 fortnights"]
+)
+def test_what_cannot_be_read_gets_one_sentence(words: str) -> None:
+    unclear = read(words, ANN)
+    assert isinstance(unclear, Unclear)
+    assert unclear.sentence.endswith((".", "`."))
+
+
+def test_without_a_thread_there_is_none_to_forget() -> None:
+    assert isinstance(read("thread", Asker("ann", frozenset(), NOW)), Unclear)
+
+
+@given(st.text(max_size=80))
+def test_no_words_are_too_strange_and_a_button_carries_what_was_read(words: str) -> None:
+    wish = read(words, ANN)
+    if wish is not None and not isinstance(wish, Unclear):
+        kept = token(wish, "0123456789ab")
+        assert len(kept) <= MAX_TOKEN_CHARS
+        found = wish_of(kept, ANN)
+        assert found is not None
+        assert found[0] == wish
+
+
+def test_a_button_of_somebody_else_is_about_whoever_presses_it() -> None:
+    ben = Asker("ben", frozenset({"other"}), NOW)
+    assert wish_of(token(OneThread("ann", frozenset({"thread"})), ""), ben) == (OneThread("ben", ben.thread), "")
+    assert wish_of("nonsense", ben) is None
+
+
+def test_a_message_that_talks_about_forgetting_is_no_request() -> None:
+    assert is_request("about Apollo", NOW)
+    assert is_request("this", NOW)
+    assert not any(is_request(words, NOW) for words in ("it", "about it", "this, what is new?", "about all of us here"))

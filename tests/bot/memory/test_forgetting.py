@@ -1,0 +1,139 @@
+"""The desk for forgetting, and what it leaves to the background."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from agent.memory.forgetting import Gone, Kind
+from agent.records import Job, ShownPage
+from bot.host import Forgetter
+from bot.jobs import JobWorker
+from bot.memory import forget_texts
+from bot.memory.forgetting import ForgetDesk
+from bot.memory.replies import ReplyDeletion
+from bot.memory.retiring import EVERY, EXPIRED, GONE, SWEEP, Retiring
+from bot.surface import PageGone, PageUnsent
+from tests.contracts.steps import answered
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import said
+from tests.fakes.store import FakeStore
+
+ANN = Forgetter("ann", frozenset({"thread"}))
+
+
+@dataclass
+class World:
+    store: FakeStore = field(default_factory=FakeStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+    taken_back: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+
+    @property
+    def desk(self) -> ForgetDesk:
+        async def take_back(person: str, conversation: str | None) -> None:
+            self.taken_back.append((person, conversation))
+
+        async def withdraw(channel: str, message: str) -> bool:
+            return await self.store.withdraw(channel, message, self.clock.now())
+
+        return ForgetDesk(
+            forgetting=self.store,
+            ledger=self.store,
+            jobs=self.store.jobs,
+            clock=self.clock,
+            take_back=take_back,
+            withdraw=withdraw,
+        )
+
+    def worker(self, days: dict[Kind, int]) -> JobWorker:
+        handlers = Retiring(self.store, self.store.jobs, self.clock, days).handlers
+        return JobWorker(self.store.jobs, handlers, self.clock, "worker")
+
+    @property
+    def texts(self) -> list[str]:
+        return [message.text for _, message in self.store.messages]
+
+
+async def test_it_says_how_much_and_what_before_it_erases_exactly_that() -> None:
+    world = World()
+    await answered(world.store, said("the Apollo boat"), "noted")
+    question = await world.desk.ask(ANN, "about Apollo")
+    assert "2 messages" in question.text
+    assert "- the Apollo boat" in question.text
+    assert world.texts == ["the Apollo boat", "noted"]
+    assert (await world.desk.forget(ANN, question.token)).text.startswith("Forgotten: 2 messages")
+    assert world.texts == []
+
+
+async def test_what_has_changed_meanwhile_is_asked_again() -> None:
+    world = World()
+    await answered(world.store, said("the Apollo boat"), "noted")
+    question = await world.desk.ask(ANN, "about Apollo")
+    await answered(world.store, said("the Apollo train"), "noted")
+    again = await world.desk.forget(ANN, question.token)
+    assert again.text.startswith(forget_texts.CHANGED)
+    assert len(world.texts) == 4
+    assert not (await world.desk.forget(ANN, again.token)).token
+    assert world.texts == []
+
+
+async def test_where_there_is_nothing_it_asks_nothing() -> None:
+    answer = await World().desk.ask(ANN, "about Apollo")
+    assert "Nothing that you said" in answer.text
+    assert not answer.token
+
+
+async def test_running_answers_are_taken_back_before_their_thread_is_forgotten() -> None:
+    world = World()
+    await world.desk.forget(ANN, (await world.desk.ask(ANN, "thread")).token)
+    assert world.taken_back == [("ann", "thread")]
+
+
+async def test_a_deleted_message_is_forgotten_and_its_bytes_are_wiped_soon() -> None:
+    world, asked = World(), said("my boat")
+    await answered(world.store, asked, "a boat")
+    await world.desk.deleted(asked.channel, [asked.message_id, "unknown"])
+    assert world.texts == []
+    assert (SWEEP, "") in world.store.jobs.waiting
+
+
+async def test_a_place_that_is_gone_for_good_is_erased_and_one_that_invites_the_bot_again_is_not() -> None:
+    world = World()
+    await answered(world.store, said("my boat"), "a boat")
+    await world.desk.gone("server", Gone(conversations=frozenset({"thread"})), at_once=False)
+    assert not await world.worker({}).work()
+    await world.desk.back(["server"])
+    assert (GONE, "server") not in world.store.jobs.waiting
+    await world.desk.gone("thread", Gone(conversations=frozenset({"thread"})), at_once=True)
+    assert await world.worker({}).work()
+    assert world.texts == []
+
+
+async def test_what_is_past_its_time_is_looked_for_each_day(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    world = World()
+    await answered(world.store, said("my secret boat"), "a boat")
+    retiring = Retiring(world.store, world.store.jobs, world.clock, {Kind.PERSON: 1})
+    await retiring.begin()
+    await world.clock.advance(timedelta(days=30).total_seconds())
+    assert await world.worker({Kind.PERSON: 1}).work()
+    assert world.texts == []
+    assert world.store.jobs.waiting[EXPIRED, ""].run_at - world.clock.now() <= EVERY
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line for line in lines if "2 messages" in line]
+    assert not [line for line in lines if "boat" in line]
+
+
+async def test_a_reply_that_is_gone_already_is_done_and_one_that_cannot_be_reached_is_tried_again() -> None:
+    page = ShownPage("slack:T1", "C1", "1.1")
+    job = Job(1, 1, "worker", "delete_reply", page.key, page.encode(), World().clock.now())
+    deleted: list[ShownPage] = []
+
+    async def gone(page: ShownPage) -> None:
+        deleted.append(page)
+        raise PageGone("somebody was faster")
+
+    await ReplyDeletion(FakeClock(), {"slack:T1": gone}).delete(job)
+    assert deleted == [page]
+    with pytest.raises(PageUnsent, match="not connected"):
+        await ReplyDeletion(FakeClock(), {}).delete(job)

@@ -1,0 +1,125 @@
+"""The contract of the port Forgetting: time, words, deletions, places, age; previews, edits, replies in platforms."""
+
+from datetime import timedelta
+
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place
+from agent.memory.forgetting import About, Deleted, During, Everything, Expired, Gone, Kind
+from agent.memory.periods import Period
+from agent.memory.profile import LEARNING
+from agent.records import DELETE_REPLY, Closing, ShownPage
+from tests.contracts.steps import AnyStore, answered, claimed, proved, texts_found
+from tests.fakes.facts import remember
+from tests.fakes.incoming import LEASE, START, said
+
+CLUB = Place(GroupAudience("club"))
+DM = frozenset({"person:ann"})
+
+
+async def said_in(store: AnyStore, conversation: str) -> list[str]:
+    return [m.text for m in await store.conversations.history(conversation, before_turn=10**6, limit=99)]
+
+
+async def test_what_was_said_in_a_period_falls_with_its_answers_and_nothing_else(store: AnyStore) -> None:
+    first, second = said("my boat"), said("my train")
+    await answered(store, first, "a boat")
+    await answered(store, second, "a train")
+    plan = During("ann", Period(second.time, second.time + timedelta(hours=1)))
+    assert (await store.forgetting.preview(plan)).lines == ("my train",)
+    assert proved(await store.forgetting.forget(plan, START))
+    assert await said_in(store, "thread") == ["my boat", "a boat"]
+
+
+async def test_what_speaks_of_something_falls_wherever_it_was_said_and_whatever_was_learned(store: AnyStore) -> None:
+    await answered(store, said("the Apollo boats", conversation="a"), "noted")
+    await answered(store, said("my train", conversation="b"), "not Apollo's boat")
+    await answered(store, said("Apollo's boat", person="ben", conversation="c"), "noted")
+    await remember(store.facts, "ann", "Apollo has a boat", "person:ann", START)
+    preview = await store.forgetting.preview(About("ann", "apollo boat"))
+    assert (preview.counts["messages"], preview.counts["facts"]) == (3, 1)
+    assert set(preview.lines) == {"the Apollo boats", "Apollo has a boat"}
+    assert proved(await store.forgetting.forget(About("ann", "apollo boat"), START))
+    assert [await said_in(store, each) for each in "abc"] == [[], ["my train"], ["Apollo's boat", "noted"]]
+    assert await store.facts.readable("ann", DM) == []
+    assert (await store.forgetting.preview(About("ann", "apollo boat"))).is_empty
+
+
+async def test_a_preview_has_another_name_once_there_is_more(store: AnyStore) -> None:
+    await answered(store, said("Apollo"), "noted")
+    before = await store.forgetting.preview(About("ann", "Apollo"))
+    assert before == await store.forgetting.preview(About("ann", "Apollo"))
+    await answered(store, said("Apollo again"), "noted")
+    assert (await store.forgetting.preview(About("ann", "Apollo"))).name != before.name
+
+
+async def test_a_message_deleted_in_the_platform_falls_with_what_came_of_it_and_never_comes_back(
+    store: AnyStore,
+) -> None:
+    asked = said("my boat is blue")
+    claim = await answered(store, asked, "a blue boat")
+    await answered(store, said("my train"), "a train")
+    await remember(store.facts, "ann", "a blue boat", "person:ann", START, claim.message)
+    plan = Deleted(asked.channel, frozenset({asked.message_id, "unknown"}))
+    erased = await store.forgetting.retire(plan, START, limit=10)
+    assert (erased["messages"], erased["facts"], erased["turns"]) == (2, 1, 1)
+    assert await said_in(store, "thread") == ["my train", "a train"]
+    assert (await store.ledger.accept(asked)).duplicate
+    assert not any((await store.forgetting.retire(plan, START, limit=10)).values())
+    assert await store.forgetting.sweep()
+
+
+async def test_a_place_that_is_gone_takes_everybodys_words_along_but_no_private_ones(store: AnyStore) -> None:
+    await answered(store, said("my boat", conversation="club a", place=CLUB), "a boat")
+    await answered(store, said("my train", person="ben", conversation="club b", place=CLUB), "a train")
+    await answered(store, said("my secret", conversation="private"), "a secret")
+    gone = Gone(channels=frozenset({"channel"}))
+    while any((await store.forgetting.retire(gone, START, limit=1)).values()):
+        pass
+    assert [await said_in(store, each) for each in ("club a", "club b", "private")] == [
+        [],
+        [],
+        ["my secret", "a secret"],
+    ]
+    assert await store.conversations.participants("club a") is None
+
+
+async def test_what_is_past_its_time_in_places_of_its_kind_falls_in_batches(store: AnyStore) -> None:
+    old = [said(f"my boat {number}", conversation=f"c{number}", place=CLUB) for number in range(3)]
+    for one in old:
+        await answered(store, one, "a boat")
+    await answered(store, said("my secret"), "a secret")
+    plan = Expired(Kind.GROUP, old[1].time + timedelta(milliseconds=1))
+    while any((await store.forgetting.retire(plan, START, limit=1)).values()):
+        pass
+    assert [await said_in(store, each) for each in ("c0", "c1", "c2")] == [[], [], ["my boat 2", "a boat"]]
+    assert await said_in(store, "thread") == ["my secret", "a secret"]
+
+
+async def test_an_edited_message_is_known_by_its_new_words_and_what_came_of_the_old_ones_falls(store: AnyStore) -> None:
+    asked = said("my boat is blue")
+    claim = await answered(store, asked, "noted")
+    await remember(store.facts, "ann", "a blue boat", "person:ann", START, claim.message)
+    assert await store.forgetting.reword(asked.channel, asked.message_id, "my train is red", START, START)
+    assert await said_in(store, "thread") == ["my train is red", "noted"]
+    assert await texts_found(store, "blue boat") == []
+    assert "my train is red" in await texts_found(store, "red train")
+    assert await store.facts.readable("ann", DM) == []
+    job = await store.jobs.claim(frozenset({LEARNING}), "worker", START, LEASE)
+    assert job is None or job.person == "ann"
+    assert not await store.forgetting.reword(asked.channel, asked.message_id, "my train is red", START, START)
+    assert not await store.forgetting.reword(asked.channel, "unknown", "hello", START)
+
+
+async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_request(store: AnyStore) -> None:
+    asked = said("my boat")
+    await store.ledger.accept(asked)
+    ending = Closing(Outcome.ANSWERED, "a boat", ("page 1", "page 2", "@/seen by one"))
+    await store.ledger.finish(await claimed(store), ending, START)
+    receipt = await store.forgetting.forget(Everything("ann"), START, replies=True)
+    assert (receipt.replies, proved(receipt)) == (2, True)
+    pages: list[ShownPage] = []
+    while (job := await store.jobs.claim(frozenset({DELETE_REPLY}), "worker", START, LEASE)) is not None:
+        pages.append(ShownPage.decode(job.payload))
+        await store.jobs.finish(job)
+    assert sorted(page.page for page in pages) == ["page 1", "page 2"]
+    assert {(page.source, page.channel) for page in pages} == {(asked.source, asked.channel)}
