@@ -19,11 +19,11 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
+from agent.authority import Authority
 from agent.errors import SettingsError
 from agent.memory.forgetting import Kind
 from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
-from agent.records import Authority
 from bot import casts
 from bot.access import lists
 from bot.casts import DiscordReplies, FooterStyle, LogLevel, WhileBusy

@@ -13,11 +13,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
 from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
 from agent.progress import decode
-from agent.records import Author, Authority, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
+from agent.records import Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 
 RESULT_CHARS: Final = 1_000

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias, cast
 
-from agent.records import Authority, Incoming
+from agent.authority import Authority
+from agent.records import Incoming
 
 TERMINAL: Final = "terminal"
 """The source of what is written in the terminal."""

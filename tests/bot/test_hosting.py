@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from agent.authority import Authority
 from agent.context import ContextBudget, Persona
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ModelCall, Usage
 from agent.providers.scripted import ScriptedProvider, Until
-from agent.records import Authority, Incoming, Person
+from agent.records import Incoming, Person
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits

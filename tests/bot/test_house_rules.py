@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from agent.admission import Rate, Whose
+from agent.authority import Authority
 from agent.prices import NANO, Money
-from agent.records import Authority
 from bot.access.budgets import UNLIMITED, Budget
 from bot.access.lists import Entry, Kind
 from bot.house_rules import access_rules, budgets, gate_rules

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from agent.authority import Authority
 from agent.events import Outcome
-from agent.records import Authority, Claim, Closing
+from agent.records import Claim, Closing
 from tests.contracts.steps import AnyStore, claimed
 from tests.fakes.incoming import LEASE, START, said
 

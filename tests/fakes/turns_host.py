@@ -5,10 +5,10 @@ Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`
 
 from itertools import count
 
+from agent.authority import Authority
 from agent.context import ContextBudget, Persona
 from agent.ports import Clock
 from agent.providers.scripted import ScriptedProvider
-from agent.records import Authority
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool

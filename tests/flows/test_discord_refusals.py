@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import label
-from agent.records import Authority
 from bot.platforms.discord.inbound import budget_words
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

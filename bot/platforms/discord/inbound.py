@@ -16,9 +16,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from agent.authority import Authority
 from agent.memory.audience import Place
 from agent.messages import Depth
-from agent.records import Authority, Incoming, Person, Quoted
+from agent.records import Incoming, Person, Quoted
 from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import Names, readable, without_mention
 from bot.platforms.discord.place import SOURCE, known_as, private_place

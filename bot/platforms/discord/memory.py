@@ -16,8 +16,9 @@ from typing import Any, Final, cast
 
 import discord
 
+from agent.authority import Authority
 from agent.errors import CogencyError
-from agent.records import Authority, Person
+from agent.records import Person
 from bot import wording
 from bot.host import Host, MemoryAnswer, ShownEntry, Viewer
 from bot.memory import view, words

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import discord
 
-from agent.records import Authority
+from agent.authority import Authority
 from bot.platforms.discord.inbound import STRANGER, Author, Post, Standing, Where, plausible
 from bot.platforms.discord.markup import Names
 from bot.platforms.discord.place import ChannelFacts, Place, known_as, place_of, private_place

@@ -10,10 +10,11 @@ asked about messages that are not for the bot.
 import asyncio
 from dataclasses import dataclass, replace
 
+from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import Place
 from agent.messages import Depth, Image, JsonObject
-from agent.records import Authority, Incoming, Quoted
+from agent.records import Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound
 from bot.platforms.slack.changes import Changed, read_change, read_gone

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from zoneinfo import available_timezones
 
+from agent.authority import Authority
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import Authority, Person
+from agent.records import Person
 from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.fresh import Fresh
 from bot.platforms.slack.inbound import Me, person_id

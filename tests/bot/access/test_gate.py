@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 
 from agent.admission import Rate, Terms, Whose
+from agent.authority import Authority
 from agent.errors import Refused
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
 from agent.prices import NANO, Money
-from agent.records import Accepted, Authority, Closing, Incoming
+from agent.records import Accepted, Closing, Incoming
 from bot.access.allowances import Allowances
 from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, Budgets
 from bot.access.gate import Gate, GateRules

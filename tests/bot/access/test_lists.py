@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.records import Authority, Incoming, Person
+from agent.authority import Authority
+from agent.records import Incoming, Person
 from bot.access.lists import AccessRules, Entry, Kind, Who, entries, may_use, model_access, openness, people, refusal
 from tests.fakes.incoming import said
 

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from agent.authority import Authority
 from agent.memory.audience import PersonAudience, Place, TeamAudience
-from agent.records import Authority, Incoming
+from agent.records import Incoming
 from bot.platforms.discord.address import decode
 from bot.platforms.discord.inbound import (
     NO_TEXT,

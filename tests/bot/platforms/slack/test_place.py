@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from agent.authority import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.records import Authority, Person
+from agent.records import Person
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.people import Member
 from bot.platforms.slack.place import channel_place, person_place

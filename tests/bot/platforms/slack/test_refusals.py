@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from agent.records import Authority, Incoming
+from agent.records import Incoming
 from bot.platforms.slack.inbound import Me, asks_budget, budget_words, read_event
 from bot.platforms.slack.people import member_of
 from tests.fakes.host import FakeHost

@@ -1,0 +1,40 @@
+"""The values that cross the boundary to the store: what comes in, what is kept, what is found.
+
+Above: `agent.ports`, `agent.context`, the tools, `store`, `bot`. Below: `agent.messages`, `agent.state`, audience.
+Every name is imported from here.
+
+Rules: ids of people, conversations and platform messages are opaque texts made by the platform adapters and are
+unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
+"""
+
+from agent.records.forgetting import DELETE_REPLY, REACHED_ONCE, Receipt, ShownPage
+from agent.records.messages import Author, Incoming, LastSeen, Person, Quoted, StoredMessage, Thread
+from agent.records.recall import Embedded, Hit, Meaning, RecallQuery, Remembered, Unembedded
+from agent.records.turns import Accepted, Claim, Claiming, Closing, Job, Known, Waiting
+
+__all__ = [
+    "DELETE_REPLY",
+    "REACHED_ONCE",
+    "Accepted",
+    "Author",
+    "Claim",
+    "Claiming",
+    "Closing",
+    "Embedded",
+    "Hit",
+    "Incoming",
+    "Job",
+    "Known",
+    "LastSeen",
+    "Meaning",
+    "Person",
+    "Quoted",
+    "RecallQuery",
+    "Receipt",
+    "Remembered",
+    "ShownPage",
+    "StoredMessage",
+    "Thread",
+    "Unembedded",
+    "Waiting",
+]

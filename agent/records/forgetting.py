@@ -1,0 +1,49 @@
+"""What is left to do, and to say, when something was forgotten."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+DELETE_REPLY: Final = "delete_reply"
+"""The kind of job that deletes one page of a reply in its platform; its payload is a `ShownPage`."""
+REACHED_ONCE: Final = "@"
+"""The id of a page that can be reached only while its turn runs, because one person alone sees it, begins with this."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPage:
+    """One page of a reply that stands in a platform, by the platform's ids."""
+
+    source: str
+    channel: str
+    page: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.source} {self.channel} {self.page}"
+
+    def encode(self) -> str:
+        return json.dumps([self.source, self.channel, self.page])
+
+    @classmethod
+    def decode(cls, stored: str) -> "ShownPage":
+        """The inverse of `encode`."""
+        return cls(*json.loads(stored))
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What forgetting erased, and what the search for proof found afterwards.
+
+    `erased` counts rows by what they were ("messages", "facts", …). `found_again` counts what a search for the erased
+    texts still found: 0 is the proof. `bytes_gone` says whether the database files hold none of the erased bytes;
+    `kept_by_server` that a database server keeps them, so that nobody here can say: its files, its log and its backups
+    follow the operator's vacuum and retention.
+    """
+
+    erased: dict[str, int]
+    found_again: int
+    bytes_gone: bool
+    kept_by_server: bool = False
+    replies: int = 0
+    """Pages of the bot's replies that are being deleted in the platform."""
