@@ -99,8 +99,15 @@ def test_every_price_belongs_to_a_model_that_can_be_chosen() -> None:
 
 
 def test_every_rate_is_positive_and_reading_the_cache_is_the_cheapest() -> None:
-    every: list[Rates] = [rates for price in PRICES.values() for rates in (price.rates, price.long) if rates]
+    talking = [price for model, price in PRICES.items() if "embedding" not in model]
+    every: list[Rates] = [rates for price in talking for rates in (price.rates, price.long) if rates]
     assert all(0 < rates.cached < rates.uncached <= rates.written < rates.output for rates in every)
+
+
+def test_a_model_for_embeddings_writes_nothing() -> None:
+    embedding = [price.rates for model, price in PRICES.items() if "embedding" in model]
+    assert embedding
+    assert all(rates.uncached > 0 and rates.output == 0 for rates in embedding)
 
 
 @given(st.sampled_from(sorted(PRICES)), USAGES, USAGES)

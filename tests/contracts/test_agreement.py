@@ -86,7 +86,7 @@ class Run:
             case _:
                 return None
 
-    async def _held(self, write: Awaitable[None]) -> bool:
+    async def _held(self, write: Awaitable[object]) -> bool:
         try:
             await write
         except LeaseLost:
