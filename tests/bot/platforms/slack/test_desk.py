@@ -161,7 +161,11 @@ async def test_forgetting_this_thread_asks_first_and_then_shows_the_receipt(slac
 
 
 @pytest.mark.parametrize(
-    ("label", "forgotten"), [("Forget", [(PERSON, "everything", frozenset())]), ("Keep everything", [])]
+    ("label", "forgotten"),
+    [
+        ("Forget", [(PERSON, "everything", frozenset[str]())]),
+        ("Keep everything", list[tuple[str, str, frozenset[str]]]()),
+    ],
 )
 async def test_forgetting_everything_can_be_thought_over(
     slack: FakeSlack, label: str, forgotten: list[tuple[str, str, frozenset[str]]]
