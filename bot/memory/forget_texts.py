@@ -1,19 +1,25 @@
 """What is said before something is forgotten. Pure.
 
-Above: `bot.memory.forgetting`. Below: `bot.wording`; `agent.memory.forgetting`.
+Above: `bot.memory.forgetting`. Below: `bot.wording`, `bot.amounts`;
+`agent.memory.forgetting`.
 
 Rule: what will be erased is counted, and for what was chosen by time or by words its first lines are shown; who agrees
 must know to what.
 """
 
-from datetime import datetime, tzinfo
-from typing import assert_never
+from datetime import tzinfo
+from typing import Final, assert_never
 
 from agent.memory.forgetting import About, During, Everything, OneThread, Preview, Wish
+from agent.memory.periods import Period
 from bot import wording
+from bot.amounts import counted
 
 LINE_CHARS = 100
 """Enough to recognise what was said; it stays on one or two lines of a phone."""
+
+THREADS: Final = "conversations"
+"""As a preview counts them."""
 
 CHANGED = "Meanwhile this has changed; nothing is erased yet."
 UNREADABLE = "I no longer understand this button: please write `/forget` again."
@@ -24,20 +30,18 @@ def question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     lines = [f"I will forget {_what(wish, zone)}. {_amount(preview)} This cannot be undone."]
     if preview.lines and isinstance(wish, During | About):
         lines += ["", *(f"- {wording.literal(wording.shortened(line, LINE_CHARS))}" for line in preview.lines)]
-        if (more := preview.counts.get("messages", 0) - len(preview.lines)) > 0:
+        if (more := sum(_things(preview).values()) - len(preview.lines)) > 0:
             lines.append(f"- … and {more} more")
     return "\n".join(lines)
 
 
-def nothing(wish: Wish, zone: tzinfo) -> str:
+def nothing(wish: During | About, zone: tzinfo) -> str:
     """There is nothing that it could erase."""
     match wish:
         case About(_, words):
             return f"Nothing that you said, and nothing that I know about you, speaks of “{wording.literal(words)}”."
-        case During():
-            return f"I have nothing of {_what(wish, zone)}."
-        case OneThread() | Everything():
-            return "There is nothing to forget."
+        case During(_, period):
+            return f"I have nothing that you said {_span(period, zone)}."
         case _:
             assert_never(wish)
 
@@ -49,7 +53,7 @@ def _what(wish: Wish, zone: tzinfo) -> str:
         case Everything():
             return "everything that you told me: all threads, and all that I remember about you"
         case During(_, period):
-            return f"what you said from {_moment(period.since, zone)} to {_moment(period.until, zone)}, everywhere"
+            return f"what you said {_span(period, zone)}, everywhere"
         case About(_, words):
             return f"what speaks of “{wording.literal(words)}”: what you said, the answers to that, and what I know"
         case _:
@@ -57,8 +61,18 @@ def _what(wish: Wish, zone: tzinfo) -> str:
 
 
 def _amount(preview: Preview) -> str:
-    return f"That is {wording.amounts(preview.counts)}."
+    if preview.is_empty:
+        return "Nothing of it is kept at the moment."
+    threads = preview.counts.get(THREADS, 0)
+    among = f", in {counted(threads, 'thread', 'threads')}" if threads else ""
+    return f"That is {wording.amounts(_things(preview))}{among}."
 
 
-def _moment(time: datetime, zone: tzinfo) -> str:
-    return f"{time.astimezone(zone):%Y-%m-%d %H:%M}"
+def _things(preview: Preview) -> dict[str, int]:
+    """What falls. Of the threads in which it is not all have to fall."""
+    return {kind: number for kind, number in preview.counts.items() if kind != THREADS}
+
+
+def _span(period: Period, zone: tzinfo) -> str:
+    since, until = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" for time in (period.since, period.until))
+    return f"from {since} to {until}"

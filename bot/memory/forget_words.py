@@ -51,6 +51,8 @@ _LAST: Final = re.compile(
     r"(?:the )?(?P<led>last |past )?(?:(?P<count>\d{1,3}|an?|one|two|three|four|five|six) )?"
     r"(?P<unit>minute|hour|day|week)(?P<many>s)?"
 )
+_COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
+"""Whoever is asked what to forget may write the command once more."""
 _FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
 _CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
 
@@ -74,7 +76,7 @@ class Asker:
 
 def read(words: str, asker: Asker) -> Wish | Unclear | None:
     """What these words ask to forget; None if they say nothing."""
-    said = " ".join(words.split())
+    said = _COMMAND.sub("", " ".join(words.split()), count=1)
     plain = said.casefold().strip(" .!?")
     if not plain:
         return None

@@ -50,6 +50,11 @@ def test_what_cannot_be_read_gets_one_sentence(words: str) -> None:
     assert unclear.sentence.endswith((".", "`."))
 
 
+def test_the_command_may_be_written_once_more() -> None:
+    assert read("/forget about Apollo", ANN) == read("forget about Apollo", ANN) == About("ann", "Apollo")
+    assert read("/forget", ANN) is None
+
+
 def test_without_a_thread_there_is_none_to_forget() -> None:
     assert isinstance(read("thread", Asker("ann", frozenset(), NOW)), Unclear)
 

@@ -1,0 +1,31 @@
+"""What is said before something is forgotten: the numbers are right, and it reads well."""
+
+from datetime import UTC, datetime
+
+from agent.memory.forgetting import About, During, Everything, Preview
+from agent.memory.periods import Period
+from bot.memory import forget_texts
+
+MORNING = Period(datetime(2026, 11, 21, 9, 0, tzinfo=UTC), datetime(2026, 11, 21, 11, 30, tzinfo=UTC))
+
+
+def test_what_is_not_shown_is_counted_whatever_it_is() -> None:
+    counts = {"messages": 4, "facts": 2, "profile": 0, "conversations": 2}
+    asked = forget_texts.question(About("ann", "boats"), Preview(counts, ("a boat", "two boats"), "name"), UTC)
+    assert "That is 4 messages, 2 facts, in 2 threads. This cannot be undone." in asked
+    assert asked.endswith("- two boats\n- … and 4 more")
+
+
+def test_nothing_more_is_named_where_everything_is_shown() -> None:
+    counts = {"messages": 1, "facts": 1, "conversations": 1}
+    asked = forget_texts.question(During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC)
+    assert "from 2026-11-21 09:00 to 2026-11-21 11:30, everywhere. That is 1 message, 1 fact, in 1 thread." in asked
+    assert "more" not in asked
+
+
+def test_where_nothing_is_kept_it_says_so() -> None:
+    empty = Preview({"messages": 0, "conversations": 0}, (), "name")
+    assert "Nothing of it is kept at the moment." in forget_texts.question(Everything("ann"), empty, UTC)
+    assert forget_texts.nothing(During("ann", MORNING), UTC) == (
+        "I have nothing that you said from 2026-11-21 09:00 to 2026-11-21 11:30."
+    )
