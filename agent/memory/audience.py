@@ -11,7 +11,7 @@ Everything unknown is a group of its own, and an unknown membership means no.
 """
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
 
@@ -44,11 +44,14 @@ class Place:
     """Where a reply will be read.
 
     `within_team` names the team that everybody who can read this place is a full member of; None as soon as
-    there may be a guest or an outsider.
+    there may be a guest or an outsider. `whole_channel`: this is known for certain to be where the whole channel
+    is read, by its kind; what the channel held for a wider audience is then kept to this one. It says nothing about
+    who reads, so places are the same with and without it.
     """
 
     audience: Audience
     within_team: str | None = None
+    whole_channel: bool = field(default=False, compare=False)
 
 
 def label(audience: Audience) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from agent.admission import Terms
 from agent.events import Outcome
+from agent.memory.audience import Place
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Waiting
 
 
@@ -25,6 +26,12 @@ class Ledger(Protocol):
 
     async def overhear(self, incoming: Incoming) -> Accepted:
         """Store the message, once, as context of its conversation: its turn is over before it begins."""
+        ...
+
+    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
+        """A channel has become `place`, which fewer can read: what it holds for its team belongs there from now on,
+        with what came of it. How many messages that were. `accept` does it, too, where it finds it.
+        """
         ...
 
     async def claim(

@@ -96,7 +96,7 @@ def save(
     stated: Sequence[NewFact],
 ) -> bool:
     in_order(connection, partition.person)
-    if not (_all_wait(connection, learned) and _next_revision(connection, partition, became)):
+    if not (_all_wait(connection, partition, learned) and _next_revision(connection, partition, became)):
         return False
     before = {entry.id: entry for entry in _entries(connection, partition.person, frozenset({partition.audience}))}
     remove(connection, frozenset(before) - {entry.id for entry in became.entries})
@@ -164,8 +164,9 @@ def _entry(row: Mapping[Any, Any], sources: Sequence[int]) -> ProfileEntry:
     )
 
 
-def _all_wait(connection: Connection, learned: frozenset[int]) -> bool:
-    waiting = select(func.count()).select_from(message).where(message.c.id.in_(learned), message.c.to_learn)
+def _all_wait(connection: Connection, partition: Partition, learned: frozenset[int]) -> bool:
+    theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
+    waiting = select(func.count()).select_from(message).where(message.c.id.in_(learned), theirs, message.c.to_learn)
     return not learned or connection.execute(waiting).scalar_one() == len(learned)
 
 

@@ -50,6 +50,7 @@ class Message(SQLModel, table=True):
         CheckConstraint("author IN ('person', 'bot')", name="ck_message_author"),
         Index("ix_message_thread", "conversation", "turn", "id"),
         Index("ix_message_person", "person", "author"),
+        Index("ix_message_channel", "channel", "audience"),
         Index(
             "ix_message_to_learn",
             "person",

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Table, Update, and_, bindparam, case, func, i
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
-from agent.memory.audience import label, may_flow_from
+from agent.memory.audience import Place, label, may_flow_from
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Waiting
 from store import rows, spending
 from store.databases.database import Database, in_order, new_id
@@ -31,6 +31,7 @@ from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn
 from store.turns import amending, belated, elsewhere, joining, workspaces
 from store.turns.claiming import claim
+from store.turns.narrowing import Kinds, narrow
 from store.turns.terms import check
 
 FORGOTTEN: Final = 0
@@ -52,6 +53,7 @@ class SqlLedger:
     def __init__(self, database: Database, erased_ids: ErasedIds) -> None:
         self._database = database
         self._erased_ids = erased_ids
+        self._kinds = Kinds()
 
     async def accept(
         self, incoming: Incoming, terms: Terms | None = None, claiming: Claiming | None = None
@@ -60,11 +62,14 @@ class SqlLedger:
 
         Raises StoreError for a place without a name.
         """
-        return await self._database.write(accept, incoming, self._erased_ids, terms=terms, claiming=claiming)
+        return await self._accept(incoming, WAITING, terms, claiming)
 
     async def overhear(self, incoming: Incoming) -> Accepted:
         """See the port. For a message that was forgotten, as `accept`."""
-        return await self._database.write(accept, incoming, self._erased_ids, state=DONE)
+        return await self._accept(incoming, DONE)
+
+    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
+        return await self._database.write(narrow, channel, place, now)
 
     async def claim(
         self,
@@ -123,16 +128,26 @@ class SqlLedger:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
         return 0 if self._database.is_shared else await self._database.write(release_all)
 
+    async def _accept(
+        self, incoming: Incoming, state: str = WAITING, terms: Terms | None = None, claiming: Claiming | None = None
+    ) -> Accepted:
+        taking = accept, incoming, self._erased_ids, state, terms, claiming, self._kinds.may_have_changed(incoming)
+        accepted = await self._database.write(*taking)
+        if not accepted.duplicate:
+            self._kinds.keep(incoming)
+        return accepted
+
 
 def accept(
     connection: Connection,
     incoming: Incoming,
     erased_ids: ErasedIds,
-    *,
     state: str = WAITING,
     terms: Terms | None = None,
     claiming: Claiming | None = None,
+    narrowing: bool = False,  # noqa: FBT001,FBT002 -- given by position, with all the others
 ) -> Accepted:
+    """`narrowing`: the channel may hold what was said there while more could read it."""
     in_order(connection, incoming.conversation)
     known = people.standing(connection, incoming, erased_ids.of_message(incoming))
     if known.turn is not None or known.forgotten:
@@ -140,6 +155,8 @@ def accept(
     if terms is not None:
         check(connection, incoming, terms)
     audience = _audience(incoming)
+    if narrowing:
+        narrow(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.welcome(connection, incoming, audience, known)
     begun = {
         "source": incoming.source,

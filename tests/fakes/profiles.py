@@ -73,7 +73,8 @@ class FakeProfiles:
         learned: Sequence[int] = (),
         stated: Sequence[NewFact] = (),
     ) -> bool:
-        if (await self.of(partition)).revision != profile.revision or not self.waiting.keys() >= set(learned):
+        theirs = {id_ for id_, said in self.waiting.items() if Partition(said.person, said.audience) == partition}
+        if (await self.of(partition)).revision != profile.revision or not theirs >= set(learned):
             return False
         numbered = tuple(replace(one, id=one.id or next(self.ids)) for one in profile.entries)
         entries = tuple(sorted(numbered, key=lambda one: (one.time, one.id)))

@@ -12,7 +12,7 @@ from itertools import count
 from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
-from agent.memory.audience import label, may_flow_from
+from agent.memory.audience import GroupAudience, Place, TeamAudience, audience_of, label, may_flow_from
 from agent.memory.facts import Fact
 from agent.memory.forgetting import Deleted, EntriesPlan, Everything, ForgettingPlan, OneThread, Preview, Wish
 from agent.memory.profile import LEARNING, Partition, ProfileEntry
@@ -40,7 +40,7 @@ from agent.state import LastActions, SituationSummary
 from store import rows
 from store.memory.learning import ENOUGH
 from store.search.text import holds, quotes
-from tests.fakes import forgetting, queue, recall
+from tests.fakes import forgetting, narrowing, queue, recall
 from tests.fakes.facts import FakeFacts
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
@@ -142,6 +142,7 @@ class FakeStore:
             may_flow_from(incoming.place)
         except ValueError as error:
             raise StoreError("A message was not taken in: its place has no name.") from error
+        await self.narrow(incoming.channel, incoming.place, incoming.time)
         if not self._has_the_same_readers(incoming):
             self.summaries.pop(incoming.conversation, None)
         turn = FakeTurn(next(self.ids), incoming, message=next(self.ids), taken=terms.now if terms else None)
@@ -156,6 +157,33 @@ class FakeStore:
             if turn.id == accepted.turn and not accepted.duplicate:
                 turn.state = "done"
         return accepted
+
+    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
+        there = {turn.id for turn in self.turns if turn.incoming.channel == channel}
+        here = [m for turn, m in self.messages if turn in there]
+        moving = [m for m in here if isinstance(audience_of(m.audience), TeamAudience)]
+        if not (place.whole_channel and isinstance(place.audience, GroupAudience) and moving):
+            return 0
+        own, wide, threads = label(place.audience), {m.audience for m in moving}, {m.conversation for m in moving}
+        for turn in self.turns:
+            if turn.id in there and label(turn.incoming.place.audience) in wide:
+                self.spent.record(turn.id, turn.incoming, rows.calls(turn.progress), now)
+                turn.incoming = replace(turn.incoming, place=place)
+                turn.progress = ""
+                if turn.state == "running":
+                    _restart(turn)
+        self.messages = narrowing.move_messages(self.messages, {m.id for m in moving}, own)
+        for thread in threads:
+            self.summaries.pop(thread, None)
+        said = {m.id for turn, m in self.messages if turn in there and m.audience == own}
+        narrowing.move_facts(self.facts, said, wide, own)
+        narrowing.move_entries(self.profiles, said, wide, own)
+        narrowing.move_working(self.working_set, threads, wide, own)
+        for before in narrowing.move_waiting(self.profiles, said, wide, own):
+            job = self.jobs.waiting.get((LEARNING, before.key))
+            payload, run_at = ("", now) if job is None else (job.payload, job.run_at)
+            await self.jobs.schedule(LEARNING, replace(before, audience=own).key, payload, run_at, person=before.person)
+        return len(moving)
 
     async def claim(
         self,
