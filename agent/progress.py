@@ -65,6 +65,8 @@ class Progress:
     """What the model wrote as the conversation's new summary: known keys, non-empty."""
     calls: tuple[ModelCall, ...] = ()
     """Every model call so far, also of those that failed."""
+    context: tuple[int, ...] = ()
+    """The stored messages that what stood in its context came from, beside the conversation's own history."""
 
     @property
     def joined(self) -> tuple[Waiting, ...]:
@@ -81,6 +83,7 @@ def encode(progress: Progress) -> str:
             "outcome": progress.outcome,
             "summary": dict(progress.summary),
             "model_calls": [{"model": call.model, "usage": asdict(call.usage)} for call in progress.calls],
+            "context": list(progress.context),
         },
         ensure_ascii=False,
     )
@@ -98,16 +101,17 @@ def decode(stored: str) -> Progress:
             Outcome(data["outcome"]) if data["outcome"] else None,
             data["summary"],
             tuple(ModelCall(call["model"], Usage(**call["usage"])) for call in data.get("model_calls", [])),
+            tuple(map(int, data.get("context", []))),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a stored progress: {error!r}") from error
 
 
 def sources(progress: Progress) -> tuple[int, ...]:
-    """The ids of every stored message that a result of the turn quotes, or that joined it."""
+    """The ids of every stored message that a result of the turn quotes, that its context drew on, or that joined it."""
     results = [result for step in progress.steps for result in step.results if result is not None]
     quoted = {source for result in results for source in result.sources}
-    return tuple(sorted(quoted | {one.message for one in progress.joined}))
+    return tuple(sorted(quoted | {*progress.context} | {one.message for one in progress.joined}))
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:

@@ -21,7 +21,7 @@ Rules.
   again if its tool is read-only, and is otherwise reported to the model as unknown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import assert_never
@@ -115,6 +115,11 @@ class Turn:
     @property
     def progress(self) -> Progress:
         return self._progress
+
+    def drew_on(self, messages: Iterable[int]) -> None:
+        """Note which stored messages its context came from; what an earlier process had said came from others, too."""
+        context = tuple(sorted({*self._progress.context, *messages}))
+        self._progress = replace(self._progress, context=context)
 
     @property
     def workspace(self) -> Workspace | None:

@@ -65,12 +65,16 @@ def strings(value: Json) -> Iterator[str]:
 
 
 def sources(progress: str) -> frozenset[int]:
-    """The ids of the messages in a turn's `progress`: `steps[].results[].sources`, `steps[].joined[].message`."""
-    steps = _items(_field(read(progress), "steps"))
+    """The ids of the messages in a turn's `progress`: `steps[].results[].sources`, `steps[].joined[].message`, and
+    `context[]`.
+    """
+    kept = read(progress)
+    steps = _items(_field(kept, "steps"))
     results = [result for step in steps for result in _items(_field(step, "results"))]
     quoted = [id_ for result in results for id_ in _items(_field(result, "sources"))]
     joined = [_field(one, "message") for step in steps for one in _items(_field(step, "joined"))]
-    return frozenset(id_ for id_ in (*quoted, *joined) if isinstance(id_, int))
+    drawn = _items(_field(kept, "context"))
+    return frozenset(id_ for id_ in (*quoted, *joined, *drawn) if isinstance(id_, int))
 
 
 def joined(progress: str) -> dict[int, int]:

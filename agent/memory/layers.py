@@ -113,7 +113,7 @@ class MemoryContext:
     sections: tuple[str, ...]
     fact_ids: tuple[str, ...] = ()
     message_ids: tuple[int, ...] = ()
-    """The stored messages that past threads and the working set come from."""
+    """The stored messages that facts, past threads and the working set come from."""
     superseded: tuple[Superseded, ...] = field(default=(), repr=False)
     """What to mark where the same turn shows other texts: visible history, recall hits (`marking.mark`)."""
 
@@ -141,8 +141,10 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     earlier = _section("EARLIER", [line for _, line in quotes])
     facts = _section("FACTS", [line for _, line in shown])
     scratch, items = _working_set(layers, left - _cost(earlier))
-    ids = [*(said.id for said, _ in quotes), *(item.message for item in items)]
-    sources = tuple(id_ for id_ in ids if id_ is not None)
+    ids = (
+        [said.id for said, _ in quotes] + [item.message for item in items] + [fact.source_message for fact, _ in shown]
+    )
+    sources = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
     sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
     return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
 

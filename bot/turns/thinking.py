@@ -115,8 +115,8 @@ class Thinking:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
             groups = await self._mind.groups_of(claim.incoming.place)
             context, summary = await self._context(claim, groups)
-            seen = (*context.message_ids, *context.sources)
-            closing = replace(closing, context_messages=seen, context_facts=context.fact_ids)
+            turn.drew_on(context.sources)
+            closing = replace(closing, context_messages=context.message_ids, context_facts=context.fact_ids)
             provider = await self._mind.provider(claim.incoming)
             heard.asked = provider.name
             loop = self._loop(claim, turn, context, groups, provider, heard)

@@ -41,9 +41,6 @@ def drop_records(connection: Connection, doomed: Doomed) -> tuple[int, frozenset
 
 def set_back(connection: Connection, doomed: Doomed, texts: Collection[str], now: datetime) -> None:
     """Let open turns start anew that have already made something of what falls."""
-    for column, some in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
-        for near in among(column, some):
-            connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))
     open_ = select(turn.c.id, turn.c.progress, turn.c.payload).where(turn.c.state.in_((WAITING, RUNNING)))
     for turn_id, progress, payload in connection.execute(open_).all():
         if turn_id in doomed.turns:
@@ -57,6 +54,9 @@ def set_back(connection: Connection, doomed: Doomed, texts: Collection[str], now
             values["payload"] = kept
         if values:
             connection.execute(update(turn).where(turn.c.id == turn_id).values(**values))
+    for column, some in ((turn.c.person, doomed.people), (turn.c.conversation, doomed.conversations)):
+        for near in among(column, some):
+            connection.execute(update(turn).where(turn.c.state == RUNNING, near).values(progress=""))
     begun_anew = select(turn.c.id).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress == "")
     connection.execute(delete(workspace).where(workspace.c.task_id.in_(begun_anew)))
 

@@ -8,12 +8,13 @@ Rules
   A reply falls if its turn's context held a message that falls and the reply quotes it: it contains the text or a
   telling piece of it (`store.search.text.quotes`). If it answers somebody else in the same conversation it stays:
   having stood in the history is not derivation. What quotes a reply that falls, falls too.
+  So does what such a turn remembered, unless its own question says as much.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, and_, select
 
@@ -25,7 +26,7 @@ from store.forgetting.batches import among
 from store.forgetting.chosen import Said, chosen, messages
 from store.memory import facts
 from store.search.text import quotes
-from store.tables import embedding, fact, message, turn, working_item
+from store.tables import RUNNING, WAITING, embedding, fact, message, turn, working_item
 
 KEYED_BY_MESSAGE: Final[tuple[Column[int], ...]] = (working_item.c.message, embedding.c.message)
 """The columns of tables that hold one message's words in another form, and nothing else: their rows fall with it."""
@@ -46,6 +47,8 @@ class Doomed:
     facts: frozenset[int]
     entries: frozenset[int]
     whole: bool
+    scratch: frozenset[int] = frozenset()
+    """The items of working sets that quote what falls."""
 
     @property
     def conversations(self) -> frozenset[str]:
@@ -62,13 +65,15 @@ def reached(connection: Connection, plan: ForgettingPlan, limit: int | None = No
     said = dict(named.said) | _replies(connection, named.said)
     said |= _quoting(connection, said)
     turns, worn = _emptied(connection, said)
+    retold, scratch = remembered(connection, said)
     return Doomed(
         said,
         turns=turns | named.turns,
         worn=worn - named.turns,
-        facts=facts_of(connection, said, named.facts),
+        facts=facts_of(connection, said, named.facts | retold),
         entries=named.entries | unlearn.reached(connection, said),
         whole=named.whole,
+        scratch=scratch,
     )
 
 
@@ -91,6 +96,21 @@ def facts_of(connection: Connection, said: Mapping[int, Said], named: frozenset[
     return frozenset(id_ for where in places for id_ in facts.with_derived(connection, where))
 
 
+def remembered(connection: Connection, said: Mapping[int, Said]) -> tuple[frozenset[int], frozenset[int]]:
+    """The facts and the scratch values that quote what stood in the contexts of their turns and falls."""
+    held = _held(connection, said) | _open(connection) if said else {}
+    drawn = {id_: [said[source] for source in context & said.keys()] for id_, context in held.items()}
+    asked = _messages(connection, among(message.c.turn, {id_ for id_, some in drawn.items() if some}))
+
+    def retold(source: Column[Any], kept: ColumnElement[str]) -> frozenset[int]:
+        columns = select(source.table.c.id, source, kept)
+        found = (row for where in among(source, asked) for row in connection.execute(columns.where(where)))
+        return frozenset(id_ for id_, of, words in found if _retells(words, asked[of], drawn[asked[of].turn]))
+
+    facts_ = retold(fact.c.source_message, fact.c.key + " " + fact.c.value)
+    return facts_, retold(working_item.c.message, working_item.c.key + " " + working_item.c.value)
+
+
 def earliest(said: Mapping[int, Said]) -> datetime | None:
     return min((one.time for one in said.values()), default=None)
 
@@ -103,7 +123,7 @@ def _replies(connection: Connection, said: Mapping[int, Said]) -> dict[int, Said
 
 def _quoting(connection: Connection, said: Mapping[int, Said]) -> dict[int, Said]:
     """The replies that quote what their contexts held of `said`, and what quotes those in turn."""
-    held = {id_: context for id_, _, context, _ in contexts(connection, earliest(said))} if said else {}
+    held = _held(connection, said) if said else {}
     found, fresh = dict[int, Said](), said
     while fresh:
         near = {id_ for id_, context in held.items() if context & fresh.keys()}
@@ -116,6 +136,24 @@ def _quoting(connection: Connection, said: Mapping[int, Said]) -> dict[int, Said
         }
         found |= fresh
     return found
+
+
+def _held(connection: Connection, said: Mapping[int, Said]) -> dict[int, frozenset[int]]:
+    """What stood in the contexts of the turns that have said so, by their ids."""
+    return {id_: context for id_, _, context, _ in contexts(connection, earliest(said))}
+
+
+def _open(connection: Connection) -> dict[int, frozenset[int]]:
+    """What the turns that are not over have drawn on so far, by their ids."""
+    begun = select(turn.c.id, turn.c.progress).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress != "")
+    return {id_: rows.sources(progress) for id_, progress in connection.execute(begun)}
+
+
+def _retells(kept: str, asked: Said, drawn: Iterable[Said]) -> bool:
+    if facts.says_no_more(kept, asked.text):
+        return False
+    elsewhere = (one for one in drawn if one.conversation != asked.conversation or one.person == asked.person)
+    return any(quotes(kept, one.text) for one in elsewhere)
 
 
 def _quotes(reply: Said, source: Said) -> bool:

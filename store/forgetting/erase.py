@@ -39,6 +39,7 @@ from store.tables import (
     preference,
     profile,
     turn,
+    working_item,
     workspace,
 )
 
@@ -93,6 +94,7 @@ def erase(
     counts["profile"] = unlearn.erase(connection, plan, doomed.entries, doomed.people)
     for column in KEYED_BY_MESSAGE:
         drop(connection, column, doomed.said)
+    drop(connection, working_item.c.id, doomed.scratch)
     counts["messages"] = drop(connection, message.c.id, doomed.said)
     counts["turns"] = drop(connection, turn.c.id, doomed.turns)
     _part(connection, plan, doomed)

@@ -19,12 +19,12 @@ from agent.memory.forgetting import Deleted
 from agent.memory.profile import Partition
 from store.forgetting import derived, unlearn
 from store.forgetting.chosen import Said, chosen
-from store.forgetting.doomed import KEYED_BY_MESSAGE, Doomed, facts_of
+from store.forgetting.doomed import KEYED_BY_MESSAGE, Doomed, facts_of, remembered
 from store.forgetting.erase import drop, owe
 from store.memory import facts, learning
 from store.search import index
 from store.search.text import index_words
-from store.tables import RUNNING, action_record, message, turn
+from store.tables import RUNNING, action_record, message, turn, working_item
 
 ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How the turns end from which something is learned."""
@@ -46,13 +46,15 @@ def reword(
         return False
     own = {one.turn for one in found.values()}
     running = _turns(connection, own, turn.c.state == RUNNING)
+    retold, scratch = remembered(connection, found)
     doomed = Doomed(
         found,
         turns=running,  # they go on as they began
         worn=frozenset(),
-        facts=facts_of(connection, found),
+        facts=facts_of(connection, found, retold),
         entries=unlearn.reached(connection, found),
         whole=True,
+        scratch=scratch,
     )
     drop(connection, action_record.c.turn, own - running)
     _, elsewhere = derived.drop_records(connection, doomed)
@@ -61,6 +63,7 @@ def reword(
     unlearn.erase(connection, None, doomed.entries, doomed.people)
     for column in KEYED_BY_MESSAGE:
         drop(connection, column, doomed.said)
+    drop(connection, working_item.c.id, scratch)
     derived.drop_summaries(connection, doomed.conversations | elsewhere)
     index.remove(connection, found)
     for one in found.values():

@@ -80,7 +80,7 @@ def in_own_words(connection: Connection, person_id: str) -> frozenset[str]:
         str(row.id)
         for row in found
         if row.source == CORRECTION
-        or (row.text and _says_no_more(f"{row.key} {row.value}", f"{row.text} {row.name or ''}"))
+        or (row.text and says_no_more(f"{row.key} {row.value}", f"{row.text} {row.name or ''}"))
     )
 
 
@@ -89,8 +89,8 @@ def open_(connection: Connection, person_id: str, id_: str, *, everywhere: bool)
     return connection.execute(mine.values(everywhere=everywhere)).rowcount == 1
 
 
-def _says_no_more(value: str, said: str) -> bool:
-    """Does every telling word of it stand in what was said?"""
+def says_no_more(value: str, said: str) -> bool:
+    """Does every telling word of a value stand in what was said?"""
     return set(keywords(value)) - ABOUT <= set(index_words(said))
 
 

@@ -156,12 +156,12 @@ def test_superseded_values_are_marked_wherever_they_are_still_visible() -> None:
     assert [value.words for value in context.superseded] == [("friday",)]
 
 
-def test_past_threads_are_quoted_without_what_the_facts_say_and_the_messages_are_named() -> None:
+def test_past_threads_are_quoted_without_what_the_facts_say_and_the_messages_of_both_are_named() -> None:
     said = [Said("My boat is blue.", NOON, id=7), Said("The mast is of oak.", NOON, id=8), Said("Right?", NOON, id=9)]
     facts = [replace(fact("1", ANNA.id, "My boat is blue.", HERE, NOON), source_message=7)]
     context = build_context(replace(PARTS, facts=facts, earlier=said))
     assert "EARLIER:\nThe mast is of oak.\n\n" in context.messages[-2].text
-    assert context.sources == (8,)
+    assert context.sources == (8, 7)
 
 
 def test_the_working_set_names_the_messages_that_it_came_from_and_an_expired_value_is_left_out() -> None:

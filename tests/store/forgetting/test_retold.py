@@ -1,0 +1,97 @@
+"""What the bot kept or says in other conversations, made of what is forgotten, on both engines."""
+
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import LeaseLost
+from agent.events import Outcome
+from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.forgetting import OneThread
+from agent.memory.layers import WorkingItem
+from agent.memory.writing import NewFact
+from agent.progress import Progress, encode
+from agent.records import Claim, Closing
+from store.engine import Store
+from tests.contracts.steps import answered, claimed, proved
+from tests.fakes.incoming import START, dm, said
+
+SECRET = "my boat is Zanzibarwhisper and lies in Piraeus"
+BOAT = OneThread("ann", frozenset({"boats"}))
+HERE = label(dm("ann").audience)
+
+
+async def asked(store: Store, question: str) -> Claim:
+    await store.ledger.accept(said(question, conversation="later"))
+    return await claimed(store)
+
+
+async def kept(store: Store, question: int, words: str) -> None:
+    new = NewFact("", "boat", words, "user", START, HERE, person="ann", source_message=question)
+    await store.facts.write(new)
+    await store.working_set.keep("later", HERE, WorkingItem("boat", words, START, START + timedelta(days=1), question))
+
+
+async def left(store: Store) -> tuple[list[str], list[str]]:
+    """The values of facts and of the working set."""
+    asking = said("and?", conversation="later")
+    known = await store.knowledge.known(asking, frozenset({HERE}), before_turn=10**6, messages=9, actions=9)
+    return [one.value for one in known.facts], [one.value for one in known.working_set]
+
+
+@pytest.mark.parametrize("running", [False, True])
+async def test_what_a_turn_remembered_of_another_thread_falls_with_that(either: Store, running: bool) -> None:
+    boat = await answered(either, said(SECRET, conversation="boats"), "noted")
+    claim = await asked(either, "remember what I said of the boat")
+    await kept(either, claim.message, "it is called Zanzibarwhisper")
+    if running:
+        await either.ledger.save(claim, progress=encode(Progress(context=(boat.message,))))
+    else:
+        ending = Closing(Outcome.ANSWERED, "Kept.", context_messages=(boat.message,))
+        await either.ledger.finish(claim, ending, START)
+    assert proved(await either.forgetting.forget(BOAT, START))
+    assert await left(either) == ([], [])
+
+
+async def test_what_a_person_had_remembered_in_their_own_words_stays(either: Store) -> None:
+    boat = await answered(either, said(SECRET, conversation="boats"), "noted")
+    claim = await asked(either, "remember that the boat is Zanzibarwhisper")
+    await kept(either, claim.message, "Zanzibarwhisper")
+    await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "Kept.", context_messages=(boat.message,)), START)
+    await either.forgetting.forget(BOAT, START)
+    assert await left(either) == (["Zanzibarwhisper"], ["Zanzibarwhisper"])
+
+
+async def test_what_others_remembered_of_a_message_in_their_own_thread_stays_with_its_replies(either: Store) -> None:
+    club = Place(GroupAudience("club"))
+    boat = await answered(either, said(SECRET, person="ben", conversation="later", place=club), "noted")
+    claim = await asked(either, "remember the boat")
+    await kept(either, claim.message, "it is called Zanzibarwhisper")
+    await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "Kept.", context_messages=(boat.message,)), START)
+    await either.forgetting.forget(OneThread("ben", frozenset({"later"})), START)
+    assert await left(either) == (["it is called Zanzibarwhisper"], ["it is called Zanzibarwhisper"])
+
+
+async def test_what_was_remembered_of_words_that_are_edited_falls(either: Store) -> None:
+    boat = await answered(either, said(SECRET, conversation="boats"), "noted")
+    claim = await asked(either, "remember what I said of the boat")
+    await kept(either, claim.message, "it is called Zanzibarwhisper")
+    await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "Kept.", context_messages=(boat.message,)), START)
+    assert await either.forgetting.reword("channel", boat.incoming.message_id or "", "I have no boat", START)
+    assert await left(either) == ([], [])
+
+
+@pytest.mark.parametrize("said_before", [True, False])
+async def test_an_answer_is_begun_anew_if_what_it_drew_on_is_forgotten(either: Store, said_before: bool) -> None:
+    boat = await answered(either, said(SECRET, conversation="boats"), "noted")
+    claim = await asked(either, "what is it called?")
+    whole = encode(Progress(reply="Zanzibarwhisper.", outcome=Outcome.ANSWERED, context=(boat.message,)))
+    if said_before:
+        await either.ledger.save(claim, progress=whole)
+    await either.forgetting.forget(BOAT, START)
+    ending = Closing(Outcome.ANSWERED, "Zanzibarwhisper.")
+    late = either.ledger.finish(claim, ending, START) if said_before else either.ledger.save(claim, progress=whole)
+    with pytest.raises(LeaseLost):
+        await late
+    again = await claimed(either)
+    assert (again.turn, again.progress) == (claim.turn, "")
