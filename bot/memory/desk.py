@@ -96,7 +96,7 @@ class MemoryDesk:
     async def _list(self, viewer: Viewer, before: str = "", page: int = 1) -> MemoryAnswer:
         """The list as it is now, below what has just happened."""
         entries = await self._entries(viewer)
-        paused = view.IS_PAUSED if await self.pauses.is_paused(viewer.person.id) else ""
+        paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = view.HEADING if entries else view.NOTHING
         return view.paged("\n\n".join(filter(None, [before, paused, heading])), entries, page)
 
@@ -228,7 +228,11 @@ class MemoryDesk:
         if asked.for_everybody and not viewer.manages:
             return view.NOT_THE_MANAGER
         await self.pauses.set(None if asked.for_everybody else viewer.person.id, channel or None, on=asked.on)
-        return view.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)
+        done = view.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)
+        if asked.on:
+            return done
+        still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
+        return "\n\n".join(filter(None, [done, still]))
 
 
 def _zone(viewer: Viewer) -> tzinfo:

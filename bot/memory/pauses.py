@@ -1,7 +1,7 @@
 """Whether the bot may learn from what somebody says, where they say it: people may pause that.
 
-Above: `bot.memory.desk` changes it, `bot.app` lets turns and the learner ask. Below: the ports Preferences and
-Profiles.
+Above: `bot.memory.desk` changes it, `bot.app` lets turns and the learner ask. Below: `bot.memory.words`, the ports
+Preferences and Profiles.
 
 Rules
   A pause of the person, of theirs in a channel, or of the channel for everybody: each is enough.
@@ -15,6 +15,7 @@ from typing import Final
 
 from agent.ports import Clock, Preferences, Profiles
 from agent.records import Incoming
+from bot.memory.words import Pause
 
 PAUSE: Final = "learning"
 """The preference's name."""
@@ -37,6 +38,17 @@ class Pauses:
     async def is_paused(self, person: str) -> bool:
         """Whether the person has paused learning everywhere. Raises StoreError."""
         return (await self.preferences.of(person)).get(PAUSE) == PAUSED
+
+    async def lasting(self, person: str, channel: str) -> list[Pause]:
+        """The pauses for which nothing is learned from this person there, the widest first. Raises StoreError."""
+        own = await self.preferences.of(person)
+        common = await self.preferences.of(owner_of(channel))
+        kept = (
+            (own.get(PAUSE), Pause()),
+            (own.get(name_in(channel)), Pause(here=True)),
+            (common.get(PAUSE), Pause(here=True, for_everybody=True)),
+        )
+        return [pause for value, pause in kept if value == PAUSED]
 
     async def set(self, person: str | None, channel: str | None, *, on: bool) -> None:
         """Pause, or go on: for a person (None: everybody), in a channel (None: everywhere). Raises StoreError."""

@@ -45,7 +45,6 @@ EXPORTED: Final = "This is everything that I know about you."
 NOT_THE_MANAGER: Final = (
     "Only those who manage this channel may decide that for everybody; `/memory pause here` is for you alone."
 )
-IS_PAUSED: Final = "Learning is paused; `/memory resume` goes on."
 
 FIELDS: Final[Mapping[ProfileField, str]] = {
     ProfileField.COMMUNICATION_STYLE: "How you like answers",
@@ -116,10 +115,19 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
     where = " in this channel" if here else ""
     if not on:
         return f"I learn again from what {whom}{where}."
-    back = f"/memory resume{' here' if here else ''}{' for everybody' if for_everybody else ''}"
+    back = _back(here=here, for_everybody=for_everybody)
     return (
-        f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned; `{back}` goes on. "
+        f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned; {back} "
         "What is remembered already stays; `/memory` shows it."
+    )
+
+
+def lasting_text(pauses: Sequence[words.Pause]) -> str:
+    """Which pauses hold where this is read; "" for none."""
+    return "\n".join(
+        f"Learning is paused{' in this channel' if one.here else ''}{' for everybody' if one.for_everybody else ''}; "
+        f"{_back(here=one.here, for_everybody=one.for_everybody)}"
+        for one in pauses
     )
 
 
@@ -143,6 +151,11 @@ def _entry(one: Remembered, number: int, zone: tzinfo, own_words: Container[str]
         everywhere=one.everywhere,
         plain=plain,
     )
+
+
+def _back(*, here: bool, for_everybody: bool) -> str:
+    where = f"{' here' if here else ''}{' for everybody' if for_everybody else ''}"
+    return f"`/memory resume{where}` goes on."
 
 
 def _proved(done: str, receipt: Receipt) -> str:

@@ -217,9 +217,23 @@ async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office
 
 async def test_a_pause_is_shown_with_the_list(office: Office) -> None:
     await office.ask("pause")
-    assert view.IS_PAUSED in (await office.ask("")).text
+    assert "Learning is paused; `/memory resume` goes on." in (await office.ask("")).text
     await office.ask("resume")
-    assert view.IS_PAUSED not in (await office.ask("")).text
+    assert "paused" not in (await office.ask("")).text
+
+
+async def test_who_ends_one_pause_reads_which_others_last_there(office: Office) -> None:
+    for words in ("pause", "pause here", "pause here for everybody"):
+        await office.ask(words, manages=True)
+    assert (await office.ask("resume")).text == (
+        "I learn again from what you say.\n\n"
+        "Learning is paused in this channel; `/memory resume here` goes on.\n"
+        "Learning is paused in this channel for everybody; `/memory resume here for everybody` goes on."
+    )
+    await office.ask("resume here")
+    assert (await office.ask("")).text.startswith("Learning is paused in this channel for everybody;")
+    await office.ask("resume here for everybody", manages=True)
+    assert (await office.ask("")).text == view.NOTHING
 
 
 async def test_mistyped_words_and_help_change_nothing(office: Office) -> None:
