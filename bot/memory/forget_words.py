@@ -27,7 +27,7 @@ HELP: Final[Mapping[str, str]] = {
 }
 """How each wish is written, and what it does."""
 
-WAYS: Final = "`thread`, `everything`, `2 hours`, `since Monday` or `about` and a word"
+WAYS: Final = "`everything`, `2 hours`, `since Monday` or `about` and a word"
 NO_THREAD: Final = "There is no thread here: write `/forget 2 hours`, `/forget about …` or `/forget everything`."
 
 MAX_REQUEST_WORDS: Final = 4
@@ -88,7 +88,8 @@ def read(words: str, asker: Asker) -> Wish | Unclear | None:
         return _about(said[len("about ") :].strip(" .!?“”\"'"), asker)
     period = _period(plain, asker)
     if period is None or period.since >= asker.now:
-        return Unclear(f"I did not understand “{_shown(said)}”: write {WAYS}.")
+        ways = f"`thread`, {WAYS}" if asker.thread else WAYS
+        return Unclear(f"I did not understand “{_shown(said)}”: write {ways}.")
     until = min(period.until, asker.now).replace(microsecond=0) + timedelta(seconds=1)
     return During(asker.person, Period(period.since.astimezone(UTC).replace(microsecond=0), until))
 

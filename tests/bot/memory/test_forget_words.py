@@ -56,7 +56,11 @@ def test_the_command_may_be_written_once_more() -> None:
 
 
 def test_without_a_thread_there_is_none_to_forget() -> None:
-    assert isinstance(read("thread", Asker("ann", frozenset(), NOW)), Unclear)
+    nowhere = Asker("ann", frozenset(), NOW)
+    assert isinstance(read("thread", nowhere), Unclear)
+    unclear = read("foo", nowhere)
+    assert isinstance(unclear, Unclear)
+    assert "`thread`" not in unclear.sentence
 
 
 @given(st.text(max_size=80))
