@@ -4,7 +4,7 @@ Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copi
 `bot.memory.retiring`, `bot.memory.learning`.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -30,8 +30,6 @@ class Background:
     copies: VendorCopies
     floor: Floor
     learner: Learner | None
-    pages: dict[str, Delete]
-    """How to delete a page of a reply, by source: platforms say so when they are there."""
     memories: Memories
     """To be searched by whoever may wait for it: by meaning, too, where there is a model for embeddings."""
 
@@ -60,18 +58,19 @@ async def background(
     retiring: Retiring | None = None,
     pauses: Pauses | None = None,
     meanings: Meanings | None = None,
-    deletes_replies: bool = False,
+    deletions: Mapping[str, Delete] | None = None,
 ) -> AsyncGenerator[Background, None]:
     """Do what is due until the block ends. What takes minutes has a worker of its own, and delays no other.
 
-    `retiring`: None erases nothing here. `deletes_replies`: this process can reach platforms.
+    `retiring`: None erases nothing here. `deletions`: how to delete a page of a reply, by the source of
+    its question, once its platform is connected; None: this process reaches none.
     """
 
     def model() -> LearningModel:
         endpoint = models.learning_choice.endpoint
         return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
 
-    copies, floor, pages = VendorCopies(jobs, clock, models.forget_handles), Floor(), dict[str, Delete]()
+    copies, floor = VendorCopies(jobs, clock, models.forget_handles), Floor()
     learner = Learner(profiles, facts, jobs, spending, model, clock, floor)
 
     async def learn(job: Job) -> None:
@@ -85,8 +84,8 @@ async def background(
         if retiring is not None:
             await retiring.begin()
             await stack.enter_async_context(JobWorker(jobs, retiring.handlers, clock, owner).serving())
-        if deletes_replies:
-            deletion = ReplyDeletion(clock, pages)
+        if deletions is not None:
+            deletion = ReplyDeletion(clock, deletions)
             await stack.enter_async_context(JobWorker(jobs, {DELETE_REPLY: deletion.delete}, clock, owner).serving())
         if learns:
             await stack.enter_async_context(JobWorker(jobs, {LEARNING: learn}, clock, owner).serving())
@@ -95,4 +94,4 @@ async def background(
             writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, local)
             await stack.enter_async_context(writer.writing(owner))
             memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
-        yield Background(copies, floor, learner if learns else None, pages, memories)
+        yield Background(copies, floor, learner if learns else None, memories)

@@ -1,13 +1,14 @@
 """The parts that every way to run the bot is put together from."""
 
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 from datetime import timedelta
 from functools import partial
 
 from agent.context import ContextBudget, Persona
+from agent.memory.audience import Place
 from agent.ports import Memories
 from agent.recollection import recollect
 from agent.records import Incoming
@@ -21,9 +22,11 @@ from bot.app.clock import CLOCK, new_id
 from bot.background import Background, Meanings, background
 from bot.casts import WhileBusy
 from bot.house_rules import access_rules, budgets
+from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forgetting import ForgetDesk
 from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
+from bot.memory.replies import Delete
 from bot.memory.retiring import Retiring
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
@@ -59,36 +62,47 @@ async def open_store_of(settings: Settings) -> AsyncGenerator[Store, None]:
 
 @asynccontextmanager
 async def background_of(
-    settings: Settings, store: Store, models: ModelSwitch, *, deletes_replies: bool = False
+    settings: Settings, store: Store, models: ModelSwitch, deletions: Mapping[str, Delete] | None = None
 ) -> AsyncGenerator[Background]:
-    """The work outside of turns, done until the block ends. Raises SettingsError."""
+    """The work outside of turns, done until the block ends. `deletions`: of a process that reaches platforms.
+
+    Raises SettingsError.
+    """
     async with AsyncExitStack() as stack:
         meanings = None
         if settings.embeddings:
             embedder = open_embedder(settings.embeddings, model_settings(settings))
             stack.push_async_callback(embedder.aclose)
             meanings = Meanings(embedder, store.embeddings, embedder.is_local)
-        work = _background(settings, store, models, meanings, deletes_replies=deletes_replies)
-        yield await stack.enter_async_context(work)
+        yield await stack.enter_async_context(
+            background(
+                store.jobs,
+                store.profiles,
+                store.facts,
+                store.spending,
+                models,
+                CLOCK,
+                owner=new_id(),
+                learns=settings.learning,
+                memories=store.memories,
+                retiring=Retiring(store.forgetting, store.jobs, CLOCK, settings.retention),
+                pauses=Pauses(store.preferences, store.profiles, CLOCK),
+                meanings=meanings,
+                deletions=deletions,
+            )
+        )
 
 
-def _background(
-    settings: Settings, store: Store, models: ModelSwitch, meanings: Meanings | None, *, deletes_replies: bool
-) -> AbstractAsyncContextManager[Background]:
-    return background(
-        store.jobs,
-        store.profiles,
-        store.facts,
-        store.spending,
-        models,
-        CLOCK,
-        owner=new_id(),
-        learns=settings.learning,
-        memories=store.memories,
-        retiring=Retiring(store.forgetting, store.jobs, CLOCK, settings.retention),
-        pauses=Pauses(store.preferences, store.profiles, CLOCK),
-        meanings=meanings,
-        deletes_replies=deletes_replies,
+def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing) -> MemoryDesk:
+    return MemoryDesk(
+        facts=store.facts,
+        profiles=store.profiles,
+        conversations=store.conversations,
+        spending=store.spending,
+        preferences=store.preferences,
+        forgetting=store.forgetting,
+        audiences=audiences,
+        clock=CLOCK,
     )
 
 

@@ -8,20 +8,27 @@ from functools import partial
 
 from agent.errors import SettingsError
 from bot.access.allowances import Allowances
+from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Kind
+from bot.access.readers import Readers
 from bot.app.clock import CLOCK
-from bot.app.parts import background_of, forget_desk, mind, open_models, open_store_of, open_turns
+from bot.app.parts import background_of, forget_desk, memory_desk, mind, open_models, open_store_of, open_turns
+from bot.background import Background
 from bot.casts import DiscordReplies
+from bot.connections import Connections
 from bot.host import Host
-from bot.hosting import BotHost, serve_all
+from bot.hosting import BotHost, Desks, serve_all
 from bot.house_rules import access_rules, budgets, gate_rules
+from bot.memory.policy import PolicyDesk
 from bot.memory.withheld import Withheld
 from bot.models.desk import ModelDesk
+from bot.models.switch import ModelSwitch
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.slack.settings import SlackSettings
 from bot.settings import Settings, needed
 from bot.turns.worker import TurnsLimits
+from store.engine import Store
 
 log = logging.getLogger(__name__)
 
@@ -33,24 +40,34 @@ supervisors usually give."""
 async def serve_platforms(settings: Settings) -> None:
     """Serve every platform that has a token, until cancelled. Raises SettingsError, StoreError, or the only failure."""
     chosen = platforms(settings)
-    async with (
-        open_store_of(settings) as store,
-        open_models(settings) as models,
-        background_of(settings, store, models, deletes_replies=True) as work,
-    ):
-        log.info("%s", models.sentence)
-        allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
-        gate = Gate(gate_rules(settings), allowances, CLOCK)
-        host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, CLOCK, gate)
-        host.profiles = store.profiles
-        host.desk = ModelDesk(models, store.preferences, access_rules(settings))
-        limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
-        answering = mind(settings, store, host.desk, work, gate.budget_left)
-        withheld = Withheld(store.memories, host.readers, CLOCK)
-        answering = replace(answering, groups_of=host.readers.groups_of, aside=withheld.aside)
-        host.turns = open_turns(store, answering, host.surface_for, limits, lambda: frozenset(host.surfaces))
-        host.forget_desk, host.delete_pages = forget_desk(settings, store, host.turns, work), work.pages
-        await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
+    async with open_store_of(settings) as store, open_models(settings) as models:
+        connections = Connections(Readers(store.conversations.groups, CLOCK))
+        async with background_of(settings, store, models, connections.deletions) as work:
+            log.info("%s", models.sentence)
+            host = _host(settings, store, models, connections, work)
+            await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
+
+
+def _host(settings: Settings, store: Store, models: ModelSwitch, connections: Connections, work: Background) -> BotHost:
+    readers, access = connections.readers, access_rules(settings)
+    allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+    gate = Gate(gate_rules(settings), allowances, CLOCK)
+    model_desk = ModelDesk(models, store.preferences, access)
+    answering = replace(
+        mind(settings, store, model_desk, work, gate.budget_left),
+        groups_of=readers.groups_of,
+        aside=Withheld(store.memories, readers, CLOCK).aside,
+    )
+    limits = TurnsLimits(settings.max_running, settings.person_running, lease=timedelta(seconds=settings.lease_s))
+    turns = open_turns(store, answering, connections.surface_for, limits, connections.sources)
+    desks = Desks(
+        models=model_desk,
+        memory=memory_desk(store, readers.audiences),
+        forgetting=forget_desk(settings, store, turns, work),
+        budgets=BudgetDesk(access, allowances, CLOCK),
+        policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
+    )
+    return BotHost(connections, gate, turns, store.ledger, store.conversations, store.spending, desks, CLOCK)
 
 
 def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]]:

@@ -7,10 +7,18 @@ from datetime import timedelta
 
 from agent.records import Person
 from bot.app.clock import CLOCK, new_id
-from bot.app.parts import background_of, budget_desk, forget_desk, mind, open_models, open_store_of, open_turns
+from bot.app.parts import (
+    background_of,
+    budget_desk,
+    forget_desk,
+    memory_desk,
+    mind,
+    open_models,
+    open_store_of,
+    open_turns,
+)
 from bot.casts import WhileBusy
 from bot.house_rules import access_rules
-from bot.memory.desk import MemoryDesk
 from bot.memory.policy import PolicyDesk
 from bot.models.desk import ModelDesk
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
@@ -40,15 +48,7 @@ async def open_terminal(settings: Settings, person: Person) -> AsyncGenerator[Te
             turns=turns,
             surfaces=surfaces,
             conversations=store.conversations,
-            view=MemoryDesk(
-                facts=store.facts,
-                profiles=store.profiles,
-                conversations=store.conversations,
-                spending=store.spending,
-                preferences=store.preferences,
-                forgetting=store.forgetting,
-                clock=CLOCK,
-            ),
+            view=memory_desk(store),
             forgets=forget_desk(settings, store, turns, work),
             spending=store.spending,
             budgets=budget_desk(settings, store),

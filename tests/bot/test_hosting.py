@@ -17,18 +17,15 @@ from agent.records import Incoming, Person
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.access.allowances import Allowances
-from bot.access.budgets import Budgets
-from bot.access.gate import Gate, GateRules
 from bot.host import Forgetter, Host, Viewer
-from bot.hosting import BotHost, serve_all
-from bot.surface import PageUnsent, Surface
+from bot.hosting import serve_all
+from bot.surface import Surface
 from bot.turns.thinking import Mind, Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock
 from tests.fakes.facts import remember
-from tests.fakes.forget_desk import forget_desk
+from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always
 from tests.fakes.spending import KeptCall
@@ -47,20 +44,11 @@ class Service:
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
         mind = Mind(always(self.model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
-        gate = Gate(
-            GateRules(), Allowances(Budgets(), self.store.spending, self.store.preferences, self.clock), self.clock
-        )
-        self.host = BotHost(self.store, self.store, self.store.facts, self.store, self.store.spending, self.clock, gate)
-        self.host.turns = Turns(
-            self.store,
-            Thinking(mind, self.store, self.store, self.clock),
-            self.host.surface_for,
-            LocalBell(),
-            self.clock,
-            "worker",
-            TurnsLimits(sweep_s=0.01),
-        )
-        self.host.forget_desk = forget_desk(self.host, self.store.jobs)
+        connections = connections_of(self.store, self.clock)
+        thinking = Thinking(mind, self.store, self.store, self.clock)
+        limits, surface_for = TurnsLimits(sweep_s=0.01), connections.surface_for
+        turns = Turns(self.store, thinking, surface_for, LocalBell(), self.clock, "worker", limits)
+        self.host = host_on(self.store, turns, connections, self.clock)
 
 
 @dataclass
@@ -140,12 +128,6 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
     assert service.store.turns[0].state == ("done" if grace_s else "waiting")
 
 
-async def test_an_answer_for_a_platform_that_is_not_connected_is_put_off() -> None:
-    service = Service()
-    with pytest.raises(PageUnsent, match="elsewhere is not connected"):
-        service.host.surface_for(replace(said("Hello?"), source="elsewhere"))
-
-
 async def test_what_is_taken_twice_is_said_so() -> None:
     service = Service()
     assert await service.host.take(said("Hello?", number=1))
@@ -168,7 +150,6 @@ async def test_the_host_knows_participants_facts_and_forgetting() -> None:
     await host.overhear(said("Hello", person="ann"))
     await remember(service.store.facts, "ann", "Private.", "person:ann", service.clock.now())
     assert await host.participants("thread") == {"ann"}
-    service.host.profiles = service.store.profiles
     partition, goal = Partition("ann", "person:ann"), Insight(ProfileField.GOALS, "Sail.", (2,), service.clock.now())
     profile = learned(await service.store.profiles.of(partition), "person:ann", [goal], 1, service.clock.now())
     await service.store.profiles.save(partition, profile)

@@ -15,11 +15,11 @@ from tests.fakes.store import FakeStore
 from tests.fakes.turns_host import turns_host
 
 
-@dataclass
+@dataclass(frozen=True)
 class AnsweringHost(BotHost):
     """`taken` holds every message that was handed over, repeated ones included."""
 
-    store: FakeStore = field(default_factory=FakeStore)
+    store: FakeStore
     taken: list[Incoming] = field(default_factory=list[Incoming])
 
     async def take(self, incoming: Incoming) -> bool:
@@ -38,7 +38,4 @@ def answering_host(model: ScriptedProvider, clock: Clock, store: FakeStore | Non
     """A process of its own, on a store that may be an earlier one's."""
     store = store or FakeStore()
     made = turns_host(store, model, clock)
-    given = {each.name: getattr(made, each.name) for each in fields(BotHost) if each.init}
-    host = AnsweringHost(**given, store=store)
-    host.turns, host.readers, host.forget_desk = made.turns, made.readers, made.forget_desk
-    return host
+    return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)

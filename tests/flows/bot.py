@@ -3,31 +3,26 @@
 Above: the flows. Below: everything that `bot.app` composes, composed in the same way.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.context import ContextBudget, Persona
-from agent.memory.audience import Place
 from agent.ports import Clock, Provider
 from agent.records import Incoming
-from agent.state import ActionRecord
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from bot.access.allowances import Allowances
-from bot.access.budgets import Budgets
-from bot.access.gate import Gate, GateRules
 from bot.app import CLOCK
 from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
 from bot.surface import Surface
-from bot.turns.thinking import Mind, Thinking, no_groups
+from bot.turns.thinking import Mind, Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
-from tests.fakes.forget_desk import forget_desk
+from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
 
 
@@ -38,54 +33,60 @@ class LiveBot:
 
 
 @asynccontextmanager
-async def live_bot(
-    folder: Path,
-    model: Provider,
-    surface_for: Callable[[Incoming], Surface],
-    clock: Clock = CLOCK,
-    groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups,
-    aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None,
-    url: str = "",
-) -> AsyncGenerator[LiveBot, None]:
-    """A bot on a database in `folder`, or at `url`, answering until the block ends."""
-    store = await open_store(url or f"sqlite:///{folder / 'bot.db'}")
+async def opened(url: str) -> AsyncGenerator[Store, None]:
+    store = await open_store(url)
     try:
-        mind = Mind(
-            provider=always(model),
-            persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
-            tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
-            turn_limits=TurnLimits(),
-            budget=ContextBudget(),
-            groups_of=groups_of,
-            aside=aside,
-        )
-        limits = TurnsLimits(sweep_s=0.05)
-        thinking = Thinking(mind, store.ledger, store.knowledge, clock)
-        turns = Turns(store.ledger, thinking, surface_for, store.bell, clock, owner="flow", limits=limits)
         await store.ledger.release_all()
-        async with turns.serving():
-            yield LiveBot(turns, store)
+        yield store
     finally:
         await store.close()
+
+
+def turns_on(store: Store, mind: Mind, surface_for: Callable[[Incoming], Surface], clock: Clock) -> Turns:
+    thinking = Thinking(mind, store.ledger, store.knowledge, clock)
+    limits = TurnsLimits(sweep_s=0.05)
+    return Turns(store.ledger, thinking, surface_for, store.bell, clock, owner="flow", limits=limits)
+
+
+def mind_of(store: Store, model: Provider) -> Mind:
+    return Mind(
+        provider=always(model),
+        persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
+        tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),
+        turn_limits=TurnLimits(),
+        budget=ContextBudget(),
+    )
+
+
+@asynccontextmanager
+async def live_bot(
+    folder: Path, model: Provider, surface_for: Callable[[Incoming], Surface], clock: Clock = CLOCK
+) -> AsyncGenerator[LiveBot, None]:
+    """A bot on a database in `folder`, answering until the block ends."""
+    async with opened(database_in(folder)) as store:
+        turns = turns_on(store, mind_of(store, model), surface_for, clock)
+        async with turns.serving():
+            yield LiveBot(turns, store)
 
 
 @asynccontextmanager
 async def live_host(folder: Path, model: Provider, clock: Clock) -> AsyncGenerator[BotHost, None]:
     """What `bot.app` gives to platforms, answering until the block ends."""
-
-    def surface_for(incoming: Incoming) -> Surface:
-        return host.surface_for(incoming)
-
-    async def groups_of(place: Place) -> frozenset[str]:
-        return await host.readers.groups_of(place)
-
-    async def aside(asked: Incoming, actions: Sequence[ActionRecord]) -> str:
-        return await Withheld(bot.store.memories, host.readers, clock).aside(asked, actions)
-
-    async with live_bot(folder, model, surface_for, clock, groups_of, aside) as bot:
-        store = bot.store
-        gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
-        host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, clock, gate)
-        host.turns, host.profiles = bot.turns, store.profiles
-        host.forget_desk = forget_desk(host, store.jobs)
+    async with opened(database_in(folder)) as store, serving_host(store, model, clock) as host:
         yield host
+
+
+@asynccontextmanager
+async def serving_host(store: Store, model: Provider, clock: Clock) -> AsyncGenerator[BotHost, None]:
+    """The same on a store that is open."""
+    connections = connections_of(store, clock)
+    readers = connections.readers
+    aside = Withheld(store.memories, readers, clock).aside
+    mind = replace(mind_of(store, model), groups_of=readers.groups_of, aside=aside)
+    host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
+    async with host.turns.serving():
+        yield host
+
+
+def database_in(folder: Path) -> str:
+    return f"sqlite:///{folder / 'bot.db'}"

@@ -11,10 +11,7 @@ from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.access.allowances import Allowances
-from bot.access.budgets import Budgets
-from bot.access.gate import Gate, GateRules
-from bot.hosting import BotHost, serve_all
+from bot.hosting import serve_all
 from bot.platforms.slack.run import serve
 from bot.platforms.slack.settings import SlackSettings
 from bot.secret import Secret
@@ -23,7 +20,7 @@ from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.fast_clock import FastClock
-from tests.fakes.forget_desk import forget_desk
+from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
 from tests.fakes.typist import typed
@@ -48,12 +45,11 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
     )
-    gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
-    host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, clock, gate)
+    connections = connections_of(store, clock)
     thinking = Thinking(mind, store.ledger, store.knowledge, clock)
-    limits = TurnsLimits(sweep_s=0.05)
-    host.turns = Turns(store.ledger, thinking, host.surface_for, store.bell, clock, started.isoformat(), limits)
-    host.forget_desk = forget_desk(host, store.jobs)
+    limits, owner = TurnsLimits(sweep_s=0.05), started.isoformat()
+    turns = Turns(store.ledger, thinking, connections.surface_for, store.bell, clock, owner, limits)
+    host = host_on(store, turns, connections, clock)
     await store.ledger.release_all()
     settings = SlackSettings(Secret(BOT_TOKEN), Secret(APP_TOKEN), url)
     async with asyncio.timeout(LONGEST_S):

@@ -18,12 +18,7 @@ from sqlalchemy import Connection, text
 from agent.errors import StoreUnavailable
 from agent.messages import Message
 from agent.providers.scripted import Answer, ScriptedProvider, Until
-from agent.records import Incoming
-from bot.access.allowances import Allowances
-from bot.access.budgets import Budgets
-from bot.access.gate import Gate, GateRules
 from bot.hosting import BotHost
-from bot.surface import Surface
 from bot.wording import KEPT_WAITING
 from store.engine import Store
 from tests.fakes import discord_bot, slack_bot
@@ -33,7 +28,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import said
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.slack import FakeSlack
-from tests.flows.bot import live_bot
+from tests.flows.bot import database_in, opened, serving_host
 
 WRITABLE_BYTES = 4_096
 """Less than the write-ahead log has, so that it cannot grow; more than a test prints."""
@@ -153,14 +148,10 @@ async def serving(folder: Path, url: str, clock: FastClock) -> AsyncGenerator[Wo
         reply = next(word for word in ("before", "growing", "first", "second") if word in asked)
         return [f"You wrote {reply}", Until(release.wait) if reply == "growing" else "", "."]
 
-    def surface_for(incoming: Incoming) -> Surface:
-        return host.surface_for(incoming)
-
-    async with live_bot(folder, ScriptedProvider(answer), surface_for, clock, url=url) as bot:
-        store = bot.store
-        gate = Gate(GateRules(), Allowances(Budgets(), store.spending, store.preferences, clock), clock)
-        host = BotHost(store.ledger, store.conversations, store.facts, store.forgetting, store.spending, clock, gate)
-        host.turns, host.profiles = bot.turns, store.profiles
+    async with (
+        opened(url or database_in(folder)) as store,
+        serving_host(store, ScriptedProvider(answer), clock) as host,
+    ):
         yield World(store, host, release)
 
 

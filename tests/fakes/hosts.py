@@ -1,0 +1,85 @@
+"""A host put together as `bot.app` does it, with one model that nobody chooses.
+
+Above: hosts of the tests. Below: `bot.hosting` and its desks.
+"""
+
+from typing import Protocol
+
+from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Spending
+from bot.access.allowances import Allowances
+from bot.access.budget_desk import BudgetDesk
+from bot.access.budgets import Budgets
+from bot.access.gate import Gate, GateRules
+from bot.access.readers import Readers
+from bot.connections import Connections
+from bot.hosting import BotHost, Desks
+from bot.memory.desk import MemoryDesk
+from bot.memory.forgetting import ForgetDesk
+from bot.memory.policy import PolicyDesk
+from bot.models.chosen import ModelChoice, ModelSettings
+from bot.models.desk import ModelDesk
+from bot.models.switch import ModelSwitch
+from bot.turns.worker import Turns
+
+
+class Stored(Protocol):
+    """What a host needs of a store, in memory or not."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def conversations(self) -> Conversations: ...
+    @property
+    def facts(self) -> Facts: ...
+    @property
+    def profiles(self) -> Profiles: ...
+    @property
+    def forgetting(self) -> Forgetting: ...
+    @property
+    def preferences(self) -> Preferences: ...
+    @property
+    def spending(self) -> Spending: ...
+    @property
+    def jobs(self) -> Jobs: ...
+
+
+def connections_of(store: Stored, clock: Clock) -> Connections:
+    """Without any platform yet."""
+    return Connections(Readers(store.conversations.groups, clock))
+
+
+def host_on(
+    store: Stored,
+    turns: Turns,
+    connections: Connections,
+    clock: Clock,
+    rules: GateRules = GateRules(),  # noqa: B008 -- frozen
+) -> BotHost:
+    audiences = connections.readers.audiences
+    allowances = Allowances(Budgets(), store.spending, store.preferences, clock)
+    rehearsal = ModelSwitch(ModelSettings(), ModelChoice(None, "", None, "nothing is set"), clock, lambda: 0.0)
+    desks = Desks(
+        models=ModelDesk(rehearsal, store.preferences, rules.access),
+        memory=MemoryDesk(
+            facts=store.facts,
+            profiles=store.profiles,
+            forgetting=store.forgetting,
+            preferences=store.preferences,
+            conversations=store.conversations,
+            spending=store.spending,
+            clock=clock,
+            audiences=audiences,
+        ),
+        forgetting=ForgetDesk(
+            forgetting=store.forgetting,
+            ledger=store.ledger,
+            jobs=store.jobs,
+            clock=clock,
+            take_back=turns.take_back,
+            withdraw=turns.withdraw,
+        ),
+        budgets=BudgetDesk(rules.access, allowances, clock),
+        policies=PolicyDesk(store.facts, clock, audiences),
+    )
+    gate = Gate(rules, allowances, clock)
+    return BotHost(connections, gate, turns, store.ledger, store.conversations, store.spending, desks, clock)
