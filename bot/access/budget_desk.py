@@ -40,9 +40,9 @@ class BudgetDesk:
         if not self.access.is_operator(person) and (request.change is not None or not own):
             return ONLY_OPERATORS
         if request.change is None:
-            return await self._shown(account)
+            return await self._shown(account, own=own)
         problem = await self._change(account, request.change)
-        return problem or await self._shown(account)
+        return problem or await self._shown(account, own=own)
 
     async def _change(self, account: Account, change: Change) -> str | None:
         """Keep it; or the sentence for why not."""
@@ -62,20 +62,24 @@ class BudgetDesk:
                 assert_never(change)
         return None
 
-    async def _shown(self, account: Account) -> str:
+    async def _shown(self, account: Account, *, own: bool) -> str:
         if account.whose is Whose.PERSON and self.access.is_operator(account.id):
             return OPERATOR
         spent = await self.allowances.spent(account, self.clock.now())
-        return budget_text(account, spent, await self.allowances.agreed(account))
+        whose = "You" if own else _name(account)
+        return budget_text(whose, spent, await self.allowances.agreed(account))
 
 
-def budget_text(account: Account, spent: Spent, budget: Budget) -> str:
+def budget_text(whose: str, spent: Spent, budget: Budget) -> str:
     """What is spent today, and of how much. Pure."""
     used = counted(tokens(spent), "token", "tokens")
     tokens_of = "no limit" if budget.tokens is None else f"of {counted(budget.tokens, 'token', 'tokens')}"
     money_of = "no limit" if budget.money is None else f"of {money(budget.money)}"
-    whose = f"{account.whose.capitalize()} `{account.id}`" if account.id else "Everyone"
     return f"{whose}, today (UTC): {used} ({tokens_of}), {money(spent.cost)} ({money_of})."
+
+
+def _name(account: Account) -> str:
+    return f"{account.whose.capitalize()} `{account.id}`" if account.id else "Everyone"
 
 
 def _account(request: Request, person: str, channel: str) -> Account:

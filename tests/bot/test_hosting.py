@@ -173,4 +173,4 @@ async def test_who_may_not_ask_is_refused_and_nothing_of_them_is_kept() -> None:
 
 async def test_the_host_shows_a_budget() -> None:
     host: Host = Service().host
-    assert await host.budget("ann", "channel", "") == "Person `ann`, today (UTC): 0 tokens (no limit), $0 (no limit)."
+    assert await host.budget("ann", "channel", "") == "You, today (UTC): 0 tokens (no limit), $0 (no limit)."
