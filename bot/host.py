@@ -163,6 +163,10 @@ class Host(Protocol):
         """The bot is in these places: what was said there stays."""
         ...
 
+    async def narrow(self, channel: str, place: Place) -> None:
+        """A channel has become this place, which fewer can read: what was said there while it was open stays there."""
+        ...
+
     def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
         """Pages of replies on this source are deleted by this; it may raise SurfaceError, and is then tried again."""
         ...

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.errors import CogencyError, SettingsError
+from agent.memory.audience import Place
 from agent.memory.forgetting import Gone
 from agent.ports import Membership
 from agent.records import Incoming, LastSeen, Receipt, ShownPage
@@ -36,6 +37,7 @@ class FakeHost:
     """Who agreed to what, and which thread that was."""
     replies_too: list[bool] = field(default_factory=list[bool])
     places_gone: list[tuple[str, Gone, bool]] = field(default_factory=list[tuple[str, Gone, bool]])
+    narrowed: list[tuple[str, Place]] = field(default_factory=list[tuple[str, Place]])
     places_back: list[str] = field(default_factory=list[str])
     delete_pages: dict[str, Callable[[ShownPage], Awaitable[None]]] = field(
         default_factory=dict[str, Callable[[ShownPage], Awaitable[None]]]
@@ -115,6 +117,10 @@ class FakeHost:
 
     async def back(self, names: Collection[str]) -> None:
         self.places_back += names
+
+    async def narrow(self, channel: str, place: Place) -> None:
+        self.narrowed.append((channel, place))
+        self.arrived.set()
 
     def delete_on(self, source: str, delete: Callable[[ShownPage], Awaitable[None]]) -> None:
         self.delete_pages[source] = delete

@@ -80,6 +80,7 @@ EVENT_SCOPES: Mapping[str, str] = {
     "app_mention": "app_mentions:read",
     "app_uninstalled": "",  # needs none
     "channel_deleted": "channels:read",
+    "channel_shared": "channels:read",
     "group_deleted": "groups:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",

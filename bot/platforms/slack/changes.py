@@ -1,4 +1,4 @@
-"""Edits and deletions in the events of Slack. Pure.
+"""Edits, deletions and channels that are closed in the events of Slack. Pure.
 
 Above: `intake`. Below: `inbound`, `payload`.
 """
@@ -47,6 +47,16 @@ def read_change(body: JsonObject, me: Me) -> Changed | None:
             return Changed(channel, text(now, "ts"), text(now, "text"))
         case "message_deleted" if is_ts(text(event, "deleted_ts")):
             return Changed(channel, text(event, "deleted_ts"), None)
+        case _:
+            return None
+
+
+def read_closed(body: JsonObject) -> str | None:
+    """The channel that an event says was made private or shared with another workspace; None for any other event."""
+    event = fields(body, "event")
+    match text(event, "type"), text(event, "subtype"):
+        case ("message", "channel_convert_to_private") | ("channel_shared", _):
+            return text(event, "channel") or None
         case _:
             return None
 

@@ -41,6 +41,10 @@ class Fresh(Generic[T]):
             del self._known[next(iter(self._known))]
         return value
 
+    def drop(self, key: str) -> None:
+        """It is known to have changed."""
+        self._known.pop(key, None)
+
 
 @dataclass(slots=True)
 class Once:

@@ -17,14 +17,14 @@ from agent.messages import Depth, Image, JsonObject
 from agent.records import Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound
-from bot.platforms.slack.changes import Changed, read_change, read_gone
+from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import mentioned_users, readable, without_mention
 from bot.platforms.slack.people import Member, People, member_of
-from bot.platforms.slack.place import Places, group_place, person_place
+from bot.platforms.slack.place import Places, closed_place, group_place, person_place
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.threads import Threads
 from bot.triggers import Trigger, trigger
@@ -52,6 +52,10 @@ class Intake:
             return
         if (gone := read_gone(body, self.me)) is not None:
             await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
+            return
+        if (closed := read_closed(body)) is not None:
+            self.places.forget(closed)
+            await self.host.narrow(closed, closed_place(self.me, closed))
             return
         if (changed := read_change(body, self.me)) is not None:
             await self._change(changed)
@@ -178,6 +182,7 @@ class Intake:
         return await self.people.member(heard.user)
 
     async def _channel(self, heard: Heard) -> Place:
-        if heard.direct or heard.outside:
+        if heard.direct:
             return group_place(self.me, heard.channel)
-        return await self.places.of(heard.channel)
+        place = await self.places.of(heard.channel)
+        return group_place(self.me, heard.channel) if heard.outside and place.within_team else place

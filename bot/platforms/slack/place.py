@@ -3,8 +3,11 @@
 Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `guests`, `agent.memory.audience`.
 
 Rule: everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
-from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`).
+from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`). Only a channel that
+is known to be private or shared keeps what it held before to itself: guests and failures come and go.
 """
+
+from dataclasses import replace
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
@@ -24,7 +27,7 @@ def channel_place(me: Me, channel: str, info: JsonObject) -> Place:
     """The place of a channel; `info` is the `channel` of conversations.info, {} if unknown. Pure."""
     if flag(info, "is_channel") and not any(flag(info, fact) for fact in NARROW):
         return team_place(me)
-    return group_place(me, channel)
+    return closed_place(me, channel) if info else group_place(me, channel)
 
 
 def team_place(me: Me) -> Place:
@@ -35,6 +38,11 @@ def team_place(me: Me) -> Place:
 def group_place(me: Me, channel: str) -> Place:
     """The place of whatever is not known to be public. Pure."""
     return Place(GroupAudience(f"{me.source}:{channel}"))
+
+
+def closed_place(me: Me, channel: str) -> Place:
+    """The place of a channel of which Slack said that it is private or shared. Pure."""
+    return replace(group_place(me, channel), whole_channel=True)
 
 
 def person_place(me: Me, member: Member) -> Place:
@@ -59,6 +67,10 @@ class Places:
             return await self._known.get(channel)
         except SlackError:
             return group_place(self._me, channel)
+
+    def forget(self, channel: str) -> None:
+        """It has changed its kind."""
+        self._known.drop(channel)
 
     async def _load(self, channel: str) -> Place:
         info = fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")

@@ -93,3 +93,28 @@ async def test_an_event_from_a_shared_channel_is_of_a_group_whatever_slack_says_
 async def test_a_channel_of_which_slack_says_nothing_is_a_group(slack: FakeSlack) -> None:
     slack.faults["conversations.info"].extend([DOWN] * 5)
     assert await asked_in(slack, "C0GENERAL") == Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
+
+
+async def test_a_channel_that_slack_says_is_private_or_shared_is_closed_at_once(slack: FakeSlack) -> None:
+    host, group = FakeHost(), Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
+    converted = {"type": "message", "subtype": "channel_convert_to_private", "channel": "C0GENERAL", "ts": "1.000001"}
+    async with serving(slack, host):
+        await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")
+        await slack.settled()
+        slack.state.channels["C0GENERAL"].kind = "private"
+        await slack.deliver(slack.envelope({**converted, "user": "U0ANN", "channel_type": "group"}))
+        await slack.deliver(slack.envelope({"type": "channel_shared", "channel": "C0GENERAL"}))
+        await slack.settled()
+        await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")
+        await slack.settled()
+    assert host.narrowed == [("C0GENERAL", group)] * 2
+    assert all(place.whole_channel for _, place in host.narrowed)
+    assert host.taken[1].place == group
+
+
+async def test_only_a_channel_that_is_known_to_be_closed_keeps_what_it_held(slack: FakeSlack) -> None:
+    assert channel_place(ME, "C1", OPEN | {"is_private": True}).whole_channel
+    assert channel_place(ME, "C1", OPEN | {"is_ext_shared": True}).whole_channel
+    assert not channel_place(ME, "C1", {}).whole_channel
+    slack.state.channels["C0GENERAL"].members.add(slack.state.user("gil", is_restricted=True))
+    assert not (await asked_in(slack, "C0GENERAL")).whole_channel
