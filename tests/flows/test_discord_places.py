@@ -112,3 +112,36 @@ async def test_a_channel_that_is_closed_is_a_group_from_then_on() -> None:
 
 async def test_a_channel_that_is_opened_is_its_servers_from_then_on() -> None:
     assert await place_in(channel(TEXT, overwrite(GUILD, deny=VIEW)), permission_overwrites=[]) == PUBLIC
+
+
+async def narrowed(before: Payload, **change: Any) -> list[tuple[str, Place]]:
+    """What the host is told when channel 600 is changed like that, or ("permissions") the role of everybody."""
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake:
+        fake.world.channels["600"] = before
+        async with serving(fake, host):
+            await fake.say(ANN, f"<@{BOT}> hello", GENERAL)  # by then the server is known
+            await arrived(host)
+            if "permissions" in change:
+                role = next(role for role in fake.world.guild()["roles"] if role["id"] == GUILD)
+                await fake.dispatch("GUILD_ROLE_UPDATE", {"guild_id": GUILD, "role": {**role, **change}})
+            else:
+                fake.world.channels["600"] |= change
+                await fake.dispatch("CHANNEL_UPDATE", fake.world.channels["600"])
+            await fake.say(ANN, f"<@{BOT}> hello", GENERAL)
+            await arrived(host, 2)
+    return [told for told in host.narrowed if told[0] == "600"]
+
+
+CLOSED = [overwrite(GUILD, deny=VIEW)]
+
+
+async def test_a_channel_keeps_what_it_held_once_it_is_closed_by_itself_or_for_everybody() -> None:
+    assert await narrowed(channel(TEXT), permission_overwrites=CLOSED) == [("600", GROUP)]
+    assert await narrowed(channel(TEXT), permissions="0") == [("600", GROUP)]
+
+
+async def test_a_channel_that_stays_as_open_as_it_was_or_is_opened_narrows_nothing() -> None:
+    assert await narrowed(channel(TEXT), topic="boats") == []
+    assert await narrowed(channel(TEXT, *CLOSED), topic="boats") == []
+    assert await narrowed(channel(TEXT, *CLOSED), permission_overwrites=[]) == []

@@ -4,22 +4,22 @@ import json
 import re
 from collections.abc import Sequence
 
-from agent.memory.audience import PersonAudience, label
+from agent.memory.audience import Audience, PersonAudience, TeamAudience, label
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import Message
 from bot.memory import view
 from bot.platforms.discord.memory import FILE_NAME, NOT_YOURS
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_gateway import FakeDiscord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, STAFF, Payload
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload
 from tests.flows.test_discord_commands import answer_to, answered, talking
 
 LINK = "https://discord.com/channels/1/2/3"
 
 
-async def learn(host: AnsweringHost, *texts: str, person: str = ANN) -> None:
-    """The bot has learned these interests of the person in their direct messages."""
-    partition = Partition(f"discord:{person}", label(PersonAudience(f"discord:{person}")))
+async def learn(host: AnsweringHost, *texts: str, person: str = ANN, audience: Audience | None = None) -> None:
+    """The bot has learned these interests of the person there, or in their direct messages."""
+    partition = Partition(f"discord:{person}", label(audience or PersonAudience(f"discord:{person}")))
     sources = [next(host.store.ids) for _ in texts]
     host.store.profiles.links |= dict.fromkeys(sources, LINK)
     now = host.clock.now()
@@ -55,6 +55,14 @@ async def test_the_list_shows_to_the_caller_alone_with_links_and_a_menu() -> Non
         assert options(shown) == ["1. sailing", "2. rowing"]
         others = await answer_to(fake, BO, "memory")
         assert (others["content"], others["components"]) == (view.NOTHING, [])
+
+
+async def test_in_a_dm_the_list_has_what_was_learned_in_public_as_long_as_they_are_a_member() -> None:
+    for is_member, shown in ((True, ["1. sailing"]), (False, [])):
+        async with talking([]) as (fake, host):
+            await learn(host, "sailing", audience=TeamAudience(f"discord:{GUILD}"))
+            fake.world.absent |= set[str]() if is_member else {ANN}
+            assert options(await answer_to(fake, ANN, "memory", DM_OF[ANN])) == shown
 
 
 async def test_a_chosen_entry_is_deleted_with_a_button() -> None:

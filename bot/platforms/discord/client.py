@@ -1,7 +1,7 @@
 """The Discord client: receives events and hands them on.
 
-Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `control`, `forgetting`, `memory`,
-`pressing`, `bot.triggers`, and `bot.host.Host`.
+Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `control`, `closing`, `forgetting`,
+`memory`, `permissions`, `pressing`, `bot.triggers`, and `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to, or to store it. No message is kept here: the library's cache of messages is off.
@@ -24,7 +24,18 @@ from bot import wording
 from bot.access.told import Told
 from bot.host import Host
 from bot.logs import severity
-from bot.platforms.discord import buttons, forgetting, inbound, memory, places, pressing, reading, refusals
+from bot.platforms.discord import (
+    buttons,
+    closing,
+    forgetting,
+    inbound,
+    memory,
+    permissions,
+    places,
+    pressing,
+    reading,
+    refusals,
+)
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
@@ -40,15 +51,6 @@ from bot.triggers import Trigger, is_stop, trigger
 from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
-
-PERMISSIONS = {
-    "view_channel": "View Channels",
-    "send_messages": "Send Messages",
-    "read_message_history": "Read Message History",
-    "create_public_threads": "Create Public Threads",
-    "send_messages_in_threads": "Send Messages in Threads",
-}
-"""What the bot needs in a server, by discord.py's and by Discord's own name; `manifests/discord.md` has the reasons."""
 
 MAX_RATE_LIMIT_WAIT_S = 30.0
 """The library waits that long for Discord's limits by itself; a longer wait is ours to plan."""
@@ -127,7 +129,7 @@ class DiscordClient(discord.Client):
 
     async def on_ready(self) -> None:
         await self._change(self._host.back([known_as(guild.id) for guild in self.guilds]))
-        lacking = {guild.name: missing for guild in self.guilds if (missing := _missing(guild))}
+        lacking = {guild.name: missing for guild in self.guilds if (missing := permissions.lacking(guild))}
         if lacking:
             servers = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
             log.warning("Discord: I lack permissions (%s): give them to my role in the server's settings.", servers)
@@ -196,12 +198,18 @@ class DiscordClient(discord.Client):
     async def on_guild_join(self, guild: discord.Guild) -> None:
         await self._change(self._host.back([known_as(guild.id)]))
 
+    async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
+        await self._change(closing.by_channel(self._host, before, after))
+
+    async def on_guild_role_update(self, before: discord.Role, after: discord.Role) -> None:
+        await self._change(closing.by_role(self._host, before, after))
+
     @staticmethod
     async def _change(changing: Coroutine[object, object, object]) -> None:
         try:
             await changing
         except CogencyError as error:
-            log.warning("what was edited or deleted on Discord is kept as it was: %s", error)
+            log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         """Slash commands are the tree's; here the buttons, choices and windows come in."""
@@ -210,7 +218,7 @@ class DiscordClient(discord.Client):
             if (made := forgetting.decision(button)) is not None:
                 await forgetting.decide(interaction, made, self._host)
             elif (decided := memory.pressed(button)) is not None:
-                await memory.press(interaction, decided, self._host)
+                await memory.press(interaction, decided, self._host, self._members)
             elif (below := buttons.pressed(button)) is not None:
                 await pressing.press(interaction, below, self._host, self._room, self._members)
 
@@ -288,9 +296,3 @@ class DiscordClient(discord.Client):
 async def _reply(message: discord.Message, words: str) -> None:
     with suppress(discord.HTTPException):  # nothing more can be done for them
         await message.reply(words, mention_author=False)
-
-
-def _missing(guild: discord.Guild) -> list[str]:
-    """The permissions that the bot lacks in the whole server; single channels may still differ."""
-    granted = guild.me.guild_permissions
-    return [title for name, title in PERMISSIONS.items() if not getattr(granted, name)]

@@ -111,7 +111,7 @@ class Commands:
         @app_commands.allowed_installs(guilds=True, users=True)
         @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
         async def memory(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await memory_view.show(interaction, self._host, words)
+            await memory_view.show(interaction, self._host, self._members, words)
 
         @tree.command(name="usage", description="Show what your questions took today and this month")
         @app_commands.allowed_installs(guilds=True, users=True)

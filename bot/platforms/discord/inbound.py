@@ -265,9 +265,12 @@ def budget_words(words: str) -> str:
 
 
 def _place(where: Where, author: Author) -> Place:
-    """Where the answer will be read. A DM lies within the server that its person was looked up in, as a full member."""
-    if not where.direct:
-        return where.place
+    """Where the answer will be read."""
+    return own_place(author) if where.direct else where.place
+
+
+def own_place(author: Author) -> Place:
+    """The author's DM: within the server that they were looked up in, as a full member."""
     member = author.standing.team.isdecimal() and author.standing.authority >= Authority.EMPLOYEE
     return private_place(known_as(author.id), int(author.standing.team) if member else None)
 

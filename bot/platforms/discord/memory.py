@@ -1,7 +1,7 @@
 """`/memory`: the list of what is remembered, its buttons and its window, where only the caller sees them.
 
-Above: `commands` shows it, `client` hands over what is pressed and sent. Below: `reading`, `place`, `bot.host.Host`;
-`bot.memory` (words and texts).
+Above: `commands` shows it, `client` hands over what is pressed and sent. Below: `reading`, `members`, `inbound`,
+`place`, `bot.host.Host`; `bot.memory` (words and texts).
 
 Who asked, and the words that a button stands for, stand in its own id. So only the caller can use it, it works after a
 restart of the bot, and it is about the entry that was chosen, whatever became of the list.
@@ -24,6 +24,8 @@ from bot.host import Host, MemoryAnswer, ShownEntry, Viewer
 from bot.memory import view, words
 from bot.memory.desk import FACT_CHARS
 from bot.platforms.discord import reading
+from bot.platforms.discord.inbound import own_place
+from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.surface import PAGE_CHARS
 from bot.reply.split import pages
@@ -66,42 +68,42 @@ def pressed(custom_id: str) -> Pressed | None:
     return Pressed(int(found[1]), found[2]) if found is not None else None
 
 
-async def show(interaction: Interaction, host: Host, asked: str) -> None:
+async def show(interaction: Interaction, host: Host, members: Members, asked: str) -> None:
     """What `/memory` with these words says."""
     await interaction.response.defer(ephemeral=True)
-    await _fill(interaction, host, asked)
+    await _fill(interaction, host, members, asked)
 
 
-async def press(interaction: Interaction, made: Pressed, host: Host) -> None:
+async def press(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
     """Do what was pressed, chosen or sent, for the one who may, in the place of the list."""
     try:
-        await _decide(interaction, made, host)
+        await _decide(interaction, made, host, members)
     except discord.HTTPException as error:
         log.info("a decision about the memory could not be answered (Discord's error %d)", error.code)
 
 
-async def _decide(interaction: Interaction, made: Pressed, host: Host) -> None:
+async def _decide(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
     if interaction.user.id != made.person:
         await interaction.response.send_message(NOT_YOURS, ephemeral=True)
         return
     data = cast("Mapping[str, Any]", interaction.data or {})
     if interaction.type is discord.InteractionType.modal_submit:
         await interaction.response.defer()
-        await _fill(interaction, host, f"{made.asked} {_typed(data)}")
+        await _fill(interaction, host, members, f"{made.asked} {_typed(data)}")
     elif made.asked == OPEN:
         await interaction.response.defer()
-        await _open(interaction, host, "".join(data.get("values", ())[:1]))
+        await _open(interaction, host, members, "".join(data.get("values", ())[:1]))
     elif made.asked.startswith(f"{CORRECT} "):
         await interaction.response.send_modal(_window(made))
     else:
         await interaction.response.defer()
-        await _fill(interaction, host, made.asked)
+        await _fill(interaction, host, members, made.asked)
 
 
-async def _fill(interaction: Interaction, host: Host, asked: str) -> None:
+async def _fill(interaction: Interaction, host: Host, members: Members, asked: str) -> None:
     """Put the answer in the place of what stands there."""
     try:
-        answer = await host.memory(_viewer(interaction), asked)
+        answer = await host.memory(await _viewer(interaction, members), asked)
     except CogencyError as error:
         answer = MemoryAnswer(wording.failure(error))
     shown = pages(list_text(answer), PAGE_CHARS)[0].text
@@ -112,11 +114,12 @@ async def _fill(interaction: Interaction, host: Host, asked: str) -> None:
         await interaction.edit_original_response(content=shown, attachments=[file])
 
 
-async def _open(interaction: Interaction, host: Host, asked: str) -> None:
+async def _open(interaction: Interaction, host: Host, members: Members, asked: str) -> None:
     """Show one entry whole, with what may be decided about it. `asked`: the page on which it stands, and its key."""
     page, _, key = asked.partition(" ")
     try:
-        answer = await host.memory(_viewer(interaction), words.page_words(int(page)) if page.isdecimal() else "")
+        viewer = await _viewer(interaction, members)
+        answer = await host.memory(viewer, words.page_words(int(page)) if page.isdecimal() else "")
     except CogencyError as error:
         answer = MemoryAnswer(wording.failure(error))
     entry = next((one for one in answer.entries if one.key == key), None)
@@ -192,14 +195,19 @@ def _typed(data: Mapping[str, Any]) -> str:
     return next((str(field["value"]) for field in fields if "value" in field), "")
 
 
-def _viewer(interaction: Interaction) -> Viewer:
+async def _viewer(interaction: Interaction, members: Members) -> Viewer:
+    """Who asks, and where only they read: in a DM the same as that of its turns."""
     user = interaction.user
     manages = interaction.guild_id is not None and (
         interaction.permissions.manage_channels or reading.standing_of(user).authority >= Authority.MANAGER
     )
+    if interaction.context.dm_channel is True:
+        place = own_place(await members.known(reading.author_of(user), direct=True))
+    else:
+        place = reading.private_place_of(interaction)
     return Viewer(
         Person(known_as(user.id), user.display_name),
-        reading.private_place_of(interaction),
+        place,
         reading.channel_of(interaction),
         manages,
     )

@@ -8,6 +8,7 @@ The rules; whatever they do not name is a group of its own that nothing else may
   member is denied that, and it is not age-restricted. A public thread is what its channel is.
 - Every reader of another text channel or thread of a server is a member of the server, so what the whole server may
   read may be used there. Voice channels also admit guests, who are not members: nothing flows into them.
+- A channel that is known to be closed keeps what it held to itself; a private thread says nothing about its channel.
 """
 
 from dataclasses import dataclass
@@ -42,11 +43,15 @@ class ChannelFacts:
 def place_of(channel: ChannelFacts) -> Place:
     """Where a reply in this channel will be read."""
     group = GroupAudience(known_as(channel.id))
-    if channel.guild is None or channel.voice:
+    if channel.guild is None:
         return Place(group)
+    if channel.voice:
+        return Place(group, whole_channel=True)
     server = known_as(channel.guild)
-    if channel.private_thread or channel.age_restricted or channel.someone_denied or not channel.everyone_reads:
+    if channel.private_thread:
         return Place(group, within_team=server)
+    if channel.age_restricted or channel.someone_denied or not channel.everyone_reads:
+        return Place(group, within_team=server, whole_channel=True)
     return Place(TeamAudience(server), within_team=server)
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import discord
 
-from bot.platforms.discord.client import PERMISSIONS, intents
+from bot.platforms.discord.client import intents
+from bot.platforms.discord.permissions import PERMISSIONS
 
 PAGE = (Path(__file__).parents[4] / "manifests" / "discord.md").read_text(encoding="utf-8")
 

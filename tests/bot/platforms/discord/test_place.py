@@ -44,3 +44,14 @@ def test_only_what_is_open_to_everyone_is_the_servers(channel: ChannelFacts) -> 
 def test_what_only_one_person_sees_is_theirs_and_within_a_server_only_as_its_member() -> None:
     assert private_place("discord:41") == Place(PersonAudience("discord:41"))
     assert private_place("discord:41", 10) == Place(PersonAudience("discord:41"), within_team="discord:10")
+
+
+@pytest.mark.parametrize("fact", ["age_restricted", "someone_denied", "voice"])
+def test_a_channel_that_is_closed_keeps_what_it_held_to_itself(fact: str) -> None:
+    assert place_of(replace(OPEN, **{fact: True})).whole_channel
+
+
+def test_a_private_thread_and_an_unknown_channel_keep_nothing_of_their_channel() -> None:
+    assert not place_of(replace(OPEN, private_thread=True)).whole_channel
+    assert not place_of(replace(OPEN, guild=None)).whole_channel
+    assert not place_of(OPEN).whole_channel
