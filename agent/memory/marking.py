@@ -105,6 +105,7 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
 
 def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, int]]:
     wanted = frozenset(value.words)
+    enough = ENOUGH * len(wanted - FUNCTION_WORDS)
     run: list[_Token] = []
     for token in (*tokens, _Token("", 0, 0)):
         if token.word in wanted:
@@ -114,24 +115,23 @@ def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, in
             run.pop()
         while run and run[0].word in FUNCTION_WORDS:
             run.pop(0)
-        if run and _tells([one.word for one in run], value):
+        if run and _tells([one.word for one in run], value, enough):
             yield run[0].start, run[-1].end
         run = []
 
 
-def _tells(run: Sequence[str], value: Superseded) -> bool:
-    """Is this run the superseded value, or enough of it?"""
-    stale = {word for word in run if word in value.stale}
-    telling = set(value.words) - FUNCTION_WORDS
-    return _holds(run, value.words) or len(stale) >= ENOUGH * len(telling) or any(map(_is_value, stale))
+def _tells(run: Sequence[str], value: Superseded, enough: float) -> bool:
+    """Is this run the superseded value, or `enough` of its stale words?"""
+    stale = value.stale.intersection(run)
+    return len(stale) >= enough or any(map(_is_value, stale)) or _holds(run, value.words)
 
 
 def _is_value(word: str) -> bool:
     return len(word) > 1 and (any(char.isdigit() for char in word) or word in DAYS)
 
 
-def _holds(text: Sequence[str], words: Sequence[str]) -> bool:
-    return any(tuple(text[at : at + len(words)]) == tuple(words) for at in range(len(text) - len(words) + 1))
+def _holds(text: Sequence[str], words: tuple[str, ...]) -> bool:
+    return any(tuple(text[at : at + len(words)]) == words for at in range(len(text) - len(words) + 1))
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -12,7 +12,6 @@ Rules
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
@@ -26,10 +25,6 @@ ll may me might must my need needs no not of off ok okay on or our out over per 
 than that the their them then there these they this those to too under until up us ve very was we were what when where
 which while who whom whose why will with would yes you your
 """
-WORDS_KEPT: Final = 4_096
-"""The most frequent words of a language are nearly all of its text."""
-SENTENCES_KEPT: Final = 512
-"""One turn reads the same sentences several times: about a past thread, about facts, about what is said already."""
 FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
 """Words that say nothing about the subject."""
 
@@ -111,10 +106,9 @@ def without_label(text: str) -> str:
     return _LABEL.sub("", text)
 
 
-@lru_cache(WORDS_KEPT)
 def is_function_word(word: str) -> bool:
     """Also with its contraction: "we're" says as little as "we"."""
-    return re.split("['’]", word.lower())[0] in FUNCTION_WORDS
+    return word.lower().replace("’", "'").partition("'")[0] in FUNCTION_WORDS
 
 
 def announces_change(text: str) -> bool:
@@ -126,7 +120,6 @@ def restores(text: str) -> bool:
     return _RESTORES.search(text) is not None
 
 
-@lru_cache(WORDS_KEPT)
 def stem(word: str) -> str:
     """A word without its English ending, roughly: enough to see that two words are one."""
     plain = word.lower().replace("’", "'").removesuffix("'s")
@@ -136,7 +129,6 @@ def stem(word: str) -> str:
     return plain
 
 
-@lru_cache(SENTENCES_KEPT)
 def read(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
     said = without_label(text)
