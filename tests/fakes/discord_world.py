@@ -81,6 +81,11 @@ class World:
         self.channels[STAFF] = self._channel(STAFF, "staff", 0, permission_overwrites=hidden)
         self.channels[VOICE] = self._channel(VOICE, "hall", 2, bitrate=64_000, user_limit=0)
 
+    def open_channel(self, number: str, name: str) -> Payload:
+        """A channel that everybody in the server can read."""
+        self.channels[number] = self._channel(number, name, 0)
+        return self.channels[number]
+
     def new_id(self) -> str:
         milliseconds = int((self.clock.now() - _EPOCH).total_seconds() * 1000)
         return str((milliseconds << 22) + next(self._numbers))

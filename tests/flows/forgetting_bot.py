@@ -1,0 +1,71 @@
+"""The whole bot with the jobs that forgetting leaves behind, and a look into what it has kept.
+
+Above: the flows of forgetting. Below: `tests.flows.bot`, `bot.jobs` with its handlers, a clock that can leap.
+"""
+
+import re
+import sqlite3
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from agent.records import DELETE_REPLY
+from bot.hosting import BotHost
+from bot.jobs import JobLimits, JobWorker
+from bot.memory.replies import ReplyDeletion
+from bot.memory.retiring import Retiring
+from tests.fakes.fast_clock import FastClock
+from tests.flows.bot import database_in, opened, serving_host
+
+OFTEN = JobLimits(sweep_s=0.05)
+
+
+class LeapingClock(FastClock):
+    """One whose days a test may let pass; timeouts and pauses know nothing of it."""
+
+    _leapt = timedelta()
+
+    def leap(self, time: timedelta) -> None:
+        self._leapt += time
+
+    def now(self) -> datetime:
+        return super().now() + self._leapt
+
+
+def looks_up(messages: Sequence[Message]) -> str:
+    """A model that looks up the words behind "find", notes those behind "note", and takes leave otherwise."""
+    asked = messages[-1].text
+    found = re.search(r"\b(find|note) ([\w ]+)", asked)
+    if "<results>" in asked or found is None:
+        return "Aye."
+    name, args = ("recall", "query") if found[1] == "find" else ("remember", "text")
+    return f'<execute>[{{"name": "{name}", "args": {{"{args}": "{found[2]}"}}}}]\n</execute>'
+
+
+def found_by(model: ScriptedProvider, since: int) -> str:
+    """All that a model was given in its requests from that number on."""
+    return "\n".join(message.text for request in model.requests[since:] for message in request)
+
+
+@asynccontextmanager
+async def forgetting_host(folder: Path, model: ScriptedProvider, clock: FastClock) -> AsyncGenerator[BotHost, None]:
+    """What `bot.app` gives to platforms, with the jobs that erase and that delete replies."""
+    async with opened(database_in(folder)) as store, serving_host(store, model, clock) as host:
+        erasing = Retiring(store.forgetting, store.jobs, clock, {}).handlers
+        deleting = {DELETE_REPLY: ReplyDeletion(clock, host.connections.deletions).delete}
+        async with (
+            JobWorker(store.jobs, erasing, clock, "eraser", OFTEN).serving(),
+            JobWorker(store.jobs, deleting, clock, "deleter", OFTEN).serving(),
+        ):
+            yield host
+
+
+def holds(folder: Path, words: str) -> bool:
+    """Whether any row of the bot's database, those of the index included, says this."""
+    with closing(sqlite3.connect(f"file:{folder / 'bot.db'}?mode=ro", uri=True)) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = (row for name in names for row in database.execute(f'SELECT * FROM "{name}"'))  # noqa: S608 -- its own
+        return any(words in str(row) for row in rows)

@@ -1,0 +1,255 @@
+"""Forgetting on Discord: what people see of it, and that nothing of what fell is found afterwards."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.providers.scripted import ScriptedProvider
+from bot.hosting import BotHost
+from bot.memory.retiring import SWEEP_AFTER
+from bot.wording import forget_declined
+from tests.fakes.discord_bot import by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload
+from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
+
+ME = f"<@{BOT}>"
+HARBOUR = "24"
+LOOK_S = 0.02
+
+
+@dataclass
+class Talk:
+    folder: Path
+    clock: LeapingClock
+    fake: FakeDiscord
+    host: BotHost
+    model: ScriptedProvider
+
+    async def ask(self, person: str, text: str, channel: str = GENERAL) -> Payload:
+        """Ask, and wait for the answer."""
+        before = len(self._public())
+        asked = await self.fake.say(person, f"{ME} {text}", channel)
+        await self.fake.until(lambda: len(self._public()) > before)
+        async with asyncio.timeout(PATIENCE_S):
+            await self.host.turns.idle()
+        return asked
+
+    async def finds(self, thing: str, person: str = ANN, channel: str = GENERAL) -> bool:
+        """Whether the model is given something with this in it when the person looks for the canoe."""
+        before = len(self.model.requests)
+        await self.ask(person, "find canoe", channel)
+        return thing in found_by(self.model, before)
+
+    async def forget(self, what: str, channel: str = GENERAL, **options: object) -> Payload:
+        """Ann's `/forget`, and the private answer to it."""
+        called = await self.fake.command(ANN, "forget", channel, what=what, **options)
+        await self.fake.until(lambda: self.fake.world.messages.get(called.original, {}).get("content"))
+        return self.fake.world.messages[called.original]
+
+    async def press(self, question: Payload, label: str) -> str:
+        """What stands in place of the question then."""
+        before = question["content"]
+        await self.fake.press(ANN, question, label)
+        await self.fake.until(lambda: question["content"] != before)
+        return str(question["content"])
+
+    async def gone(self, words: str) -> None:
+        """Nobody waits for it to be erased, and soon it is."""
+        async with asyncio.timeout(PATIENCE_S):
+            while holds(self.folder, words):
+                self.clock.leap(SWEEP_AFTER)
+                await asyncio.sleep(LOOK_S)
+
+    def _public(self) -> list[Payload]:
+        return [message for message in by_the_bot(self.fake) if not message["flags"] & EPHEMERAL]
+
+
+async def sooner_or_later(happened: Callable[[], object]) -> None:
+    """For what the bot does by itself, without a word to Discord."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():  # noqa: ASYNC110 -- a database rings no bell
+            await asyncio.sleep(LOOK_S)
+
+
+@asynccontextmanager
+async def talking(folder: Path) -> AsyncGenerator[Talk, None]:
+    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    async with (
+        running_discord(clock, window_s=1.0) as fake,
+        forgetting_host(folder, model, clock) as host,
+        serving(fake, host),
+    ):
+        yield Talk(folder, clock, fake, host, model)
+
+
+# Asked for
+
+
+async def test_what_speaks_of_something_is_shown_and_goes_when_its_person_agrees(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(ANN, "my canoe is vermilion")
+        await talk.ask(ANN, "note The canoe is called Ondine")
+        await talk.ask(ANN, "my kayak is turquoise")
+        await talk.ask(BO, "my canoe is ochre")
+        question = await talk.forget("about canoe")
+        assert question["flags"] & EPHEMERAL
+        assert "“canoe”" in question["content"]
+        assert "- my canoe is vermilion" in question["content"]
+        assert not any(words in question["content"] for words in ("turquoise", "ochre"))
+        assert holds(tmp_path, "vermilion"), "nothing is erased before somebody agrees"
+        receipt = await talk.press(question, "Forget")
+        assert receipt.startswith("Forgotten: ")
+        assert "A search afterwards finds nothing" in receipt
+        assert not question["components"]
+        assert not await talk.finds("vermilion")
+        assert not any(holds(tmp_path, words) for words in ("vermilion", "Ondine"))
+        assert holds(tmp_path, "turquoise")
+        assert await talk.finds("ochre", BO)
+
+
+async def test_what_was_said_in_a_time_goes_and_what_was_said_before_stays(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(ANN, "my canoe is turquoise")
+        talk.clock.leap(timedelta(hours=3))
+        await talk.ask(ANN, "my canoe is vermilion")
+        question = await talk.forget("2 hours")
+        assert re.search(r"from 2026-01-05 13:00 to 2026-01-05 15:0\d", question["content"])
+        assert "- my canoe is vermilion" in question["content"]
+        assert (await talk.press(question, "Forget")).startswith("Forgotten: ")
+        assert not await talk.finds("vermilion")
+        assert await talk.finds("turquoise")
+
+
+async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(ANN, "my canoe is vermilion")
+        question = await talk.forget("about canoe")
+        await talk.fake.press(BO, question, "Forget")
+        assert await talk.press(question, "Keep") == forget_declined()
+        assert await talk.finds("vermilion")
+
+
+async def test_what_came_to_it_since_the_question_is_asked_about_again(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(ANN, "my canoe is vermilion")
+        question = await talk.forget("about canoe")
+        await talk.ask(ANN, "my other canoe is ochre")
+        again = await talk.press(question, "Forget")
+        assert again.startswith("Meanwhile this has changed")
+        assert "- my other canoe is ochre" in again
+        assert await talk.finds("vermilion")
+
+
+@pytest.mark.parametrize("too", [True, False])
+async def test_the_bots_replies_go_from_discord_if_their_person_wants_that(tmp_path: Path, too: bool) -> None:
+    async with talking(tmp_path) as talk:
+        first = await talk.ask(ANN, "my canoe is vermilion")
+        other = await talk.ask(ANN, "my kayak is turquoise")
+        assert talk.fake.world.shown(first["id"]) == ["Aye."]
+        receipt = await talk.press(await talk.forget("about canoe", delete_replies=too), "Forget")
+        assert ("I am also deleting 1 message of mine" in receipt) is too
+        if too:
+            await talk.fake.until(lambda: not talk.fake.world.shown(first["id"]))
+        assert talk.fake.world.shown(first["id"]) == ([] if too else ["Aye."])
+        assert talk.fake.world.shown(other["id"]) == ["Aye."]
+
+
+# Deleted and edited in Discord
+
+
+async def test_a_message_deleted_in_discord_is_forgotten_with_what_came_of_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(ANN, "note The canoe is vermilion")
+        assert await talk.finds("vermilion")
+        await talk.fake.take_back(asked)
+        await talk.gone("vermilion")
+        assert not await talk.finds("vermilion")
+
+
+async def test_what_is_remembered_follows_an_edit_in_discord(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(ANN, "note The canoe is vermilion")
+        await talk.fake.change(asked, f"{ME} note The canoe is ochre")
+        await talk.gone("vermilion")
+        assert not await talk.finds("vermilion")
+        assert await talk.finds("ochre")
+
+
+async def test_messages_deleted_in_bulk_are_forgotten_and_the_others_are_not(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = [await talk.ask(ANN, f"my canoe is {colour}") for colour in ("vermilion", "ochre", "turquoise")]
+        ids = [message["id"] for message in asked[:2]]
+        await talk.fake.dispatch("MESSAGE_DELETE_BULK", {"ids": ids, "channel_id": GENERAL, "guild_id": GUILD})
+        await talk.gone("vermilion")
+        await talk.gone("ochre")
+        assert not await talk.finds("ochre")
+        assert await talk.finds("turquoise")
+
+
+# Places that go
+
+
+async def test_with_a_deleted_thread_goes_what_was_said_in_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(ANN, "my canoe is vermilion")
+        await talk.ask(BO, "my canoe is ochre", asked["id"])
+        await talk.ask(ANN, "my canoe is turquoise")
+        thread = talk.fake.world.channels.pop(asked["id"])
+        about = {key: thread[key] for key in ("id", "guild_id", "parent_id", "type")}
+        await talk.fake.dispatch("THREAD_DELETE", about)
+        await talk.gone("vermilion")
+        await talk.gone("ochre")
+        assert not await talk.finds("vermilion")
+        assert await talk.finds("turquoise")
+
+
+async def test_with_a_deleted_channel_goes_what_was_said_in_it_and_in_its_threads(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        channel = talk.fake.world.open_channel(HARBOUR, "harbour")
+        await talk.fake.dispatch("CHANNEL_CREATE", channel)
+        asked = await talk.ask(ANN, "note The canoe is vermilion", HARBOUR)
+        await talk.ask(BO, "my canoe is ochre", asked["id"])
+        await talk.ask(ANN, "my canoe is turquoise")
+        assert await talk.finds("vermilion")
+        del talk.fake.world.channels[HARBOUR]
+        await talk.fake.dispatch("CHANNEL_DELETE", channel)
+        await talk.gone("vermilion")
+        await talk.gone("ochre")
+        assert not await talk.finds("vermilion")
+        assert await talk.finds("turquoise")
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_what_was_said_in_a_server_goes_a_while_after_the_bot_unless_it_is_back(
+    tmp_path: Path,
+    back: bool,
+) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(ANN, "my canoe is vermilion")
+        await talk.fake.write(ANN, "my kayak is turquoise")
+        await sooner_or_later(lambda: talk.fake.world.shown(DM_OF[ANN]))
+        await talk.fake.dispatch("GUILD_DELETE", {"id": GUILD})
+        await leaving_noted(talk)
+        talk.clock.leap(talk.host.desks.forgetting.grace - timedelta(days=1))
+        if back:
+            await talk.fake.dispatch("GUILD_CREATE", {**talk.fake.world.guild(), "unavailable": None})
+            await sooner_or_later(lambda: not holds(tmp_path, "forget_gone"))
+        assert holds(tmp_path, "vermilion")
+        talk.clock.leap(timedelta(days=2))
+        if back:
+            assert await talk.finds("vermilion")
+        else:
+            await talk.gone("vermilion")
+            assert not await talk.finds("vermilion", ANN, DM_OF[ANN])
+        assert holds(tmp_path, "turquoise"), "what somebody wrote to the bot alone stays theirs"
+
+
+def leaving_noted(talk: Talk) -> Awaitable[None]:
+    return sooner_or_later(lambda: holds(talk.folder, "forget_gone"))

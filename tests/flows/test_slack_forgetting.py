@@ -1,0 +1,235 @@
+"""Forgetting in Slack: what people see of it, and that nothing of what fell is found afterwards."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.providers.scripted import ScriptedProvider
+from bot.hosting import BotHost
+from bot.memory.retiring import SWEEP_AFTER
+from bot.wording import forget_declined
+from tests.fakes.slack import BOUND_S, LOOK_S, FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper
+from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
+
+ME = f"<@{BOT_USER}>"
+
+
+@dataclass
+class Talk:
+    folder: Path
+    clock: LeapingClock
+    slack: FakeSlack
+    host: BotHost
+    model: ScriptedProvider
+    ann: str = field(init=False)
+    bob: str = field(init=False)
+    general: str = field(init=False)
+    secret: str = field(init=False)
+    dm: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ann, self.bob = self.slack.state.user("ann"), self.slack.state.user("bob")
+        self.general, self.secret = self.slack.state.channel("general"), self.slack.state.channel("secret", "private")
+        self.dm = self.slack.state.channel("ann", "im")
+
+    async def ask(self, user: str, text: str, channel: str = "", thread: str = "") -> FakeMessage:
+        """Ask, and wait for the answer."""
+        channel = channel or self.general
+        before = len(self.slack.state.answers(channel))
+        asked = await self.slack.say(user, channel, f"{ME} {text}", thread)
+        await self.slack.until(lambda: len(self.slack.state.answers(channel)) > before)
+        async with asyncio.timeout(BOUND_S):
+            await self.host.turns.idle()
+        return asked
+
+    async def finds(self, thing: str, channel: str = "") -> bool:
+        """Whether the model is given something with this in it when Ann looks for the canoe."""
+        before = len(self.model.requests)
+        await self.ask(self.ann, "find canoe", channel)
+        return thing in found_by(self.model, before)
+
+    async def forget(self, words: str) -> FakeWhisper:
+        """Ann's `/forget`, and what only she is shown then."""
+        before = len(self.slack.state.whispers)
+        await self.slack.command(self.ann, self.general, "/forget", words)
+        await self.slack.until(lambda: len(self.slack.state.whispers) > before)
+        whisper = self.slack.state.whispers[-1]
+        assert whisper.user == self.ann
+        return whisper
+
+    async def click(self, question: FakeWhisper, label: str, *, ticked: bool = False) -> str:
+        """What stands in place of the question then."""
+        before = question.text
+        await self.slack.click(self.ann, question, label, ticked=ticked)
+        await self.slack.until(lambda: question.text != before)
+        return question.text
+
+    async def tell(self, **event: object) -> None:
+        await self.slack.deliver(self.slack.envelope(event))
+        await self.slack.settled()
+
+    async def gone(self, words: str) -> None:
+        """Nobody waits for it to be erased, and soon it is."""
+        async with asyncio.timeout(BOUND_S):
+            while holds(self.folder, words):
+                self.clock.leap(SWEEP_AFTER)
+                await asyncio.sleep(LOOK_S)
+
+    def replies(self, root: FakeMessage) -> list[str]:
+        return [answer.text for answer in self.slack.state.answers(root.channel, root.ts)]
+
+
+@asynccontextmanager
+async def talking(folder: Path) -> AsyncGenerator[Talk, None]:
+    clock, model = LeapingClock(), ScriptedProvider(looks_up)
+    async with FakeSlack(clock) as slack, forgetting_host(folder, model, clock) as host:
+        talk = Talk(folder, clock, slack, host, model)
+        async with serving(slack, host):
+            yield talk
+
+
+# Asked for
+
+
+async def test_what_speaks_of_something_is_shown_and_goes_when_its_person_agrees(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(talk.ann, "my canoe is vermilion")
+        await talk.ask(talk.ann, "note The canoe is called Ondine")
+        await talk.ask(talk.ann, "my kayak is turquoise")
+        await talk.ask(talk.bob, "my canoe is ochre")
+        question = await talk.forget("about canoe")
+        assert "“canoe”" in question.text
+        assert "- my canoe is vermilion" in question.text
+        assert not any(words in question.text for words in ("turquoise", "ochre"))
+        assert holds(tmp_path, "vermilion"), "nothing is erased before somebody agrees"
+        receipt = await talk.click(question, "Forget")
+        assert receipt.startswith("Forgotten: ")
+        assert "A search afterwards finds nothing" in receipt
+        assert not question.blocks[1:], "no button is left"
+        assert not await talk.finds("vermilion")
+        assert not any(holds(tmp_path, words) for words in ("vermilion", "Ondine"))
+        assert all(holds(tmp_path, words) for words in ("turquoise", "ochre"))
+
+
+async def test_what_was_said_in_a_time_goes_and_what_was_said_before_stays(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(talk.ann, "my canoe is turquoise")
+        talk.clock.leap(timedelta(hours=3))
+        await talk.ask(talk.ann, "my canoe is vermilion")
+        question = await talk.forget("2 hours")
+        assert re.search(r"from 2026-01-05 14:0\d to 2026-01-05 16:0\d", question.text), "as her clock in Paris shows"
+        assert "- my canoe is vermilion" in question.text
+        assert (await talk.click(question, "Forget")).startswith("Forgotten: ")
+        assert not await talk.finds("vermilion")
+        assert await talk.finds("turquoise")
+
+
+async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(talk.ann, "my canoe is vermilion")
+        question = await talk.forget("about canoe")
+        await talk.slack.click(talk.bob, question, "Forget")
+        assert await talk.click(question, "Keep everything") == forget_declined()
+        assert await talk.finds("vermilion")
+
+
+@pytest.mark.parametrize("too", [True, False])
+async def test_the_bots_replies_go_from_slack_if_their_person_wants_that(tmp_path: Path, too: bool) -> None:
+    async with talking(tmp_path) as talk:
+        first = await talk.ask(talk.ann, "my canoe is vermilion")
+        other = await talk.ask(talk.ann, "my kayak is turquoise")
+        assert talk.replies(first) == ["Aye."]
+        receipt = await talk.click(await talk.forget("about canoe"), "Forget", ticked=too)
+        assert ("I am also deleting 1 message of mine" in receipt) is too
+        if too:
+            await talk.slack.until(lambda: not talk.replies(first))
+        assert talk.replies(first) == ([] if too else ["Aye."])
+        assert talk.replies(other) == ["Aye."]
+
+
+# Deleted and edited in Slack
+
+
+async def test_a_message_deleted_in_slack_is_forgotten_with_what_came_of_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(talk.ann, "note The canoe is vermilion")
+        assert await talk.finds("vermilion")
+        gone = {"type": "message", "subtype": "message_deleted", "channel": asked.channel}
+        await talk.tell(**gone, deleted_ts=asked.ts, previous_message=asked.wire())
+        await talk.gone("vermilion")
+        assert not await talk.finds("vermilion")
+
+
+async def test_a_message_that_began_a_thread_leaves_a_stone_in_slack_and_nothing_with_the_bot(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(talk.ann, "my canoe is vermilion")
+        stone = {"subtype": "tombstone", "ts": asked.ts, "user": "USLACKBOT", "text": "This message was deleted."}
+        changed = {"type": "message", "subtype": "message_changed", "channel": asked.channel}
+        await talk.tell(**changed, message=stone, previous_message=asked.wire())
+        await talk.gone("vermilion")
+        assert not await talk.finds("vermilion")
+
+
+async def test_what_is_remembered_follows_an_edit_in_slack(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(talk.ann, "note The canoe is vermilion")
+        changed = {"type": "message", "subtype": "message_changed", "channel": asked.channel}
+        now = {**asked.wire(), "text": f"{ME} note The canoe is ochre"}
+        await talk.tell(**changed, message=now, previous_message=asked.wire())
+        await talk.gone("vermilion")
+        assert not await talk.finds("vermilion")
+        assert await talk.finds("ochre")
+
+
+# Places that go
+
+
+@pytest.mark.parametrize(("kind", "event"), [("public", "channel_deleted"), ("private", "group_deleted")])
+async def test_with_a_deleted_channel_goes_what_was_said_in_it(tmp_path: Path, kind: str, event: str) -> None:
+    async with talking(tmp_path) as talk:
+        there = talk.slack.state.channel("harbour", kind)
+        asked = await talk.ask(talk.ann, "note The canoe is vermilion", there)
+        await talk.ask(talk.bob, "my canoe is ochre", there, asked.ts)
+        await talk.ask(talk.ann, "my canoe is turquoise")
+        assert await talk.finds("vermilion", talk.dm)
+        del talk.slack.state.channels[there]
+        await talk.tell(type=event, channel=there)
+        await talk.gone("vermilion")
+        await talk.gone("ochre")
+        assert not await talk.finds("vermilion", talk.dm)
+        assert await talk.finds("turquoise")
+
+
+async def test_what_was_said_in_a_workspace_goes_a_while_after_the_bot(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.ask(talk.ann, "my canoe is vermilion")
+        await talk.ask(talk.ann, "my kayak is turquoise", talk.dm)
+        await talk.tell(type="app_uninstalled")
+        talk.clock.leap(talk.host.desks.forgetting.grace - timedelta(days=1))
+        assert all(holds(tmp_path, words) for words in ("vermilion", "turquoise"))
+        talk.clock.leap(timedelta(days=2))
+        await talk.gone("vermilion")
+        await talk.gone("turquoise")
+        assert not await talk.finds("vermilion")
+
+
+async def test_a_bot_that_is_back_in_its_workspace_keeps_what_was_said_there(tmp_path: Path) -> None:
+    clock, model = LeapingClock(), ScriptedProvider(looks_up)
+    async with FakeSlack(clock) as slack, forgetting_host(tmp_path, model, clock) as host:
+        talk = Talk(tmp_path, clock, slack, host, model)
+        async with serving(slack, host):
+            await talk.ask(talk.ann, "my canoe is vermilion")
+            await talk.tell(type="app_uninstalled")
+            assert holds(tmp_path, "forget_gone")
+        async with serving(slack, host):
+            assert not holds(tmp_path, "forget_gone")
+            clock.leap(host.desks.forgetting.grace + timedelta(days=1))
+            assert await talk.finds("vermilion")
