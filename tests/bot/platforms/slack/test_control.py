@@ -6,7 +6,7 @@ from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from bot.platforms.slack import forms
-from bot.surface import Offer, PageKey, PageRef, PageUnsent
+from bot.surface import Offer, PageKey, PageQueued, PageRef, PageUnsent
 from bot.wording import GO_ON, NOTHING_RUNNING, STOPPED
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -143,7 +143,11 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click_that_only_the_asker_see
         await slack.acked(await slack.click(ANN, offered, "Continue"))
         await slack.until(lambda: not slack.state.whispers)
         first, second = host.taken
-        await host.surface(second).post(PageKey(2, 0), "answer.", final=True)
+        surface = host.surface(second)
+        with pytest.raises(PageQueued) as queued:
+            await surface.post(PageKey(2, 0), "answer.", final=True)
+        await slack.clock.sleep(queued.value.wait_s)
+        await surface.post(PageKey(2, 0), "answer.", final=True)
     assert (second.text, second.conversation, second.person) == (GO_ON, first.conversation, first.person)
     assert second.place.audience == TeamAudience(TEAM)
     assert slack.state.answers(GENERAL)[-1].thread_ts == root.ts
