@@ -15,23 +15,11 @@ from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
 from agent.records import Hit, Incoming, Known, LastSeen, RecallQuery, Receipt, StoredMessage, Thread
 from agent.spending import By, Period, Total
-from agent.state import LastActions, SituationSummary
 
 
 class Conversations(Protocol):
     async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
         """The last `limit` messages of turns before this one, oldest first, each question followed by its answer."""
-        ...
-
-    async def summary(self, conversation: str) -> SituationSummary: ...
-
-    async def last_actions(
-        self, conversation: str, person: str, audiences: frozenset[str], *, before_turn: int, limit: int
-    ) -> LastActions:
-        """What was done last in the person's turns before this one that may be used for these audiences.
-
-        What drew on anything of another audience is not among it: its results may hold what nobody was told.
-        """
         ...
 
     async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
@@ -73,8 +61,9 @@ class Knowledge(Protocol):
     ) -> Known:
         """Everything that the store has for the context of a turn, as it is at one moment.
 
-        The last `messages` of the conversation, `actions` records of what was done last; facts and profile as `Facts`
-        and `Profiles` say of what is readable.
+        The last `messages` of the conversation; facts and profile as `Facts` and `Profiles` say of what is readable.
+        Without a summary the last `actions` records of what was done in the person's turns there. What drew on anything
+        of another audience is not among them: its results may hold what nobody was told.
         """
         ...
 
@@ -158,7 +147,7 @@ class Profiles(Protocol):
         self,
         partition: Partition,
         profile: UserProfile,
-        learned: Sequence[int] = (),
+        learned: Sequence[Utterance] = (),
         stated: Sequence[NewFact] = (),
     ) -> bool:
         """Keep the profile as it became, that these messages were learned from, and the facts that they state, in one

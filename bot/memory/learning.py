@@ -119,7 +119,7 @@ class Learner:
         before = await self._profiles.of(partition)
         profile = learned(before, partition.audience, insights or (), len(said), self._clock.now())
         stated = [fact.written(partition, authority) for fact in self._synthesizer.read_facts(answer, said)]
-        return await self._profiles.save(partition, profile, [one.id for one in said], stated)
+        return await self._profiles.save(partition, profile, said, stated)
 
     async def _keys(self, partition: Partition) -> list[str]:
         """Under what the newest facts of the partition are known, so that a change is told under the same name."""

@@ -5,14 +5,15 @@ Above: `store.engine` bundles it. Below: `store.databases.database`, tables; `ag
 Rules
   A profile is written by whoever read its newest revision, or not at all; forgetting makes a new revision, too. So what
   was forgotten meanwhile never comes back, and of two who learn at once one begins anew.
-  A message is learned from once: with the profile it loses its mark, in the same transaction.
+  A message is learned from once: with the profile it loses its mark, in the same transaction. What was learned from
+  words that were edited meanwhile, or of a place that has become another one, is not kept.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Boolean, Connection, and_, bindparam, delete, func, insert, or_, select, true, update
+from sqlalchemy import Boolean, Connection, and_, bindparam, delete, insert, or_, select, true, update
 
 from agent.memory.profile import Partition, ProfileEntry, ProfileField, UserProfile, Utterance, for_place
 from agent.memory.writing import NewFact
@@ -43,10 +44,10 @@ class SqlProfiles:
         self,
         partition: Partition,
         profile: UserProfile,
-        learned: Sequence[int] = (),
+        learned: Sequence[Utterance] = (),
         stated: Sequence[NewFact] = (),
     ) -> bool:
-        return await self._database.write(save, partition, profile, frozenset(learned), stated)
+        return await self._database.write(save, partition, profile, learned, stated)
 
     async def pass_over(self, *, person: str | None = None, channel: str | None = None) -> int:
         return await self._database.write(pass_over, person, channel)
@@ -92,7 +93,7 @@ def save(
     connection: Connection,
     partition: Partition,
     became: UserProfile,
-    learned: frozenset[int],
+    learned: Sequence[Utterance],
     stated: Sequence[NewFact],
 ) -> bool:
     in_order(connection, partition.person)
@@ -105,7 +106,8 @@ def save(
             _add(connection, partition, entry)
         elif entry != before[entry.id]:
             _change(connection, entry)
-    connection.execute(update(message).where(message.c.id.in_(learned)).values(to_learn=False))
+    taught = [one.id for one in learned]
+    connection.execute(update(message).where(message.c.id.in_(taught)).values(to_learn=False))
     for new in stated:
         facts.write(connection, new)
     return True
@@ -164,10 +166,14 @@ def _entry(row: Mapping[Any, Any], sources: Sequence[int]) -> ProfileEntry:
     )
 
 
-def _all_wait(connection: Connection, partition: Partition, learned: frozenset[int]) -> bool:
+def _all_wait(connection: Connection, partition: Partition, learned: Sequence[Utterance]) -> bool:
+    """Whether all of them still wait there, in these very words."""
+    if not learned:
+        return True
     theirs = and_(message.c.person == partition.person, message.c.audience == partition.audience)
-    waiting = select(func.count()).select_from(message).where(message.c.id.in_(learned), theirs, message.c.to_learn)
-    return not learned or connection.execute(waiting).scalar_one() == len(learned)
+    some = message.c.id.in_([one.id for one in learned])
+    waiting = select(message.c.id, message.c.text).where(theirs, some, message.c.to_learn)
+    return {(one.id, one.text) for one in learned} <= {(id_, said) for id_, said in connection.execute(waiting)}
 
 
 def _next_revision(connection: Connection, partition: Partition, became: UserProfile) -> bool:

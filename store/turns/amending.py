@@ -107,4 +107,4 @@ def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int
 def _joined(connection: Connection, conversation: str, asked: int) -> bool:
     """Whether the running turn of the conversation has read the question, and answers it."""
     running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
-    return any(asked in rows.sources(progress) for progress in connection.execute(running).scalars())
+    return any(asked in rows.joined(progress) for progress in connection.execute(running).scalars())

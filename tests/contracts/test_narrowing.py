@@ -12,7 +12,7 @@ from agent.memory.layers import WorkingItem
 from agent.memory.profile import LEARNING, Partition, ProfileEntry, ProfileField, UserProfile
 from agent.records import Claim, Closing, Incoming
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, found
+from tests.contracts.steps import AnyStore, answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 
@@ -75,7 +75,7 @@ async def test_the_summary_begins_anew(store: AnyStore) -> None:
     closing = Closing(Outcome.ANSWERED, "ok", summary=SituationSummary(goal="a boat"))
     await store.ledger.finish(await claimed(store), closing, START)
     await store.ledger.narrow("channel", CLOSED, START)
-    assert await store.conversations.summary("thread") == SituationSummary()
+    assert await summary_of(store, "thread") == SituationSummary()
 
 
 async def test_facts_from_there_move_with_what_rests_on_them_and_no_others(store: AnyStore) -> None:
@@ -127,12 +127,15 @@ async def test_what_waits_to_be_learned_from_is_learned_for_the_channel_alone(st
     await store.ledger.accept(heard("red", PUBLIC))
     claim = await claimed(store)
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "ok", learn_at=START), START)
-    read = await store.profiles.of(Partition("ann", TEAM))
+    read, waiting = (
+        await store.profiles.of(Partition("ann", TEAM)),
+        await store.profiles.unlearned(Partition("ann", TEAM), 9),
+    )
     await store.ledger.narrow("channel", CLOSED, START)
     assert await store.profiles.unlearned(Partition("ann", TEAM), 9) == []
     assert [one.text for one in await store.profiles.unlearned(Partition("ann", CLUB), 9)] == ["red"]
     became = replace(read, created_at=START, last_updated=START)
-    assert not await store.profiles.save(Partition("ann", TEAM), became, [claim.message])
+    assert not await store.profiles.save(Partition("ann", TEAM), became, waiting)
     jobs = [await store.jobs.claim(frozenset({LEARNING}), "learner", START + HOUR, LEASE) for _ in range(2)]
     assert {job.key for job in jobs if job is not None} == {f"ann {TEAM}", f"ann {CLUB}"}
 

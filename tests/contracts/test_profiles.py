@@ -13,7 +13,7 @@ from agent.messages import ModelCall, Usage
 from agent.records import Closing, Incoming
 from agent.spending import By, Period, Spent
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, claimed, proved
+from tests.contracts.steps import AnyStore, claimed, proved, summary_of
 from tests.fakes.incoming import LEASE, START, dm, said
 
 CLUB = Place(GroupAudience("club"))
@@ -38,7 +38,7 @@ def insight(text: str, *sources: int, field: ProfileField = F.GOALS, key: str = 
 
 async def learn(store: AnyStore, partition: Partition, *insights: Insight) -> UserProfile:
     """Everything that waits there, told as these insights."""
-    waiting = [one.id for one in await store.profiles.unlearned(partition, 99)]
+    waiting = await store.profiles.unlearned(partition, 99)
     profile = learned(await store.profiles.of(partition), partition.audience, insights, len(waiting), START)
     assert await store.profiles.save(partition, profile, waiting)
     return await store.profiles.of(partition)
@@ -137,21 +137,32 @@ async def test_what_is_known_is_read_where_its_audience_may_flow_and_of_its_pers
 
 async def test_of_two_who_learn_from_the_same_messages_one_is_told_to_begin_anew(store: AnyStore) -> None:
     id_ = await heard(store, said("x"))
-    read = await store.profiles.of(DM)
+    read, waiting = await store.profiles.of(DM), await store.profiles.unlearned(DM, 99)
     became = [learned(read, DM.audience, [insight(f"worker {n}", id_)], 1, START) for n in range(9)]
-    kept = await asyncio.gather(*(store.profiles.save(DM, one, [id_]) for one in became))
+    kept = await asyncio.gather(*(store.profiles.save(DM, one, waiting) for one in became))
     assert sum(kept) == 1
     profile = await store.profiles.of(DM)
     assert (len(profile.entries), profile.interaction_count) == (1, 1)
-    assert not await store.profiles.save(DM, learned(profile, DM.audience, [], 1, START), [id_])
+    assert not await store.profiles.save(DM, learned(profile, DM.audience, [], 1, START), waiting)
 
 
 async def test_nothing_is_learned_from_what_was_forgotten_meanwhile(store: AnyStore) -> None:
     id_ = await heard(store, said("my secret boat"))
+    waiting = await store.profiles.unlearned(DM, 99)
     profile = learned(await store.profiles.of(DM), DM.audience, [insight("has a boat", id_)], 1, START)
     assert proved(await store.forgetting.forget(forget_everything("ann"), START))
-    assert not await store.profiles.save(DM, profile, [id_])
+    assert not await store.profiles.save(DM, profile, waiting)
     assert await texts(store, "person:ann") == []
+
+
+async def test_nothing_is_learned_from_words_that_were_edited_meanwhile(store: AnyStore) -> None:
+    asked = said("my secret boat")
+    id_ = await heard(store, asked)
+    waiting = await store.profiles.unlearned(DM, 99)
+    assert await store.forgetting.reword(asked.channel, asked.message_id or "", "my car", START, START)
+    profile = learned(await store.profiles.of(DM), DM.audience, [insight("has a boat", id_)], 1, START)
+    assert not await store.profiles.save(DM, profile, waiting)
+    assert [one.text for one in await store.profiles.unlearned(DM, 99)] == ["my car"]
 
 
 async def test_forgetting_a_thread_takes_what_came_of_it_and_what_was_merged_with_it(store: AnyStore) -> None:
@@ -200,7 +211,7 @@ async def test_forgetting_takes_the_summary_of_a_turn_that_used_what_came_of_it(
     closing = Closing(Outcome.ANSWERED, "A boat.", summary=summary, context_messages=entry.sources)
     await store.ledger.finish(await claimed(store), closing, START)
     assert proved(await store.forgetting.forget(forget_thread("ann", "boats"), START))
-    assert await store.conversations.summary("later") == SituationSummary()
+    assert await summary_of(store, "later") == SituationSummary()
 
 
 async def test_calls_that_learn_are_charged_to_the_person(store: AnyStore) -> None:

@@ -70,17 +70,18 @@ class FakeProfiles:
         self,
         partition: Partition,
         profile: UserProfile,
-        learned: Sequence[int] = (),
+        learned: Sequence[Utterance] = (),
         stated: Sequence[NewFact] = (),
     ) -> bool:
-        theirs = {id_ for id_, said in self.waiting.items() if Partition(said.person, said.audience) == partition}
-        if (await self.of(partition)).revision != profile.revision or not theirs >= set(learned):
+        theirs = [said for said in self.waiting.values() if Partition(said.person, said.audience) == partition]
+        wait = {(said.id, said.text) for said in theirs} >= {(one.id, one.text) for one in learned}
+        if (await self.of(partition)).revision != profile.revision or not wait:
             return False
         numbered = tuple(replace(one, id=one.id or next(self.ids)) for one in profile.entries)
         entries = tuple(sorted(numbered, key=lambda one: (one.time, one.id)))
         self.kept[partition] = replace(profile, entries=entries, revision=profile.revision + 1)
-        for id_ in learned:
-            del self.waiting[id_]
+        for one in learned:
+            del self.waiting[one.id]
         for new in stated:
             await self.facts.write(new)
         return True

@@ -112,7 +112,8 @@ class World:
         partition = Partition(talk.person, audience)
         insight = Insight(ProfileField.PREFERENCES, f"likes {word}", (source,), time, word)
         profile = learned(await self.store.profiles.of(partition), audience, [insight], 1, time)
-        assert await self.store.profiles.save(partition, profile, [source])
+        waiting = [one for one in await self.store.profiles.unlearned(partition, 99) if one.id == source]
+        assert await self.store.profiles.save(partition, profile, waiting)
 
 
 def falls(plan: ForgettingPlan, one: Said) -> bool:

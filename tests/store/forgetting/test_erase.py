@@ -25,7 +25,7 @@ from store.forgetting.doomed import reached
 from store.forgetting.erase import Erasure
 from store.search import index
 from store.tables import action_record, erased, fact, message, meta, person, turn, workspace
-from tests.contracts.steps import answered, claimed, found
+from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 from tests.fakes.postgresql import PostgresServer
@@ -64,8 +64,8 @@ async def live_through(store: Store, secret: str, conversation: str) -> None:
     ending = Closing(Outcome.ANSWERED, f"your {secret}!", ("page",), summary, (action(secret),), learn_at=START)
     await store.ledger.finish(claim, ending, START)
     insight = Insight(ProfileField.PREFERENCES, f"profile of {secret}", (claim.message,), START, f"key of {secret}")
-    before = await store.profiles.of(DM)
-    assert await store.profiles.save(DM, learned(before, DM.audience, [insight], 1, START), [claim.message])
+    before, waiting = await store.profiles.of(DM), await store.profiles.unlearned(DM, 99)
+    assert await store.profiles.save(DM, learned(before, DM.audience, [insight], 1, START), waiting)
 
 
 @pytest.fixture(params=["secure_delete as built", "secure_delete built off"])
@@ -277,7 +277,7 @@ async def test_what_other_turns_made_of_a_forgotten_message_falls_too(store: Sto
     receipt = await store.forgetting.forget(forget_thread("ann", "club"), START)
     assert receipt.erased["actions"] == 1
     assert receipt.erased["summaries"] == 1
-    assert await store.conversations.summary("club") == SituationSummary()
+    assert await summary_of(store, "club") == SituationSummary()
     assert (turn_id, f"[{kept.message}]", "[]") in await contexts(store)
     remaining = select(action_record.c.turn)
     assert await store.database.read(lambda c: c.execute(remaining).scalars().all()) == [untouched]
@@ -287,7 +287,7 @@ async def test_a_summary_made_elsewhere_of_a_forgotten_note_falls(store: Store) 
     note_ = await remember(store.facts, "ann", "quince", "person:ann", START)
     turn_id = await ben_answers_from(store, (), (note_.id,))
     await store.forgetting.forget(forget_everything("ann"), START)
-    assert await store.conversations.summary("club") == SituationSummary()
+    assert await summary_of(store, "club") == SituationSummary()
     assert await contexts(store) == [(turn_id, "[]", "[]")]
 
 
@@ -307,7 +307,7 @@ async def test_a_turn_that_ends_after_its_context_was_forgotten_leaves_no_record
         context_messages=(mine.message,),
     )
     await store.ledger.finish(claim, ending, START)
-    assert await store.conversations.summary("club") == SituationSummary()
+    assert await summary_of(store, "club") == SituationSummary()
     assert await store.database.read(rows_of, action_record) == 0
 
 
@@ -323,9 +323,9 @@ async def test_a_conversation_whose_readers_change_starts_a_new_summary(store: S
     claim = await claimed(store)
     summary = SituationSummary(goal="quince")
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "", summary=summary), START)
-    assert await store.conversations.summary("club") == summary
+    assert await summary_of(store, "club") == summary
     await store.ledger.accept(said("hello", conversation="club"))
-    assert await store.conversations.summary("club") == SituationSummary()
+    assert await summary_of(store, "club") == SituationSummary()
 
 
 async def test_a_person_who_comes_back_is_somebody_new(store: Store) -> None:
