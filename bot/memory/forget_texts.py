@@ -3,8 +3,8 @@
 Above: `bot.memory.forgetting`. Below: `bot.wording`, `bot.amounts`;
 `agent.memory.forgetting`.
 
-Rule: what will be erased is counted, and for what was chosen by time or by words its first lines are shown; who agrees
-must know to what.
+Rule: who agrees must know to what. What will be erased is counted, for what was chosen by time or by words its first
+lines are shown, and moments stand with the time zone that they are meant in: where a platform tells none, that is UTC.
 """
 
 from datetime import tzinfo
@@ -74,5 +74,5 @@ def _things(preview: Preview) -> dict[str, int]:
 
 
 def _span(period: Period, zone: tzinfo) -> str:
-    since, until = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" for time in (period.since, period.until))
-    return f"from {since} to {until}"
+    since, until = (f"{time.astimezone(zone):%A %Y-%m-%d %H:%M}" for time in (period.since, period.until))
+    return f"from {since} to {until} ({zone})"

@@ -120,11 +120,20 @@ async def test_what_was_said_in_a_time_goes_and_what_was_said_before_stays(tmp_p
         talk.clock.leap(timedelta(hours=3))
         await talk.ask(ANN, "my canoe is vermilion")
         question = await talk.forget("2 hours")
-        assert re.search(r"from 2026-01-05 13:00 to 2026-01-05 15:0\d", question["content"])
+        assert re.search(r"from Monday 2026-01-05 13:00 to Monday 2026-01-05 15:0\d \(UTC\)", question["content"])
         assert "- my canoe is vermilion" in question["content"]
         assert (await talk.press(question, "Forget")).startswith("Forgotten: ")
         assert not await talk.finds("vermilion")
         assert await talk.finds("turquoise")
+
+
+async def test_where_no_time_zone_is_told_the_question_says_which_moment_is_meant(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        talk.clock.leap(timedelta(days=2))
+        await talk.ask(ANN, "my canoe is vermilion")
+        question = await talk.forget("since Monday")
+        assert "from Monday 2026-01-05 00:00 to Wednesday 2026-01-07 12:0" in question["content"]
+        assert "(UTC)" in question["content"]
 
 
 async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is said before something is forgotten: the numbers are right, and it reads well."""
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from agent.memory.forgetting import About, During, Everything, Preview
 from agent.memory.periods import Period
@@ -19,7 +20,8 @@ def test_what_is_not_shown_is_counted_whatever_it_is() -> None:
 def test_nothing_more_is_named_where_everything_is_shown() -> None:
     counts = {"messages": 1, "facts": 1, "conversations": 1}
     asked = forget_texts.question(During("ann", MORNING), Preview(counts, ("a boat", "my boat"), "name"), UTC)
-    assert "from 2026-11-21 09:00 to 2026-11-21 11:30, everywhere. That is 1 message, 1 fact, in 1 thread." in asked
+    span = "from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC), everywhere."
+    assert f"{span} That is 1 message, 1 fact, in 1 thread." in asked
     assert "more" not in asked
 
 
@@ -27,5 +29,10 @@ def test_where_nothing_is_kept_it_says_so() -> None:
     empty = Preview({"messages": 0, "conversations": 0}, (), "name")
     assert "Nothing of it is kept at the moment." in forget_texts.question(Everything("ann"), empty, UTC)
     assert forget_texts.nothing(During("ann", MORNING), UTC) == (
-        "I have nothing that you said from 2026-11-21 09:00 to 2026-11-21 11:30."
+        "I have nothing that you said from Saturday 2026-11-21 09:00 to Saturday 2026-11-21 11:30 (UTC)."
     )
+
+
+def test_moments_are_those_of_the_persons_own_clock() -> None:
+    nothing = forget_texts.nothing(During("ann", MORNING), ZoneInfo("Asia/Tokyo"))
+    assert "from Saturday 2026-11-21 18:00 to Saturday 2026-11-21 20:30 (Asia/Tokyo)" in nothing
