@@ -54,6 +54,8 @@ _LAST: Final = re.compile(
 _COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
 """Whoever is asked what to forget may write the command once more."""
 _FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
+_SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)
+"""Since 1970: more of them are no time that a clock can tell."""
 _CLOCK: Final = re.compile(r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)")
 
 
@@ -128,7 +130,7 @@ def wish_of(kept: str, asker: Asker) -> tuple[Wish, str] | None:
             return OneThread(asker.person, asker.thread), ""
         case ["everything"]:
             return Everything(asker.person), ""
-        case ["during", name, since, until] if since.isdecimal() and until.isdecimal():
+        case ["during", name, since, until] if _SECONDS.fullmatch(since) and _SECONDS.fullmatch(until):
             begin, end = (datetime.fromtimestamp(int(each), UTC) for each in (since, until))
             return During(asker.person, Period(begin, end)), name
         case ["about", name, words]:

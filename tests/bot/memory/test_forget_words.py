@@ -78,6 +78,7 @@ def test_a_button_of_somebody_else_is_about_whoever_presses_it() -> None:
     ben = Asker("ben", frozenset({"other"}), NOW)
     assert wish_of(token(OneThread("ann", frozenset({"thread"})), ""), ben) == (OneThread("ben", ben.thread), "")
     assert wish_of("nonsense", ben) is None
+    assert wish_of(f"during|name|1|{10**20}", ben) is None
 
 
 def test_a_message_that_talks_about_forgetting_is_no_request() -> None:
