@@ -55,17 +55,25 @@ def secrets(messages: Sequence[Message]) -> set[str]:
     return {secret for message in messages for secret in SECRET.findall(message.text)}
 
 
+@dataclass(frozen=True)
+class Said:
+    """For whom (a label) something was said, and in which channel or conversation."""
+
+    audience: str
+    where: str
+
+
 @dataclass
 class Town:
-    """People who talk to the bot. `stands` says for whom each secret was said so far, `wrote` who said it where."""
+    """People who talk to the bot. `stands`: for whom and where each secret was said so far; `wrote`: also by whom."""
 
     store: FakeStore | Store
     history: int
     clock: FakeClock = field(default_factory=FakeClock)
     public: set[str] = field(default_factory=lambda: {"t:hall"})
     members: FakeMembership = field(default_factory=lambda: FakeMembership({place: set(PEOPLE) for place in CHANNELS}))
-    stands: dict[str, set[str]] = field(default_factory=lambda: defaultdict[str, set[str]](set))
-    wrote: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    stands: dict[str, set[Said]] = field(default_factory=lambda: defaultdict[str, set[Said]](set))
+    wrote: set[tuple[str, str, Said]] = field(default_factory=set[tuple[str, str, Said]])
     numbers: "count[int]" = field(default_factory=count)
     notes: bool = False
     repeats: bool = False
@@ -109,7 +117,7 @@ class Town:
             return Place(PersonAudience(person), within_team=None if person == GUEST else TEAM)
         if where in self.public:
             return Place(TeamAudience(TEAM), within_team=TEAM)
-        return Place(GroupAudience(where))
+        return Place(GroupAudience(where), whole_channel=True)
 
     def reads(self, person: str, where: str) -> bool:
         if where in self.public:
@@ -124,9 +132,9 @@ class Town:
         here = f"{person} {where}" if alone or where == "dm" else where
         number = next(self.numbers)
         asked = self.asked(number, person, here, place)
-        label_here = label(place.audience)
-        self.stands[f"secret{number}"].add(label_here)
-        self.wrote.add((f"secret{number}", person, label_here))
+        said = Said(label(place.audience), here)
+        self.stands[f"secret{number}"].add(said)
+        self.wrote.add((f"secret{number}", person, said))
         self.notes, self.repeats = notes, repeats
         before = len(self.model.requests)
         await self.turn(asked)
@@ -134,9 +142,10 @@ class Town:
         allowed = may_flow_from(place, groups)
         seen = {secret for request in self.model.requests[before:] for secret in secrets(request)}
         for secret in seen:
-            assert self.stands[secret] & allowed, f"{secret} of {self.stands[secret]} was used for {place}"
+            known_for = {one.audience for one in self.stands[secret]}
+            assert known_for & allowed, f"{secret} of {known_for} was used for {place}"
             if notes or repeats:
-                self.stands[secret].add(label_here)
+                self.stands[secret].add(said)
 
     async def turn(self, asked: Incoming) -> None:
         await self.store.ledger.accept(asked)
@@ -164,7 +173,8 @@ class Town:
                 await self.learner.learn(job)
             audience = job.key.removeprefix(f"{job.person} ")
             for request in self.learning.requests[before:]:
-                assert {(secret, job.person, audience) for secret in secrets(request)} <= self.wrote
+                written = {(secret, person, said.audience) for secret, person, said in self.wrote}
+                assert {(secret, job.person, audience) for secret in secrets(request)} <= written
             await self.store.jobs.finish(job)
 
     async def move(self, person: str, where: str) -> None:
@@ -173,8 +183,17 @@ class Town:
         await self.clock.advance(MAX_AGE_S + 1)
 
     async def turn_over(self, where: str) -> None:
-        """Make a private channel public, or a public one private."""
+        """Make a private channel public, or a public one private: what was said there is then its own."""
         self.public ^= {where}
+        if where in self.public:
+            return
+        closed = self.place("", where)
+        await self.store.ledger.narrow(where, closed, self.clock.now())
+        before, after = Said(f"team:{TEAM}", where), Said(label(closed.audience), where)
+        for stands in self.stands.values():
+            stands.update({after} if before in stands else ())
+            stands.discard(before)
+        self.wrote = {(secret, who, after if said == before else said) for secret, who, said in self.wrote}
 
 
 def insights(messages: Sequence[Message]) -> str:
@@ -216,6 +235,48 @@ deeds = st.lists(
     min_size=5,
     max_size=15,
 )
+
+some = st.lists(anything, max_size=1)
+
+
+@st.composite
+def leaving(draw: st.DrawFn) -> list[Deed]:
+    """Somebody finds in direct messages what was said in a private channel, leaves it, and goes on there."""
+    told = [saying("t:ann", "t:club", False, False, draw(st.booleans()))]
+    found = [saying("t:ann", "dm", False, False, False)]
+    left = [moving("t:ann", "t:club"), saying("t:ann", "dm", False, False, draw(st.booleans()))]
+    return [*told, *draw(some), *found, *draw(some), *left, *draw(some)]
+
+
+@st.composite
+def closing(draw: st.DrawFn) -> list[Deed]:
+    """What was said in a public channel is noted or learned there, and looked for elsewhere once it is private."""
+    who = draw(people.filter(lambda one: one != GUEST))
+    told = [saying(who, "t:hall", False, draw(st.booleans()), draw(st.booleans()))]
+    learned: list[Deed] = [Town.learn] if draw(st.booleans()) else []
+    opened = [turning("t:club")] if draw(st.booleans()) else []
+    asked = saying(who, draw(st.sampled_from(("dm", "t:club"))), False, False, False)
+    return [*told, *learned, *opened, *draw(some), turning("t:hall"), Town.learn, asked, *draw(some)]
+
+
+@settings(max_examples=40)
+@given(st.one_of(leaving(), closing()), st.just(8))
+async def test_nothing_outlives_who_may_read_it(done: list[Deed], history: int) -> None:
+    town = Town(FakeStore(), history)
+    for deed in done:
+        await deed(town)
+
+
+@settings(max_examples=8)
+@given(st.one_of(leaving(), closing()), st.just(8))
+async def test_nothing_outlives_who_may_read_it_on_a_database(done: list[Deed], history: int) -> None:
+    store = await open_store("sqlite://")
+    try:
+        town = Town(store, history)
+        for deed in done:
+            await deed(town)
+    finally:
+        await store.close()
 
 
 @settings(max_examples=80)
