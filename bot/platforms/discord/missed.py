@@ -21,6 +21,7 @@ from typing import TypeAlias
 import discord
 
 from agent.errors import CogencyError, StoreUnavailable
+from bot.amounts import counted
 from bot.logs import severity
 from bot.platforms.discord.membership import UNREADABLE
 from bot.platforms.discord.place import known_as
@@ -89,8 +90,9 @@ class Missed:
             if self._round != this or self.client.is_closed():
                 return
             if self._found or places:
-                left = f", {len(places)} channels could not be read" if places else ""
-                log.info("Discord: caught up on %d messages since %s%s", self._found, f"{since:%F %R} UTC", left)
+                left = f", {counted(len(places), 'channel', 'channels')} could not be read" if places else ""
+                found = counted(self._found, "message", "messages")
+                log.info("Discord: caught up on %s since %s%s", found, f"{since:%F %R} UTC", left)
         self._caught_up = True
         self.listening.behind = False
         await self.listening.note()

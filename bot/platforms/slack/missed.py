@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from agent.errors import CogencyError, Refused
 from agent.messages import JsonObject
 from agent.records import LastSeen
+from bot.amounts import counted
 from bot.logs import severity
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, SlackRefused
@@ -101,8 +102,9 @@ class Missed:
         if self._since is not None:
             since, unread = self._since, await self._look_everywhere()
             if self._found or unread:
-                left = f", {unread} conversations could not be read" if unread else ""
-                log.info("Slack: caught up on %d messages since %s%s", self._found, f"{since:%F %R} UTC", left)
+                left = f", {counted(unread, 'conversation', 'conversations')} could not be read" if unread else ""
+                found = counted(self._found, "message", "messages")
+                log.info("Slack: caught up on %s since %s%s", found, f"{since:%F %R} UTC", left)
         self._since = None
         self._looked.clear()
         self._found = 0
