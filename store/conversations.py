@@ -25,14 +25,6 @@ class SqlConversations:
     async def history(self, conversation: str, *, before_turn: int, limit: int) -> list[StoredMessage]:
         return await self._database.read(history, conversation, before_turn, limit)
 
-    async def summary(self, conversation: str) -> SituationSummary:
-        return await self._database.read(summary, conversation)
-
-    async def last_actions(
-        self, conversation: str, person: str, audiences: frozenset[str], *, before_turn: int, limit: int
-    ) -> LastActions:
-        return await self._database.read(last_actions, conversation, person, audiences, before_turn, limit)
-
     async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
         """Titled by the person's own first question there."""
         return await self._database.read(threads, person, limit, audiences)

@@ -1,15 +1,20 @@
 """What contracts do again and again: let somebody speak, let the bot answer."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from agent.events import Outcome
 from agent.memory.audience import Place, label
-from agent.records import Claim, Closing, Hit, Incoming, RecallQuery, Receipt
+from agent.records import Claim, Closing, Hit, Incoming, Known, RecallQuery, Receipt
+from agent.state import SituationSummary
 from store.engine import Store
-from tests.fakes.incoming import LEASE, START, dm
+from tests.fakes.incoming import LEASE, START, dm, said
 from tests.fakes.store import FakeStore
 
 AnyStore = FakeStore | Store
+
+AFTER_ALL: Final = 10**6
+"""A turn after all others."""
 
 
 async def claimed(store: AnyStore, owner: str = "worker", *, now: datetime = START) -> Claim:
@@ -37,6 +42,23 @@ async def found(
 
 async def texts_found(store: AnyStore, text: str, *, person: str = "ann") -> list[str]:
     return [hit.message.text for hit in await found(store, text, person=person)]
+
+
+async def known(
+    store: AnyStore,
+    conversation: str,
+    audiences: frozenset[str] = frozenset(),
+    *,
+    person: str = "ann",
+    before_turn: int = AFTER_ALL,
+) -> Known:
+    """What the person's next turn there would begin with."""
+    asked = said("And now?", person=person, conversation=conversation)
+    return await store.knowledge.known(asked, audiences, before_turn=before_turn, messages=9, actions=3)
+
+
+async def summary_of(store: AnyStore, conversation: str) -> SituationSummary:
+    return (await known(store, conversation)).summary
 
 
 def proved(receipt: Receipt) -> bool:

@@ -15,7 +15,7 @@ from agent.memory.forgetting import Everything, forget_thread
 from agent.records import Claim, Closing, RecallQuery
 from agent.state import SituationSummary
 from store.engine import open_store
-from tests.contracts.steps import AnyStore, proved
+from tests.contracts.steps import AnyStore, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer
@@ -110,7 +110,7 @@ class Run:
                 conversation, _ = where(person, room)
                 history = await self.store.conversations.history(conversation, before_turn=10**6, limit=9)
                 found.append([(m.author, m.person, m.name, m.text, m.time, m.audience) for m in history])
-                found.append(await self.store.conversations.summary(conversation))
+                found.append(await summary_of(self.store, conversation))
         return found
 
 

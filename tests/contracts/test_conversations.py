@@ -7,7 +7,7 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.records import Closing, LastSeen
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed
+from tests.contracts.steps import AnyStore, answered, claimed, summary_of
 from tests.fakes.incoming import START, said
 
 
@@ -51,7 +51,7 @@ async def test_a_stored_message_knows_who_where_and_when(store: AnyStore) -> Non
 
 
 async def test_a_new_conversation_has_an_empty_summary(store: AnyStore) -> None:
-    assert await store.conversations.summary("nowhere") == SituationSummary()
+    assert await summary_of(store, "nowhere") == SituationSummary()
 
 
 async def test_threads_can_be_listed_of_what_was_said_to_some_audiences_only(store: AnyStore) -> None:

@@ -8,7 +8,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything, forget_thread
 from agent.records import Closing
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, found, proved, texts_found
+from tests.contracts.steps import AnyStore, answered, claimed, found, proved, summary_of, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
 
@@ -64,7 +64,7 @@ async def test_the_summary_falls_with_its_conversation(store: AnyStore) -> None:
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", summary=summary), START)
     await answered(store, said("hello", person="ben", conversation="club", place=CLUB), "hi")
     await store.forgetting.forget(forget_thread("ann", "club"), START)
-    assert await store.conversations.summary("club") == SituationSummary()
+    assert await summary_of(store, "club") == SituationSummary()
 
 
 async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: AnyStore) -> None:

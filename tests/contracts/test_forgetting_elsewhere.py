@@ -11,7 +11,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import forget_everything
 from agent.records import Closing, Quoted
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed, proved
+from tests.contracts.steps import AnyStore, answered, claimed, proved, summary_of
 from tests.fakes.incoming import START, said
 
 CLUB = Place(GroupAudience("club"))
@@ -38,7 +38,7 @@ async def test_what_a_turn_made_of_a_recalled_message_falls(store: AnyStore, rep
     await store.ledger.finish(await claimed(store), ending, START)
     receipt = await store.forgetting.forget(forget_everything("ann"), START)
     assert proved(receipt)
-    assert await store.conversations.summary("club b") == SituationSummary()
+    assert await summary_of(store, "club b") == SituationSummary()
     history = await store.conversations.history("club b", before_turn=10**6, limit=9)
     assert [m.text for m in history] == ["what is the boat called?", *([reply] if stays else [])]
 

@@ -1,4 +1,4 @@
-"""The contract of `Conversations.last_actions` (seed 002): what stands in for a summary that nobody wrote."""
+"""The contract of `Knowledge.known` about the last actions (seed 002): they stand in for a summary nobody wrote."""
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
@@ -6,11 +6,11 @@ from agent.memory.forgetting import forget_thread
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, LastActions
-from tests.contracts.steps import AnyStore, answered, claimed
+from tests.contracts.steps import AFTER_ALL, AnyStore, answered, claimed, known
 from tests.fakes.incoming import START, dm, said
 
 CLUB = Place(GroupAudience("club"))
-LATER = 10**6
+DM = frozenset({"person:ann"})
 
 
 def record(thought: str, number: int = 1) -> ActionRecord:
@@ -35,17 +35,16 @@ async def acted(
     return claim.turn
 
 
-async def thoughts(store: AnyStore, place: Place, *, person: str = "ann", before_turn: int = LATER) -> list[str]:
+async def thoughts(store: AnyStore, place: Place, *, person: str = "ann", before_turn: int = AFTER_ALL) -> list[str]:
     audiences = frozenset({label(place.audience)})
-    found = await store.conversations.last_actions("thread", person, audiences, before_turn=before_turn, limit=3)
-    return [one.thinking for one in found.records]
+    found = await known(store, "thread", audiences, person=person, before_turn=before_turn)
+    return [one.thinking for one in found.actions.records]
 
 
 async def test_the_last_ones_of_earlier_turns_come_back_as_they_were_in_order(store: AnyStore) -> None:
     await acted(store, record("a"), record("b", 2))
     second = await acted(store, record("c"), record("d", 2))
-    dms = frozenset({"person:ann"})
-    found = await store.conversations.last_actions("thread", "ann", dms, before_turn=LATER, limit=3)
+    found = (await known(store, "thread", DM)).actions
     assert found == LastActions((record("b", 2), record("c"), record("d", 2)))
     assert await thoughts(store, dm("ann"), before_turn=second) == ["a", "b"]
 
@@ -64,8 +63,7 @@ async def test_the_messages_that_they_came_from_are_told_and_take_them_along(sto
     boat = await claimed(store)
     await store.ledger.finish(boat, Closing(Outcome.ANSWERED, "ok"), START)
     await acted(store, record("boat"), sources=(boat.message,))
-    dms = frozenset({"person:ann"})
-    found = await store.conversations.last_actions("thread", "ann", dms, before_turn=LATER, limit=3)
+    found = (await known(store, "thread", DM)).actions
     assert found.sources == (boat.message,)
     await store.forgetting.forget(forget_thread("ann", "boats"), START)
     assert await thoughts(store, dm("ann")) == []
@@ -76,7 +74,6 @@ async def test_what_was_drawn_from_a_place_that_may_not_be_used_now_is_not_among
     await acted(store, record("a"), sources=(heard.message,))
     await acted(store, record("b"))
     assert await thoughts(store, dm("ann")) == ["b"]
-    both = frozenset({"person:ann", "group:club"})
-    found = await store.conversations.last_actions("thread", "ann", both, before_turn=LATER, limit=3)
+    found = (await known(store, "thread", DM | {"group:club"})).actions
     assert [one.thinking for one in found.records] == ["a", "b"]
     assert found.sources == (heard.message,)

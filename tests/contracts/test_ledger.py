@@ -11,7 +11,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from agent.progress import Progress, Step, encode
 from agent.records import Accepted, Author, Closing, Quoted
 from agent.state import SituationSummary
-from tests.contracts.steps import AnyStore, answered, claimed
+from tests.contracts.steps import AnyStore, answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said
 
 
@@ -194,7 +194,7 @@ async def test_finishing_stores_the_reply_and_the_summary(store: AnyStore) -> No
     assert (answer.author, answer.text, answer.time, answer.message_id) == (Author.BOT, "hi", START, "page 1")
     assert answer.audience == question.audience
     assert answer.person == question.person == "ann"
-    assert await store.conversations.summary("thread") == summary
+    assert await summary_of(store, "thread") == summary
 
 
 async def test_a_turn_stopped_before_a_word_leaves_no_reply(store: AnyStore) -> None:

@@ -355,11 +355,8 @@ class FakeStore:
         earlier = [m for turn, m in self.messages if turn < before_turn and m.conversation == conversation]
         return earlier[-limit:] if limit > 0 else []
 
-    async def summary(self, conversation: str) -> SituationSummary:
-        return self.summaries.get(conversation, SituationSummary())
-
-    async def last_actions(
-        self, conversation: str, person: str, audiences: frozenset[str], *, before_turn: int, limit: int
+    def _last_actions(
+        self, conversation: str, person: str, audiences: frozenset[str], before_turn: int, limit: int
     ) -> LastActions:
         done = [
             (turn.closing, record)
@@ -384,9 +381,9 @@ class FakeStore:
     ) -> Known:
         here, person = incoming.conversation, incoming.person.id
         said = await self.history(here, before_turn=before_turn, limit=messages)
-        summary, done = await self.summary(here), LastActions()
+        summary, done = self.summaries.get(here, SituationSummary()), LastActions()
         if said and summary.is_empty:
-            done = await self.last_actions(here, person, audiences, before_turn=before_turn, limit=actions)
+            done = self._last_actions(here, person, audiences, before_turn, actions)
         facts = await self.facts.readable(person, audiences)
         profile = await self.profiles.readable(person, audiences)
         working_set = self.working_set.items(here, audiences, incoming.time)

@@ -21,7 +21,7 @@ from store.forgetting.erased import ErasedIds
 from store.tables import person
 from store.turns.claiming import claim as claim_next
 from store.turns.ledger import accept, finish
-from tests.contracts.steps import answered, claimed
+from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer
 
@@ -162,7 +162,7 @@ async def test_forgetting_waits_for_a_turn_that_is_just_ending_and_takes_what_it
         async with slow(one, lambda c: finish(c, claim, ending, START)):
             receipt = await other.forgetting.forget(forget_everything("ann"), START)
         assert (receipt.found_again, receipt.bytes_gone, receipt.kept_by_server) == (0, False, True)
-        assert await one.conversations.summary("b") == SituationSummary()
+        assert await summary_of(one, "b") == SituationSummary()
 
 
 async def test_a_later_turn_waits_for_an_earlier_one_that_is_not_committed_yet(postgres: PostgresServer) -> None:

@@ -9,7 +9,7 @@ from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.records import Closing
 from agent.state import SituationSummary
 from store.engine import open_store
-from tests.contracts.steps import claimed, proved
+from tests.contracts.steps import claimed, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
@@ -35,7 +35,7 @@ async def test_no_byte_of_a_deleted_entry_or_fact_stays_in_file_or_log(tmp_path:
         assert proved(receipt)
         assert receipt.erased == {"profile": 1, "facts": 1, "summaries": 1, "actions": 0}
         assert b"harmoniums" not in held(tmp_path)
-        assert (await store.conversations.summary("thread")) == SituationSummary()
+        assert await summary_of(store, "thread") == SituationSummary()
     finally:
         await store.close()
 

@@ -14,7 +14,7 @@ from agent.records import Closing, Quoted
 from agent.state import ActionRecord, SituationSummary
 from store.engine import Store
 from store.tables import action_record, conversation, turn, workspace
-from tests.contracts.steps import answered, claimed, found
+from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.contracts.test_forgetting_elsewhere import CLUB, SECRET, recalling
 from tests.fakes.incoming import START, said
 from tests.store.processes import pieces_in_files
@@ -94,7 +94,7 @@ async def test_what_others_said_themselves_excuses_a_derived_row(store: Store) -
     await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     receipt = await store.forgetting.forget(forget_everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
-    assert await store.conversations.summary("b") == SituationSummary(goal=SECRET)
+    assert await summary_of(store, "b") == SituationSummary(goal=SECRET)
 
 
 async def test_a_common_word_in_somebody_elses_records_is_no_false_alarm(store: Store) -> None:
