@@ -27,7 +27,7 @@ def preview(connection: Connection, plan: Wish) -> Preview:
     doomed = reached(connection, plan)
     own = [one for one in doomed.said.values() if one.author == Author.PERSON and one.person == plan.person]
     newest = [one.text for one in sorted(own, key=lambda one: one.time, reverse=True)[:LINES]]
-    lines = [*newest, *_known(connection, doomed)][:LINES]
+    lines = [*newest, *_known(connection, doomed, plan.person)][:LINES]
     counts = {
         "messages": len(doomed.said),
         "facts": len(doomed.facts),
@@ -37,13 +37,14 @@ def preview(connection: Connection, plan: Wish) -> Preview:
     return Preview(counts, tuple(line[:LINE_CHARS] for line in lines), _name(doomed))
 
 
-def _known(connection: Connection, doomed: Doomed) -> Iterator[str]:
+def _known(connection: Connection, doomed: Doomed, person: str) -> Iterator[str]:
     for table, words, ids in (
         (fact, fact.c.value, doomed.facts),
         (profile_entry, profile_entry.c.text, doomed.entries),
     ):
         for where in among(table.c.id, ids):
-            yield from connection.execute(select(words).where(where).order_by(table.c.id).limit(LINES)).scalars()
+            theirs = select(words).where(where, table.c.person == person)
+            yield from connection.execute(theirs.order_by(table.c.id).limit(LINES)).scalars()
 
 
 def _name(doomed: Doomed) -> str:

@@ -95,3 +95,15 @@ async def test_an_answer_is_begun_anew_if_what_it_drew_on_is_forgotten(either: S
         await late
     again = await claimed(either)
     assert (again.turn, again.progress) == (claim.turn, "")
+
+
+async def test_who_forgets_does_not_see_what_others_remembered_of_it(either: Store) -> None:
+    club = Place(GroupAudience("club"))
+    boat = await answered(either, said(SECRET, person="ben", conversation="boats", place=club), "noted")
+    claim = await asked(either, "remember the boat")
+    await kept(either, claim.message, "I do not like Zanzibarwhisper")
+    await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "Kept.", context_messages=(boat.message,)), START)
+    forgetting = OneThread("ben", frozenset({"boats"}))
+    assert (await either.forgetting.preview(forgetting)).lines == (SECRET,)
+    assert proved(await either.forgetting.forget(forgetting, START))
+    assert await left(either) == ([], [])
