@@ -25,7 +25,7 @@ from bot.platforms.slack.markup import mentioned_users, neutral, readable
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places, person_place, team_place
-from bot.platforms.slack.reply_to import ReplyTo, of_command
+from bot.platforms.slack.reply_to import ReplyTo, of_command, of_message
 from bot.platforms.slack.whisper import Whisper
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Control:
             if await self.host.stop(conversation):
                 return True
             if for_us:
-                await self._say(_beside(heard), wording.NOTHING_RUNNING)
+                await self._say(of_message(heard), wording.NOTHING_RUNNING)
         except CogencyError:
             self.done.again(message)
             raise
@@ -81,21 +81,23 @@ class Control:
 
     async def model(self, body: JsonObject) -> None:
         """`/model`, with or without a name."""
-        await self._model(of_command(body), text(body, "text").strip())
+        await self.show_model(of_command(body), text(body, "text").strip())
 
-    async def model_in_words(self, name: str, heard: Heard) -> None:
-        """The same as a message. One mention comes as two events."""
-        message = f"{heard.channel}:{heard.ts}"
-        if not self.done.first(message):
-            return
-        try:
-            await self._model(_beside(heard), name)
-        except CogencyError as error:
-            await self._say(_beside(heard), wording.failure(error))
+    async def show_model(self, to: ReplyTo, name: str = "") -> None:
+        """Which model answers; with a name, after changing to it."""
+        if name:
+            await self.host.choose_model(inbound.person_id(self.me, to.user), wording.chosen_model(name))
+        menu = await self.host.models(inbound.person_id(self.me, to.user), to.channel)
+        await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME"))
 
     async def budget(self, body: JsonObject) -> None:
         """`/budget`, with or without words."""
-        await self._budget(of_command(body), inbound.budget_words(text(body, "text"), self.me))
+        await self.show_budget(of_command(body), inbound.budget_ids(text(body, "text"), self.me))
+
+    async def show_budget(self, to: ReplyTo, words: str) -> None:
+        """What `/budget` with these words says."""
+        person = inbound.person_id(self.me, to.user)
+        await self._say(to, await self.host.budget(person, to.channel, words))
 
     async def policy(self, body: JsonObject) -> None:
         """`/policy`, with or without words. A member's direct message is about the whole workspace."""
@@ -106,17 +108,6 @@ class Control:
         words = text(body, "text")
         words = readable(words, await self.people.names(mentioned_users(words)))
         await self._say(to, await self.host.policy(Asker(member.person, member.authority, place), words))
-
-    async def budget_in_words(self, words: str, heard: Heard) -> None:
-        """The same as a message. One mention comes as two events."""
-        message = f"{heard.channel}:{heard.ts}"
-        if not self.done.first(message):
-            return
-        try:
-            await self._budget(_beside(heard), words)
-        except CogencyError:
-            self.done.again(message)
-            raise
 
     async def refused(self, refusal: Refused, heard: Heard) -> None:
         """A message was not taken in: tell the person, unless they were told just now.
@@ -129,7 +120,7 @@ class Control:
         if refusal.told:
             return
         try:
-            await self._say(_beside(heard), wording.literal(str(refusal)))
+            await self._say(of_message(heard), wording.literal(str(refusal)))
         except SlackError as silence:
             log.warning("nor could that be said: %s", silence)
 
@@ -141,7 +132,7 @@ class Control:
         if self.told.just_now(heard.user, wording.KEPT_WAITING):
             return
         try:
-            await self._say(_beside(heard), wording.KEPT_WAITING)
+            await self._say(of_message(heard), wording.KEPT_WAITING)
         except SlackError as silence:
             log.warning("that a message has to wait could not be said: %s", silence)
 
@@ -176,21 +167,5 @@ class Control:
             reply_to=ReplyTo(to.channel, user, to.thread_ts, made.page, to.private, url if to.private else "").encode(),
         )
 
-    async def _model(self, to: ReplyTo, name: str) -> None:
-        person = inbound.person_id(self.me, to.user)
-        if name:
-            await self.host.choose_model(person, wording.chosen_model(name))
-        menu = await self.host.models(person, to.channel)
-        await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME"))
-
-    async def _budget(self, to: ReplyTo, words: str) -> None:
-        person = inbound.person_id(self.me, to.user)
-        await self._say(to, await self.host.budget(person, to.channel, words))
-
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Whisper(self.api, to).say(neutral(markdown))
-
-
-def _beside(heard: Heard) -> ReplyTo:
-    """Where what is said about a message belongs."""
-    return ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")

@@ -1,6 +1,6 @@
 """Commands, shortcuts and buttons: asking in other ways, seeing what is remembered, forgetting.
 
-Above: `run` calls it for each; `intake` for commands in words. Below: `forms`, `whisper`, `people`, `bot.host`,
+Above: `run` calls it for each; `intake` for orders in words. Below: `forms`, `whisper`, `people`, `bot.host`,
 `bot.wording`.
 
 Rules. What is asked is stored before Slack is told that it arrived. Memory, usage and forgetting show only to the
@@ -20,7 +20,7 @@ from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.forgetting import ForgetView
 from bot.platforms.slack.fresh import Latest, Once
-from bot.platforms.slack.inbound import Heard, Me, TextCommand
+from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import mentioned_users, neutral, quoted, readable
 from bot.platforms.slack.memory import MemoryView
 from bot.platforms.slack.payload import fields, first_text, text
@@ -85,7 +85,10 @@ class Desk:
 
     async def usage(self, body: JsonObject) -> None:
         """`/usage`."""
-        await self._show_usage(of_command(body))
+        await self.show_usage(of_command(body))
+
+    async def show_usage(self, to: ReplyTo) -> None:
+        await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))
 
     async def forget(self, body: JsonObject) -> None:
         """`/forget`. Slack does not say in which thread a command is written, so only a DM is a thread here."""
@@ -93,49 +96,7 @@ class Desk:
         direct = inbound.direct_conversation(self.me, to.channel)
         await self.forgets.ask(to, text(body, "text"), (direct,) if direct else ())
 
-    # The same in words, and on a message
-
-    async def in_words(self, command: TextCommand, heard: Heard) -> None:
-        """A mention or a direct message that is nothing but a command. One mention comes as two events."""
-        message = f"{heard.channel}:{heard.ts}"
-        if not self.done.first(message):
-            return
-        try:
-            to = ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")
-            await self._do(command, to)
-        except CogencyError:
-            self.done.again(message)
-            raise
-
-    async def memory_in_words(self, words: str, heard: Heard) -> None:
-        """`memory` with words behind it, as a message. One mention comes as two events."""
-        message = f"{heard.channel}:{heard.ts}"
-        if not self.done.first(message):
-            return
-        try:
-            await self.view.show(ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else ""), words)
-        except CogencyError:
-            self.done.again(message)
-            raise
-
-    async def forget_in_words(self, words: str, heard: Heard, conversation: str) -> None:
-        """`forget`, with or without words, as a message. One mention comes as two events."""
-        message = f"{heard.channel}:{heard.ts}"
-        if not self.done.first(message):
-            return
-        try:
-            to = ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")
-            await self.forgets.ask(to, words, (conversation,))
-        except CogencyError:
-            self.done.again(message)
-            raise
-
-    async def _do(self, command: TextCommand, to: ReplyTo) -> None:
-        match command:
-            case TextCommand.MEMORY:
-                await self.view.show(to)
-            case TextCommand.USAGE:
-                await self._show_usage(to)
+    # Shortcuts
 
     async def ask_about(self, body: JsonObject) -> None:
         """The shortcut "Ask about this message": opens a window for the question."""
@@ -172,10 +133,10 @@ class Desk:
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""
         to = of_click(body) if fields(body, "user") else of_command(body)
-        await self._say(to, wording.failure(error))
+        await self.tell(to, error)
 
-    async def _show_usage(self, to: ReplyTo) -> None:
-        await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))
+    async def tell(self, to: ReplyTo, error: CogencyError) -> None:
+        await self._say(to, wording.failure(error))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Whisper(self.api, to).say(neutral(markdown))

@@ -1,6 +1,6 @@
 """What an event, a command or a shortcut of Slack says to the bot, or None if it is not for it. Pure.
 
-Above: `intake`, `desk`, `control`. Below: `markup`, `payload`.
+Above: `intake`, `orders`, `desk`, `control`. Below: `markup`, `payload`.
 
 The rules.
 - A mention arrives as two events, `app_mention` and `message`; both read as the same message: channel and time stamp.
@@ -11,18 +11,12 @@ The rules.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum, auto
 
 from agent.messages import Depth, JsonObject
-from bot.access.budget_words import read
-from bot.memory import words as memory
-from bot.memory.forget_words import is_request
-from bot.platforms.slack.markup import mentioned_users, without_mention
+from bot.platforms.slack.markup import mentioned_users
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
-from bot.triggers import is_stop
 
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 """The subtypes of what somebody wrote, as opposed to what happened."""
@@ -79,23 +73,6 @@ class Heard:
     @property
     def time(self) -> datetime:
         return time_of(self.ts)
-
-
-class TextCommand(Enum):
-    """What can be asked in the words of a mention, since slash commands do not work in threads."""
-
-    MEMORY = auto()
-    USAGE = auto()
-
-
-_TEXT_COMMANDS: Mapping[str, TextCommand] = {
-    "memory": TextCommand.MEMORY,
-    "show memory": TextCommand.MEMORY,
-    "show my memory": TextCommand.MEMORY,
-    "usage": TextCommand.USAGE,
-    "show usage": TextCommand.USAGE,
-    "show my usage": TextCommand.USAGE,
-}
 
 
 def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozenset()) -> Heard | None:
@@ -159,17 +136,6 @@ def permalink(me: Me, channel: str, ts: str, root: str = "") -> str | None:
     return f"{me.address}archives/{channel}/p{ts.replace('.', '')}{thread}"
 
 
-def text_command(heard: Heard, me: Me) -> TextCommand | None:
-    """Which command the whole message is, in any case; None for a question."""
-    words = " ".join(without_mention(heard.text, me.user).split())
-    return _TEXT_COMMANDS.get(words.strip(" .!/").casefold())
-
-
-def says_stop(heard: Heard, me: Me) -> bool:
-    """Whether the message, without the mention, only says "stop"; "/stop" as a message, too."""
-    return is_stop(without_mention(heard.text, me.user).lstrip().removeprefix("/"))
-
-
 def session_stopped(body: JsonObject, me: Me) -> frozenset[str]:
     """The conversations that Slack's own Stop button of an agent's session means; none for any other event.
 
@@ -183,51 +149,13 @@ def session_stopped(body: JsonObject, me: Me) -> frozenset[str]:
     return frozenset(filter(None, (in_thread, direct_conversation(me, channel))))
 
 
-def model_words(heard: Heard, me: Me) -> str | None:
-    """The name in "model NAME", "" for "model" alone; None for every other message."""
-    match without_mention(heard.text, me.user).strip().removeprefix("/").split():
-        case [word] if word.rstrip(".?!").casefold() == "model":
-            return ""
-        case [word, name] if word.casefold() == "model":
-            return name.strip("`")
-        case _:
-            return None
-
-
-def budget_words(words: str, me: Me) -> str:
+def budget_ids(words: str, me: Me) -> str:
     """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
     return re.sub(
         r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>",
         lambda found: f"person:{person_id(me, found[1])}" if found[1] else f"channel:{found[2]}",
         words,
     )
-
-
-def asks_budget(heard: Heard, me: Me) -> str | None:
-    """The words after "budget", if they are a request; None for every other message."""
-    word, _, rest = without_mention(heard.text, me.user).strip().removeprefix("/").partition(" ")
-    words = budget_words(rest, me)
-    return words if word.casefold() == "budget" and read(words) is not None else None
-
-
-def memory_words(heard: Heard, me: Me) -> str | None:
-    """The words after "memory", if they are a request; None for every other message."""
-    word, _, rest = without_mention(heard.text, me.user).strip().removeprefix("/").partition(" ")
-    unclear = isinstance(memory.read(rest), memory.Unclear)
-    return rest if word.casefold() == "memory" and rest.strip() and not unclear else None
-
-
-def asks_to_forget(heard: Heard, me: Me) -> str | None:
-    """The words after "forget", if they are a request; None for every other message."""
-    said = without_mention(heard.text, me.user).strip().removeprefix("/").rstrip(" .!")
-    word, _, rest = said.partition(" ")
-    return rest.strip() if word.casefold() == "forget" and is_request(rest, heard.time) else None
-
-
-def is_order(heard: Heard, me: Me) -> bool:
-    """Whether it wants something done at once rather than a question answered."""
-    orders = (model_words, text_command, asks_to_forget, asks_budget, memory_words)
-    return says_stop(heard, me) or any(read_words(heard, me) is not None for read_words in orders)
 
 
 def depth_words(words: str) -> tuple[Depth, str]:

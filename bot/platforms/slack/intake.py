@@ -1,7 +1,7 @@
 """From an event of Slack to the bot's hands, before Slack is told that it arrived.
 
-Above: `missed` calls it for every event. Below: `inbound` and `changes` (what it says), `people`, `place`, `threads`,
-`files` (what belongs to it), `desk` and `control` (commands in words), `bot.triggers`, `bot.host`.
+Above: `missed` calls it for every event. Below: `inbound`, `changes` and `orders` (what it says), `people`, `place`,
+`threads`, `files` (what belongs to it), `desk` and `control` (what carries orders out), `bot.triggers`, `bot.host`.
 
 Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
 asked about messages that are not for the bot.
@@ -9,23 +9,25 @@ asked about messages that are not for the bot.
 
 import asyncio
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from agent.authority import Authority
-from agent.errors import Refused
+from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.messages import Depth, Image, JsonObject
 from agent.records import Incoming, Quoted
 from bot.host import Host
-from bot.platforms.slack import inbound
+from bot.platforms.slack import inbound, orders
 from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import mentioned_users, readable, without_mention
+from bot.platforms.slack.orders import Order
 from bot.platforms.slack.people import Member, People, member_of
 from bot.platforms.slack.place import Places, closed_place, group_place, person_place
-from bot.platforms.slack.reply_to import ReplyTo
+from bot.platforms.slack.reply_to import ReplyTo, of_message
 from bot.platforms.slack.threads import Threads
 from bot.triggers import Trigger, trigger
 
@@ -69,7 +71,7 @@ class Intake:
         What wants something done at once is let be, and a refusal is told to nobody.
         """
         heard = inbound.read_event(body, self.me, self.allowed_bots)
-        return heard is not None and not inbound.is_order(heard, self.me) and await self._hear(heard, late=True)
+        return heard is not None and not self._is_order(heard) and await self._hear(heard, late=True)
 
     async def _hear(self, heard: Heard, *, late: bool = False) -> bool:
         """Whether it was new, and is answered."""
@@ -79,18 +81,10 @@ class Intake:
         if what is Trigger.IGNORE:
             return False
         for_us = what is Trigger.ANSWER
-        if inbound.says_stop(heard, self.me) and await self.control.stop_in_words(heard, conversation, for_us=for_us):
+        if orders.says_stop(heard, self.me) and await self.control.stop_in_words(heard, conversation, for_us=for_us):
             return False
-        if for_us and (model := inbound.model_words(heard, self.me)) is not None:
-            await self.control.model_in_words(model, heard)
-        elif for_us and (command := inbound.text_command(heard, self.me)) is not None:
-            await self.desk.in_words(command, heard)
-        elif for_us and (forget := inbound.asks_to_forget(heard, self.me)) is not None:
-            await self.desk.forget_in_words(forget, heard, conversation)
-        elif for_us and (memory := inbound.memory_words(heard, self.me)) is not None:
-            await self.desk.memory_in_words(memory, heard)
-        elif for_us and (budget := inbound.asks_budget(heard, self.me)) is not None:
-            await self.control.budget_in_words(budget, heard)
+        if for_us and (order := orders.order(heard, self.me)) is not None:
+            await self._obey(order, heard, conversation)
         elif for_us:
             incoming = await self._incoming(heard, conversation)
             found = await self._context(heard, incoming, new=participants is None)
@@ -104,6 +98,34 @@ class Intake:
         else:
             await self.host.overhear(await self._incoming(heard, conversation))
         return False
+
+    def _is_order(self, heard: Heard) -> bool:
+        return orders.says_stop(heard, self.me) or orders.order(heard, self.me) is not None
+
+    async def _obey(self, order: Order, heard: Heard, conversation: str) -> None:
+        """One mention comes as two events."""
+        message, to = f"{heard.channel}:{heard.ts}", of_message(heard)
+        if not self.desk.done.first(message):
+            return
+        try:
+            match order:
+                case orders.Model(name):
+                    await self.control.show_model(to, name)
+                case orders.Usage():
+                    await self.desk.show_usage(to)
+                case orders.Memory(words):
+                    await self.desk.view.show(to, words)
+                case orders.Forget(words):
+                    await self.desk.forgets.ask(to, words, (conversation,))
+                case orders.Budget(words):
+                    await self.control.show_budget(to, words)
+                case _:
+                    assert_never(order)
+        except SettingsError as error:
+            await self.desk.tell(to, error)
+        except CogencyError:
+            self.desk.done.again(message)
+            raise
 
     async def _change(self, changed: Changed) -> None:
         """An edited question is answered, and learned from, as edited; a deleted one not at all."""

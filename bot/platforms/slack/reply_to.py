@@ -1,12 +1,13 @@
 """Where an answer goes, as the text that is stored with the question: enough to answer after a restart. Pure.
 
-Above: `intake`, `desk`, `control` write it; `surface` reads it. Below: `payload`.
+Above: `intake`, `desk`, `control` write it; `surface` reads it. Below: `inbound`, `payload`.
 """
 
 import json
 from dataclasses import asdict, dataclass
 
 from agent.messages import Json, JsonObject
+from bot.platforms.slack.inbound import Heard
 from bot.platforms.slack.payload import flag, text
 
 
@@ -27,6 +28,11 @@ class ReplyTo:
 
     def encode(self) -> str:
         return json.dumps(asdict(self))
+
+
+def of_message(heard: Heard) -> ReplyTo:
+    """Beside a message, in its thread if it is in one."""
+    return ReplyTo(heard.channel, heard.user, heard.thread_ts if heard.in_thread else "")
 
 
 def of_command(body: JsonObject) -> ReplyTo:

@@ -8,13 +8,10 @@ from hypothesis import strategies as st
 
 from bot.platforms.slack.inbound import (
     Me,
-    TextCommand,
     ask_words,
-    asks_to_forget,
     conversation,
     permalink,
     read_event,
-    text_command,
     time_of,
 )
 
@@ -89,22 +86,6 @@ def test_no_event_is_too_strange_to_be_read(event: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "command"),
-    [
-        ("<@UBOT> memory", TextCommand.MEMORY),
-        ("<@UBOT> Usage.", TextCommand.USAGE),
-        ("<@UBOT> show my usage", TextCommand.USAGE),
-        ("<@UBOT> what is memory", None),
-        ("<@UBOT>", None),
-    ],
-)
-def test_a_command_in_words_is_the_whole_message(text: str, command: TextCommand | None) -> None:
-    heard = read_event(envelope(text=text), ME)
-    assert heard is not None
-    assert text_command(heard, ME) is command
-
-
-@pytest.mark.parametrize(
     ("words", "asked"),
     [
         ("why?", ("why?", False)),
@@ -117,26 +98,6 @@ def test_a_command_in_words_is_the_whole_message(text: str, command: TextCommand
 )
 def test_a_question_may_ask_for_a_private_answer(words: str, asked: tuple[str, bool]) -> None:
     assert ask_words(words) == asked
-
-
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("<@UBOT> forget this thread", "this thread"),
-        ("<@UBOT>: Forget   everything!", "everything"),
-        ("<@UBOT> /forget", ""),
-        ("forget 2 hours.", "2 hours"),
-        ("forget about Apollo", "about Apollo"),
-        ("<@UBOT> forget it", None),
-        ("forget about it", None),
-        ("forget this thread, what about memory?", None),
-        ("forgetting is human", None),
-    ],
-)
-def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
-    heard = read_event(envelope(text=written), ME)
-    assert heard is not None
-    assert asks_to_forget(heard, ME) == words
 
 
 def test_links_have_the_form_that_slack_gives_them() -> None:

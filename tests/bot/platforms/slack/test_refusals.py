@@ -10,7 +10,7 @@ from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Incoming
-from bot.platforms.slack.inbound import Me, asks_budget, budget_words, read_event
+from bot.platforms.slack.inbound import Me, budget_ids
 from bot.platforms.slack.people import member_of
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -126,34 +126,8 @@ async def test_a_refusal_that_cannot_be_said_is_let_be(slack: FakeSlack) -> None
 # Budgets
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("budget", ""),
-        ("Budget everyone", "everyone"),
-        ("/budget <@U7|bob> exempt", "person:slack:T1:U7 exempt"),
-        ("budget <#C1> $20", "channel:C1 $20"),
-        ("budget for next year?", None),
-        ("what is my budget", None),
-        ("budgets", None),
-    ],
-)
-def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | None) -> None:
-    event = {
-        "type": "app_mention",
-        "user": "U1",
-        "text": f"<@UBOT> {written}",
-        "channel": "C1",
-        "ts": "1700000000.0001",
-    }
-    body: dict[str, Any] = {"event_id": "Ev1", "event": event}
-    heard = read_event(body, US)
-    assert heard is not None
-    assert asks_budget(heard, US) == words
-
-
 def test_mentions_become_ids() -> None:
-    assert budget_words("<@W7> <#G1|x> &lt;3", US) == "person:slack:T1:W7 channel:G1 &lt;3"
+    assert budget_ids("<@W7> <#G1|x> &lt;3", US) == "person:slack:T1:W7 channel:G1 &lt;3"
 
 
 async def test_budget_is_answered_in_private_as_a_command_and_in_words(slack: FakeSlack) -> None:

@@ -1,0 +1,75 @@
+"""What a message of Slack orders to be done at once."""
+
+import pytest
+
+from agent.messages import JsonObject
+from bot.platforms.slack.inbound import Heard, Me, read_event
+from bot.platforms.slack.orders import Budget, Forget, Memory, Model, Order, Usage, order, says_stop
+
+ME = Me("T1", "UBOT", "BBOT", name="cogency")
+
+
+def heard(words: str) -> Heard:
+    event: JsonObject = {"type": "app_mention", "user": "U1", "text": words, "channel": "C1", "ts": "1700000000.0001"}
+    body: JsonObject = {"event_id": "Ev1", "event": {**event}}
+    read = read_event(body, ME)
+    assert read is not None
+    return read
+
+
+@pytest.mark.parametrize(
+    ("written", "ordered"),
+    [
+        ("<@UBOT> memory", Memory()),
+        ("<@UBOT> Memory delete 3", Memory("delete 3")),
+        ("<@UBOT> memory is a strange thing", None),
+        ("<@UBOT> what is memory", None),
+        ("<@UBOT> Usage.", Usage()),
+        ("<@UBOT> show my usage", Usage()),
+        ("<@UBOT> model?", Model("")),
+        ("<@UBOT> /model `ollama:small`", Model("ollama:small")),
+        ("<@UBOT> model your answer on this", None),
+        ("<@UBOT>", None),
+    ],
+)
+def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> None:
+    assert order(heard(written), ME) == ordered
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("<@UBOT> forget this thread", "this thread"),
+        ("<@UBOT>: Forget   everything!", "everything"),
+        ("<@UBOT> /forget", ""),
+        ("forget 2 hours.", "2 hours"),
+        ("forget about Apollo", "about Apollo"),
+        ("<@UBOT> forget it", None),
+        ("forget about it", None),
+        ("forget this thread, what about memory?", None),
+        ("forgetting is human", None),
+    ],
+)
+def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
+    assert order(heard(written), ME) == (None if words is None else Forget(words))
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("budget", ""),
+        ("Budget everyone", "everyone"),
+        ("/budget <@U7|bob> exempt", "person:slack:T1:U7 exempt"),
+        ("budget <#C1> $20", "channel:C1 $20"),
+        ("budget for next year?", None),
+        ("what is my budget", None),
+        ("budgets", None),
+    ],
+)
+def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | None) -> None:
+    assert order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else Budget(words))
+
+
+def test_the_word_stop_is_no_question() -> None:
+    assert says_stop(heard("<@UBOT> /stop"), ME)
+    assert not says_stop(heard("<@UBOT> stop what?"), ME)
