@@ -43,22 +43,33 @@ async def test_what_somebody_told_the_bot_in_a_dm_is_known_in_that_dm_only() -> 
     }
 
 
-async def test_what_was_said_in_a_public_channel_is_recalled_in_the_direct_messages_of_members_only() -> None:
+async def test_what_was_said_in_a_public_channel_is_recalled_in_others_unless_a_guest_reads_it() -> None:
     def answer(messages: Sequence[Message]) -> str:
         return "Noted." if "<results>" in messages[-1].text or "my canoe" in messages[-1].text else RECALL
 
-    async with FakeSlack(FastClock()) as slack:
-        ann = slack.state.user("ann")
-        guest = slack.state.user("gil", is_ultra_restricted=True)
-        anns, gils = slack.state.channel("ann", "im"), slack.state.channel("gil", "im")
-        general = slack.state.channel("general")
-        store, model = FakeStore(), ScriptedProvider(answer)
-        host = turns_host(store, model, slack.clock)
-        async with serving(slack, host), host.turns.serving():
-            for person in (ann, guest):
-                await ask(slack, store, person, general, f"{ME} my canoe is vermilion")
-            assert await ask_about_the_canoe(slack, store, model, ann, anns)
-            assert not await ask_about_the_canoe(slack, store, model, guest, gils)
+    known: dict[tuple[bool, str], bool] = {}
+    for guest_reads in (True, False):
+        async with FakeSlack(FastClock()) as slack:
+            ann, gil = slack.state.user("ann"), slack.state.user("gil", is_ultra_restricted=True)
+            anns, gils = slack.state.channel("ann", "im"), slack.state.channel("gil", "im")
+            general, other = slack.state.channel("general"), slack.state.channel("other")
+            slack.state.channels[other].members.discard(gil)
+            if not guest_reads:
+                slack.state.channels[general].members.discard(gil)
+            store, model = FakeStore(), ScriptedProvider(answer)
+            host = turns_host(store, model, slack.clock)
+            async with serving(slack, host), host.turns.serving():
+                await ask(slack, store, ann, general, f"{ME} my canoe is vermilion")
+                for who, where in ((ann, anns), (ann, other), (gil, gils)):
+                    known[guest_reads, where] = await ask_about_the_canoe(slack, store, model, who, where)
+    assert known == {
+        (True, anns): True,
+        (True, other): False,
+        (True, gils): False,
+        (False, anns): True,
+        (False, other): True,
+        (False, gils): False,
+    }
 
 
 async def ask(slack: FakeSlack, store: FakeStore, user: str, channel: str, text: str) -> None:
