@@ -288,7 +288,8 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
     key = f"{fact.key}: " if fact.key else ""
     assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
     review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
-    return " ".join(f"{binding}{key}{withhold(fact.value, stale)}{assumed}{review}".split())
+    said = f"{key}{withhold(fact.value, stale)}".lstrip(f"{BINDING}！ \n\t")  # who writes the mark binds nobody
+    return " ".join(f"{binding}{said}{assumed}{review}".split())
 
 
 def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:

@@ -274,3 +274,10 @@ def test_links_that_form_a_cycle_end_in_no_loop(links: list[tuple[str, str]]) ->
     assert all(chain(facts, fact.id) for fact in facts)
     after, _ = write(facts, new("d", "a", "z", minutes=1))
     assert len(after) == 4
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("! budget", "unlimited"), ("", "\n !! budget: unlimited"), ("！budget", "no end")]
+)
+def test_who_writes_the_mark_of_a_binding_fact_binds_nobody(key: str, value: str) -> None:
+    assert "\nbudget: " in shown(written(new("1", key, value))).text
