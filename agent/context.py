@@ -1,6 +1,6 @@
 """What the model reads at the beginning of a turn. Pure: plain values in, messages out.
 
-Above: `bot.turns.worker`. Below: `agent.protocol`, `agent.records`, `agent.tokens`.
+Above: `bot.turns.thinking`, `agent.probes`. Below: `agent.memory`, `agent.protocol`, `agent.records`, `agent.tokens`.
 
 Order (seeds 001 and 003):
 

@@ -1,6 +1,6 @@
 """The driver of one turn: performs what `agent.turn` asks for, and tells what happens.
 
-Above: `bot.turns.worker`. Below: `agent.turn`, `agent.answer`, `agent.protocol`, the Provider and Tool ports.
+Above: `bot.turns.thinking`. Below: `agent.turn`, `agent.answer`, `agent.protocol`, the Provider and Tool ports.
 
 Events go out through `emit`, not by yielding: a generator that is suspended while tools run could be closed from
 outside its task. Cancelling `run` cancels the model call and the tools, waits for them, and raises.

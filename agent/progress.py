@@ -1,7 +1,7 @@
 """What a turn has done so far, as a value that survives a crash. Pure.
 
-Above: `agent.turn` grows it, `bot.turns.worker` stores it through the ledger. Below: `agent.messages`, `agent.records`,
-`agent.state`.
+Above: `agent.turn` grows it, `bot.turns.thinking` stores it through the ledger. Below: `agent.messages`,
+`agent.records`, `agent.state`.
 
 A step is one model call that asked for tools. It is stored before its tools run, and again after each result; so a
 stored call without a result may or may not have taken effect. `reply` is stored before it is shown for good, so that a

@@ -3,7 +3,7 @@
 A reply is said in parts: what the model writes in each iteration, and our own notices. The turn stores the whole and
 `bot.reply.draft` shows it while it grows; both take it from here, so that what is stored is what was shown.
 
-Above: `agent.turn`, `bot.turns.worker`, `bot.reply.draft`. Below: nothing.
+Above: `agent.turn`, `bot.turns.thinking`, `bot.reply`. Below: nothing.
 
 Rules.
 - A part of only whitespace is no part.

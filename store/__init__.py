@@ -1,5 +1,5 @@
 """Memory on disk: implements the ports that `agent.ports` declares.
 
-Above: only `bot.app` imports it. Below: `agent`. Pure parts: rows, text, stem, ranking, erased (values only),
-columns, reach (conditions).
+Above: only `bot.app` imports it. Below: `agent`. Pure parts: rows, columns, search (text, stem, forms, ranking,
+meaning), forgetting.erased.
 """

@@ -1,6 +1,6 @@
 """Column types that mean the same on SQLite and on PostgreSQL. Pure.
 
-Above: `store.tables`. Below: SQLAlchemy's types.
+Above: `store.tables`, and whoever compares values of its types. Below: SQLAlchemy's types.
 """
 
 from datetime import UTC, datetime

@@ -1,6 +1,6 @@
 """What was said in a conversation, and which conversations a person has.
 
-Above: `store.engine` bundles it. Below: `store.databases.database`, groups, rows, seen, tables.
+Above: `store.engine` bundles it; knowledge, search. Below: `store.databases.database`, groups, rows, seen, tables.
 """
 
 from datetime import datetime

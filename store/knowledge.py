@@ -1,6 +1,6 @@
 """What a turn begins with, read at once.
 
-Above: `store.engine` bundles it. Below: `store.databases.database`, conversations, facts, profiles.
+Above: `store.engine` bundles it. Below: `store.databases.database`, conversations, facts, profiles, working.
 
 Rule: one transaction for all of it. It is one state of the database, so nothing that is just forgotten stands in one
 part and is missing in another; and somebody waits, for whom each transaction more takes longer than a statement.

@@ -1,6 +1,6 @@
 """Many values to and from the database as one JSON text. Pure.
 
-Above: `store.search`. Below: SQLAlchemy.
+Above: `store.search`, `store.memory.facts`. Below: SQLAlchemy.
 
 Rule: each element of an expanding IN is a parameter, and each row a Python object that costs more than to find it; with
 hundreds of either that is most of the time that a search takes.

@@ -1,6 +1,7 @@
 """Rows to values and back. Pure.
 
-Above: ledger, conversations, memories, search. Below: `agent.progress`, `agent.records`, `agent.state`.
+Above: `store.turns`, `store.forgetting`, conversations, search, spending. Below: `agent.progress`,
+`agent.records`, `agent.state`.
 
 JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.forgetting.proof` sees
 one form of each word.

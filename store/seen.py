@@ -1,6 +1,6 @@
 """What has been heard of each platform, and until when: where to look for what was missed.
 
-Above: `store.conversations`. Below: `store.databases.database`, tables.
+Above: `store.conversations`. Below: tables; `agent.records`.
 """
 
 from datetime import datetime

@@ -1,6 +1,6 @@
 """Who may see what: an audience is a place, never a member list. Pure.
 
-Above: `agent.context`, the tools, and `store.search.search`, which puts `may_flow_from` into its queries.
+Above: `agent.records` and the ports, whose places these are; the tools, `bot` and `store`, which ask `may_flow_from`.
 Below: nothing.
 
 The rule. What was said in A may be used in a reply to B only if

@@ -1,6 +1,6 @@
 """What can be forgotten, and what falls with what: the plans that `store.forgetting` carries out. Pure.
 
-Above: `agent.ports`, `bot.memory.forgetting`, `store.forgetting`. Below: `agent.memory.periods`.
+Above: `agent.ports`, `bot`, `store.forgetting`. Below: `agent.memory.periods`.
 
 Rules
   A message takes along the reply to it, what was learned from it, what others' replies quote of it where recall gave it

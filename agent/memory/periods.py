@@ -1,6 +1,6 @@
 """Which times a text speaks of: "in May", "last week", "on 3 June 2025", 先週. Pure.
 
-Above: `agent.tools.recall`; `agent.records` (Period). Below: nothing.
+Above: `agent.tools.recall`, `agent.recollection`, `agent.records`, `bot.memory`; forgetting. Below: nothing.
 
 Rules
   Days begin and end at midnight where the person is; weeks begin on Monday.

@@ -1,6 +1,6 @@
 """In which scope the messages of a thread were said (seed 003, scope tracking), without a model. Pure.
 
-Above: `agent.memory.earlier`. Below: `agent.memory.facts` (Scope), `agent.memory.statements`.
+Above: `agent.memory.earlier`, stated; `bot.turns.thinking`. Below: `agent.memory.facts` (Scope).
 
 Rules
   "What if …", "hypothetically", "let's brainstorm": what follows is hypothetical until somebody ends it ("enough of

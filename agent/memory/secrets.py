@@ -1,6 +1,6 @@
 """Keys, passwords and card numbers in a text: what must never be kept as memory. Pure.
 
-Above: `agent.tools.remember`, `agent.memory.synthesizer`. Below: nothing.
+Above: `agent.tools.remember`, `agent.memory.synthesizer`, stated; `bot.memory`. Below: nothing.
 
 Rules
   A secret is known by its vendor's prefix, by the words before it ("password: …"), by its own check digit (card

@@ -1,6 +1,6 @@
 """Personal data that nobody should learn in passing: health, belief, politics, origin, sexuality, offences. Pure.
 
-Above: `agent.memory.synthesizer`. Below: nothing.
+Above: `agent.memory.synthesizer`, stated. Below: nothing.
 
 Rules
   The kinds are those of GDPR, articles 9 and 10. They are learned only where the person asked for it ("remember …").

@@ -1,6 +1,6 @@
 """Writing a fact: may it be written, what does it supersede, and what rested on that (seed 003)? Pure.
 
-Above: the store and the `remember` tool. Below: `agent.memory.facts`, `agent.memory.conflict`, `agent.authority`.
+Above: the store, the `remember` tool, `bot.memory`. Below: `agent.memory.facts`, conflict, `agent.authority`.
 
     facts, new ── may this person write it? ── which facts does it supersede? ── what rested on those? ── facts, changes
 

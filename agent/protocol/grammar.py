@@ -1,6 +1,6 @@
 """The delimiter protocol's words: tags, fields, limits, and the text that teaches a model to use them. PURE.
 
-Above: `agent.protocol.parser`, `agent.protocol.render`, `agent.context`, `agent.transcript`, the providers' adapters.
+Above: all of `agent.protocol`, `agent.context`, `agent.transcript`, the providers' adapters.
 Below: nothing.
 """
 

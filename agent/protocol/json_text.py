@@ -1,6 +1,6 @@
 """Reading a model's JSON: strictly, or mended where only one meaning is possible. PURE.
 
-Above: `agent.protocol.calls`, `agent.protocol.blocks`. Below: `agent.protocol.grammar`.
+Above: `agent.protocol.parser`, calls, meaning, render. Below: `agent.protocol.grammar`.
 
 What is mended: bare line breaks in strings, single or curly quotes, trailing commas, Python's True, False and None,
 bare keys, a missing last `]`. Each is a spelling; none changes what is said. Everything else is refused with a reason,

@@ -1,6 +1,6 @@
 """Vectors of texts, from a service that speaks OpenAI's `/embeddings`.
 
-Above: `bot.memory.meanings`, `bot.app`. Below: `agent.providers.http`, catalog, faults, reading.
+Above: `bot.models.embedding`. Below: `agent.providers.http`, catalog, faults, reading.
 
 Rules. One request, no retry: whoever asks has a job that is tried again, or does without. An answer that does not hold
 a vector of numbers for each text is an error, never a guess.

@@ -1,6 +1,6 @@
 """Gemini's Interactions, in resume mode: the vendor keeps the conversation of a turn, and forgets it when it is over.
 
-Above: `bot.models.chosen`, `/forget`. Below: `wire_interactions` (what is said), `chain` (what is new), `replay` (how
+Above: `opening`. Below: `wire_interactions` (what is said), `chain` (what is new), `replay` (how
 it is asked, again where that is safe), `http`.
 
 Theory of operation. A session is one turn. Each of its answers is an interaction that the vendor stores; the next round

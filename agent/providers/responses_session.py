@@ -1,6 +1,6 @@
 """OpenAI's Responses over WebSocket, in resume mode: the rounds of a turn send only what is new.
 
-Above: `bot.models.chosen`. Below: `wire_responses` (what is said), `chain` (what is new), `warm_sockets` (how it
+Above: `opening`. Below: `wire_responses` (what is said), `chain` (what is new), `warm_sockets` (how it
 travels), `replay` (the way around).
 
 Theory of operation. A session is one turn. Its first round takes a socket and sends the whole context; the vendor keeps

@@ -1,6 +1,6 @@
 """A model behind a WebSocket that keeps the conversation: a connection for each turn, a question for each round.
 
-Above: `opening`, `bot.models.chosen`. Below: a `dialogue` (what is said), `websocket` (how it travels), `retry`,
+Above: `opening`. Below: a `dialogue` (what is said), `websocket` (how it travels), `retry`,
 `faults`.
 
 Theory of operation. A session makes its connection with the first question and closes it with the turn. The next

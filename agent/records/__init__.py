@@ -1,6 +1,7 @@
 """The values that cross the boundary to the store: what comes in, what is kept, what is found.
 
-Above: `agent.ports`, `agent.context`, the tools, `store`, `bot`. Below: `agent.messages`, `agent.state`, audience.
+Above: `agent.ports`, `agent.context`, the tools, `store`, `bot`. Below: `agent.messages`, `agent.state`,
+`agent.memory`.
 Every name is imported from here.
 
 Rules: ids of people, conversations and platform messages are opaque texts made by the platform adapters and are

@@ -1,6 +1,6 @@
 """The tools of one agent: their schemas for the model, and the check of each call before it runs. Pure.
 
-Above: `agent.loop`, `agent.context`. Below: `agent.ports`.
+Above: `agent.loop`, `agent.calling`, `agent.probes`, `bot`. Below: `agent.ports`.
 """
 
 import json

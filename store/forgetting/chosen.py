@@ -1,6 +1,6 @@
 """Which rows a forgetting plan names by itself, before anything that falls with them.
 
-Above: `store.forgetting.doomed`. Below: batches, text, stem, tables; `agent.memory.forgetting`.
+Above: `store.forgetting.doomed`, reword, unlearn, forgetting. Below: text, stem, tables; `agent.memory.forgetting`.
 
 Rule: what a person asks for reaches rows of that person alone: what they wrote, what answered them, what is known of
 them.
@@ -24,6 +24,9 @@ from agent.memory.forgetting import (
     OneThread,
 )
 from agent.records import Author
+from store.forgetting.batches import among
+from store.memory import people
+from store.search import index
 from store.search.stem import stem
 from store.search.text import index_words, keywords
 from store.tables import fact, message, profile_entry, profile_source, turn
@@ -173,20 +176,20 @@ def _without_source(table: Table) -> ColumnElement[bool]:
 
 
 def _about(connection: Connection, plan: About) -> Chosen:
-    """Compared word by word in their stems, as the search does; the index itself knows only the newest of a common
-    word.
-    """
-    wanted = {stem(word) for word in keywords(plan.words)}
+    """Messages are found by the index, which the person's own are all in; what is known is little enough to read."""
+    words = keywords(plan.words)
+    wanted = {stem(word) for word in words}
 
-    def speaks_of(text: str) -> bool:
-        return bool(wanted) and wanted <= {stem(word) for word in index_words(text)}
+    def known(table: Table, column: Column[str]) -> frozenset[int]:
+        theirs = select(table.c.id, table.c.key, column).where(table.c.person == plan.person)
+        found = connection.execute(theirs).all() if wanted else ()
+        return frozenset(id_ for id_, key, text in found if wanted <= set(map(stem, index_words(f"{key} {text}"))))
 
-    def known(table: Table, words: Column[str]) -> frozenset[int]:
-        theirs = select(table.c.id, table.c.key, words).where(table.c.person == plan.person)
-        return frozenset(id_ for id_, key, text in connection.execute(theirs) if speaks_of(f"{key} {text}"))
-
-    theirs = messages(connection, message.c.person == plan.person)
-    said = {id_: one for id_, one in theirs.items() if speaks_of(one.text)}
+    number = people.number_of(connection, plan.person)
+    ids = [] if number is None else index.having(connection, words, number)
+    said: dict[int, Said] = {}
+    for where in among(message.c.id, ids):
+        said |= messages(connection, and_(where, message.c.person == plan.person))
     return Chosen(said, entries=known(profile_entry, profile_entry.c.text), facts=known(fact, fact.c.value))
 
 

@@ -38,7 +38,7 @@ CLOCKS: Final = timedelta(days=1)
 @dataclass(frozen=True, slots=True)
 class Doomed:
     """`said`: the messages that fall. `turns` fall, `worn` ones lose the message that they began with and stay.
-    `emptier`: who loses something in which conversation. `whole`: nothing in the plan's reach was left for later.
+    `whole`: nothing in the plan's reach was left for later.
     """
 
     said: Mapping[int, Said]

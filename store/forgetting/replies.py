@@ -1,6 +1,6 @@
 """The bot's replies that should be deleted in the platform, too: a job of the ledger for each page.
 
-Above: `store.forgetting.erase`. Below: `store.jobs`, chosen, batches, rows, tables; `agent.records`.
+Above: `store.forgetting.erase`. Below: `store.jobs`, doomed, batches, rows, tables; `agent.records`.
 
 Rule: the job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
 nothing of it stays.

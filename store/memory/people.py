@@ -1,6 +1,6 @@
 """People and conversations come into being with the first message that names them.
 
-Above: ledger, memories, search. Below: `store.databases.database`, index, tables.
+Above: `store.turns.ledger`, `store.forgetting.erase`. Below: `store.databases.database`, index, tables.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
 """What is known of people, in rows.
 
-Above: `store.engine` bundles it. Below: `store.databases.database`, tables; `agent.memory.profile`.
+Above: `store.engine` bundles it; `store.knowledge`, `store.forgetting`. Below: `store.databases.database`,
+facts, tables; `agent.memory.profile`.
 
 Rules
   A profile is written by whoever read its newest revision, or not at all; forgetting makes a new revision, too. So what

@@ -43,6 +43,9 @@ MATCHES: Final = text(
     """
 ).bindparams(*PARAMETERS)
 
+_HAVING: Final = text(
+    "SELECT rowid & :message_bits FROM message_index WHERE message_index MATCH :query AND rowid BETWEEN :first AND :last"
+)
 _HOLDING: Final = text(
     """
     SELECT count(DISTINCT message_index.rowid)
@@ -104,6 +107,12 @@ def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
     }
     found = connection.execute(MATCHES, bound).all()
     return [json.loads(some) for (some,) in found]
+
+
+def having(connection: Connection, words: list[str], number: int) -> list[int]:
+    first, last = entries_of(number)
+    bound = {"query": matching(words), "first": first, "last": last, "message_bits": MESSAGE_BITS}
+    return list(connection.execute(_HAVING, bound).scalars())
 
 
 def holding(

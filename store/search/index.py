@@ -1,6 +1,6 @@
 """The full-text index: one entry for each message and each person who may find it, on either engine.
 
-Above: ledger and people (add), erase (removes), search and proof (ask). Below: `store.search.fts5`,
+Above: ledger and people (add), erase (removes), search, proof and chosen (ask). Below: `store.search.fts5`,
 `store.search.tsvector`, `store.search.text`, `store.tables`.
 
 Rules
@@ -37,6 +37,8 @@ class _Engine(Protocol):
     def has_entries(self, connection: Connection, number: int) -> bool: ...
 
     def matches(self, connection: Connection, sought: Sought) -> list[list[Match]]: ...
+
+    def having(self, connection: Connection, words: list[str], number: int) -> list[int]: ...
 
     def holding(
         self,
@@ -92,6 +94,11 @@ def remove_all(connection: Connection, number: int) -> None:
 def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
     """For each keyword the person's messages with it that the query may see; of a common one the newest."""
     return _engine(connection).matches(connection, sought)
+
+
+def having(connection: Connection, words: list[str], number: int) -> list[int]:
+    """The ids of all messages that the person with this number may find by all of these words."""
+    return _engine(connection).having(connection, words, number) if words else []
 
 
 def holding(

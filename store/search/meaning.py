@@ -1,6 +1,6 @@
 """Vectors: how they are kept, and which are near one another. Pure.
 
-Above: `store.search.vectors`. Below: nothing.
+Above: `store.search.vectors`, `store.memory.embeddings`. Below: nothing.
 
 Theory of operation. The direction of a vector is its meaning. Its signs alone, one bit for each number, tell directions
 apart well enough to find the few dozen nearest among thousands (the fewer bits differ, the nearer); what is found so is

@@ -1,6 +1,6 @@
 """English endings cut off: Porter's algorithm of 1980, as the full-text index of SQLite has it. Pure.
 
-Above: `store.search.tsvector`, so that both engines find the same words. Below: nothing.
+Above: `store.search.tsvector` (both engines find the same words), forms; `store.forgetting.chosen`. Below: nothing.
 
 A word is [C](VC){m}[V], with C a run of consonants and V a run of vowels; `m` is its measure. Each step replaces the
 longest of its endings that fits, if what stands before it is long enough, and never nothing. (y is a vowel after a

@@ -1,6 +1,6 @@
 """How text becomes index words, and how a question becomes keywords. Pure.
 
-Above: `store.search.index`, `store.search.search`, `store.forgetting.proof`, `store.forgetting.erase`. Below: nothing.
+Above: `store.search.index`, `store.search.search`, `store.forgetting`, the ledger. Below: nothing.
 
 Rules
   Case, width and compatibility forms do not matter (NFKC, case folding). Accents do not matter in Latin, Greek and

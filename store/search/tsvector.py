@@ -53,6 +53,9 @@ MATCHES: Final = text(
     """
 ).bindparams(bindparam("words", type_=ARRAY(Text)), bindparam("most", type_=Integer), *PARAMETERS)
 
+_HAVING: Final = text("SELECT message FROM message_index AS entry WHERE entry.words @@ (:query)::tsquery").bindparams(
+    bindparam("query", type_=Text)
+)
 _HOLDING: Final = text(
     """
     SELECT count(DISTINCT (entry.reader, entry.message))
@@ -113,6 +116,10 @@ def matches(connection: Connection, sought: Sought) -> list[list[Match]]:
     queries = [any_of(words, sought.number) for words in sought.words]
     found = connection.execute(MATCHES, {**sought.bound, "words": queries, "most": MOST}).all()
     return [json.loads(some) for (some,) in found]
+
+
+def having(connection: Connection, words: list[str], number: int) -> list[int]:
+    return list(connection.execute(_HAVING, {"query": matching(words, number)}).scalars())
 
 
 def holding(

@@ -1,6 +1,6 @@
 """The messages whose meaning is nearest to a question's, among those that the search may see.
 
-Above: `store.search.search`. Below: `store.search.meaning`, sought, listed, tables.
+Above: `store.search.search`. Below: `store.search.meaning`, sought; listed, tables.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Whose turn is next: fair between people, in order within a conversation.
 
-Above: `store.turns.ledger` claims what is chosen here. Below: `store.databases.database`, tables.
+Above: `store.turns.claiming` claims what is chosen here. Below: columns, tables.
 
 Rules
   A turn whose worker is gone comes first: somebody has been waiting for its end.
