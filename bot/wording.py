@@ -27,6 +27,7 @@ KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost:
 UNAVAILABLE = "I cannot store or look up anything at the moment; please try again in a few minutes."
 """What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log."""
 
+NOT_YOURS = "Only the person who asked can decide this."
 USUAL = "usual"
 """What somebody writes as a model's name to go back to the usual one."""
 

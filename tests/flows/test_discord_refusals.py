@@ -8,7 +8,7 @@ from typing import Any
 from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import label
-from bot.platforms.discord.inbound import budget_words
+from bot.platforms.discord.inbound import budget_ids
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload
@@ -120,4 +120,4 @@ async def test_policy_is_answered_in_private_about_the_channel_where_it_is_asked
 
 
 def test_mentions_become_ids() -> None:
-    assert budget_words("<@!41> <@42> <#20> $5") == "person:discord:41 person:discord:42 channel:20 $5"
+    assert budget_ids("<@!41> <@42> <#20> $5") == "person:discord:41 person:discord:42 channel:20 $5"

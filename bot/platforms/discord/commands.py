@@ -1,6 +1,7 @@
 """`/ask`, `/forget`, `/memory` and `/usage`.
 
-Above: `client` owns the tree. Below: `inbound`, `reading`, `surroundings`, `forgetting`, and `bot.host.Host`.
+Above: `client` owns the tree. Below: `inbound`, `interactions`, `reading`, `surroundings`, `memory`, `forgetting`,
+and `bot.host.Host`.
 
 `/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than three
 seconds. So the question is stored first: acknowledged but not stored, it would be "thinking…" for ever after a crash.
@@ -25,6 +26,7 @@ from bot.platforms.discord import forgetting, reading, refusals
 from bot.platforms.discord import memory as memory_view
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Question, Where, asked
+from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, Tree, answer_alone, everywhere
 from bot.platforms.discord.markup import Names, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
@@ -34,9 +36,6 @@ from bot.platforms.discord.surroundings import Surroundings
 from bot.spending_text import account_text
 
 log = logging.getLogger(__name__)
-
-STORE_FIRST_S = 1.5
-"""How long the acknowledgement waits for the question to be stored: half of Discord's three seconds."""
 
 MAX_QUESTION_CHARS = 6_000
 """Discord's own limit of an option's text."""
@@ -48,8 +47,6 @@ FORGETTABLE = ("this thread", "everything", "2 hours", "today", "since monday", 
 """Examples of what `/forget` understands."""
 
 DEPTHS = {Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"}
-
-Interaction = discord.Interaction[discord.Client]
 
 
 class Commands:
@@ -69,7 +66,7 @@ class Commands:
         """The conversation of the person's last `/ask` in a channel, as far as this process remembers."""
         return self._asked_last.get((channel, person))
 
-    def add_to(self, tree: app_commands.CommandTree[discord.Client]) -> None:
+    def add_to(self, tree: Tree) -> None:
         @tree.command(name="ask", description="Ask me something")
         @app_commands.describe(
             question="Your question",
@@ -79,8 +76,7 @@ class Commands:
         @app_commands.choices(
             depth=[app_commands.Choice(name=name, value=depth.value) for depth, name in DEPTHS.items()]
         )
-        @app_commands.allowed_installs(guilds=True, users=True)
-        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        @everywhere
         async def ask(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             interaction: Interaction,
             question: app_commands.Range[str, 1, MAX_QUESTION_CHARS],
@@ -95,8 +91,7 @@ class Commands:
             delete_replies="Delete my replies to it here, too",
         )
         @app_commands.autocomplete(what=self.forgettable)
-        @app_commands.allowed_installs(guilds=True, users=True)
-        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        @everywhere
         async def forget(  # pyright: ignore[reportUnusedFunction] -- as above
             interaction: Interaction,
             what: str,
@@ -108,16 +103,14 @@ class Commands:
         @app_commands.describe(
             words="delete 3, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help"
         )
-        @app_commands.allowed_installs(guilds=True, users=True)
-        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        @everywhere
         async def memory(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
             await memory_view.show(interaction, self._host, self._members, words)
 
         @tree.command(name="usage", description="Show what your questions took today and this month")
-        @app_commands.allowed_installs(guilds=True, users=True)
-        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        @everywhere
         async def usage(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await self.usage(interaction)
+            await answer_alone(interaction, self._usage(interaction))
 
     async def ask(self, interaction: Interaction, text: str, *, private: bool, depth: Depth) -> None:
         """Take the question in, and acknowledge it within three seconds."""
@@ -144,14 +137,8 @@ class Commands:
         """What can be forgotten, offered while somebody types."""
         return [app_commands.Choice(name=words, value=words) for words in FORGETTABLE if typed.lower() in words]
 
-    async def usage(self, interaction: Interaction) -> None:
-        """Show, where only the caller sees it, what their questions took."""
-        await interaction.response.defer(ephemeral=True)
-        try:
-            text = account_text(await self._host.usage(known_as(interaction.user.id)))
-        except CogencyError as error:
-            text = wording.failure(error)
-        await interaction.edit_original_response(content=text)
+    async def _usage(self, interaction: Interaction) -> str:
+        return account_text(await self._host.usage(known_as(interaction.user.id)))
 
     async def _store(self, interaction: Interaction, question: Question) -> bool:
         author = await self._members.known(question.author, direct=question.where.direct)

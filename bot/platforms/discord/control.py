@@ -1,11 +1,10 @@
 """`/stop`, `/model`, `/budget` and `/policy`: what is decided about answers.
 
-Above: `client` owns the tree. Below: `inbound`, `place`, `bot.host.Host`.
+Above: `client` owns the tree. Below: `inbound`, `interactions`, `place`, `bot.host.Host`.
 """
 
 from collections.abc import Callable
 
-import discord
 from discord import app_commands
 
 from agent.errors import CogencyError
@@ -13,15 +12,14 @@ from agent.records import Person
 from bot import wording
 from bot.host import Asker, Host
 from bot.platforms.discord import reading
-from bot.platforms.discord.inbound import budget_words, private_conversation
+from bot.platforms.discord.inbound import budget_ids, private_conversation
+from bot.platforms.discord.interactions import Interaction, Tree, answer_alone, everywhere
 from bot.platforms.discord.place import known_as
 
 MAX_CHOICES = 25
 """Discord's limit of what is offered while somebody types."""
 MAX_CHOICE_CHARS = 100
 """Discord's limit of one such choice."""
-
-Interaction = discord.Interaction[discord.Client]
 
 
 class Control:
@@ -34,83 +32,56 @@ class Control:
         self._host = host
         self._asked_last = asked_last
 
-    def add_to(self, tree: app_commands.CommandTree[discord.Client]) -> None:
+    def add_to(self, tree: Tree) -> None:
         @tree.command(name="stop", description="Stop the answer that is growing here")
-        @app_commands.allowed_installs(guilds=True, users=True)
-        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        @everywhere
         async def stop(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
-            await self.stop(interaction)
+            await answer_alone(interaction, self._stop(interaction))
 
         @tree.command(name="model", description="Show or choose the model that answers you")
         @app_commands.describe(name=f"The model; “{wording.USUAL}” goes back to the usual one")
         @app_commands.autocomplete(name=self.choices)
-        @app_commands.allowed_installs(guilds=True, users=True)
-        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        @everywhere
         async def model(interaction: Interaction, name: str | None = None) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await self.model(interaction, name)
+            await answer_alone(interaction, self._model(interaction, name))
 
         @tree.command(name="budget", description="Show what you may spend today; operators see and change all budgets")
         @app_commands.describe(words="channel, everyone or @person; then $20, 5,000,000 tokens, exempt or reset")
-        @app_commands.allowed_installs(guilds=True, users=True)
-        @app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
+        @everywhere
         async def budget(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await self.budget(interaction, words)
+            await answer_alone(interaction, self._budget(interaction, words))
 
         @tree.command(name="policy", description="Show what holds for everybody here; managers set and remove it")
         @app_commands.describe(words="list, history, set NAME: WHAT HOLDS, or remove 3")
         @app_commands.allowed_installs(guilds=True, users=False)
         @app_commands.allowed_contexts(guilds=True, dms=False, private_channels=False)
         async def policy(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await self.policy(interaction, words)
+            await answer_alone(interaction, self._policy(interaction, words))
 
-    async def stop(self, interaction: Interaction) -> None:
+    async def _stop(self, interaction: Interaction) -> str:
         """Stop what runs in this channel, and what the caller asked here by command."""
-        await interaction.response.defer(ephemeral=True)
         channel, person = interaction.channel_id or interaction.id, interaction.user.id
         here = {known_as(channel), private_conversation(channel, person), self._asked_last(channel, person)}
-        try:
-            stopped = [await self._host.stop(conversation) for conversation in here if conversation]
-            text = wording.STOPPED if any(stopped) else wording.NOTHING_RUNNING
-        except CogencyError as error:
-            text = wording.failure(error)
-        await interaction.edit_original_response(content=text)
+        stopped = [await self._host.stop(conversation) for conversation in here if conversation]
+        return wording.STOPPED if any(stopped) else wording.NOTHING_RUNNING
 
-    async def model(self, interaction: Interaction, name: str | None) -> None:
-        """Say, where only the caller sees it, what answers them; with a name, after changing to it."""
-        await interaction.response.defer(ephemeral=True)
-        person, roles = known_as(interaction.user.id), _roles(interaction)
-        try:
-            if name is not None:
-                await self._host.choose_model(
-                    person, wording.chosen_model(name), reading.channel_of(interaction), roles
-                )
-            menu = await self._host.models(person, reading.channel_of(interaction), roles)
-            text = wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
-        except CogencyError as error:
-            text = wording.failure(error)
-        await interaction.edit_original_response(content=text)
+    async def _model(self, interaction: Interaction, name: str | None) -> str:
+        """Which model answers; with a name, after changing to it."""
+        person, channel, roles = known_as(interaction.user.id), reading.channel_of(interaction), _roles(interaction)
+        if name is not None:
+            await self._host.choose_model(person, wording.chosen_model(name), channel, roles)
+        menu = await self._host.models(person, channel, roles)
+        return wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
 
-    async def budget(self, interaction: Interaction, words: str) -> None:
-        """Show or change a budget, where only the caller sees it."""
-        await interaction.response.defer(ephemeral=True)
+    async def _budget(self, interaction: Interaction, words: str) -> str:
         person = known_as(interaction.user.id)
-        try:
-            text = await self._host.budget(person, reading.channel_of(interaction), budget_words(words))
-        except CogencyError as error:
-            text = wording.failure(error)
-        await interaction.edit_original_response(content=text)
+        return await self._host.budget(person, reading.channel_of(interaction), budget_ids(words))
 
-    async def policy(self, interaction: Interaction, words: str) -> None:
-        """Show or change what holds for everybody in this channel, where only the caller sees it."""
-        await interaction.response.defer(ephemeral=True)
+    async def _policy(self, interaction: Interaction, words: str) -> str:
         author = reading.author_of(interaction.user)
         place = reading.where(interaction.channel or interaction, author, direct=False).place
         person = Person(known_as(author.id), author.name)
-        try:
-            text = await self._host.policy(Asker(person, author.standing.authority, place), words)
-        except CogencyError as error:
-            text = wording.failure(error)
-        await interaction.edit_original_response(content=text)
+        return await self._host.policy(Asker(person, author.standing.authority, place), words)
 
     async def choices(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:
         """What may be chosen and contains what was typed so far."""

@@ -1,6 +1,6 @@
 """`/forget`: what would fall, where only the caller sees it, and the buttons below.
 
-Above: `commands` shows it, `client` hands over what is pressed. Below: `reading`, `inbound`, `bot.host.Host`;
+Above: `commands` shows it, `client` hands over what is pressed. Below: `inbound`, `interactions`, `bot.host.Host`;
 `bot.memory.forget_words`.
 
 Who asked, and what they would agree to, stand in the button's own id. So only the caller can use it, and it works after
@@ -18,17 +18,12 @@ from bot import wording
 from bot.host import ForgetAnswer, Forgetter, Host
 from bot.memory.forget_words import MAX_TOKEN_CHARS
 from bot.platforms.discord.inbound import private_conversation
+from bot.platforms.discord.interactions import LIVES_S, Interaction
 from bot.platforms.discord.place import known_as
 
-NOT_YOURS: Final = "Only the person who asked can decide this."
 NOTHING: Final = "nothing"
 
 _ID: Final = re.compile(rf"forget:(\d{{1,20}}):([01]):(.{{1,{MAX_TOKEN_CHARS}}})")
-
-BUTTONS_LIVE_S: Final = 900.0
-"""The library forgets them after this; pressed later, they still work."""
-
-Interaction = discord.Interaction[discord.Client]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ async def ask(interaction: Interaction, host: Host, words: str, *, replies: bool
 async def decide(interaction: Interaction, made: Decision, host: Host) -> None:
     """Do what the button says, for the one who may press it, and put the receipt in its place."""
     if interaction.user.id != made.person:
-        await interaction.response.send_message(NOT_YOURS, ephemeral=True)
+        await interaction.response.send_message(wording.NOT_YOURS, ephemeral=True)
     elif made.token == NOTHING:
         await interaction.response.edit_message(content=wording.forget_declined(), view=None)
     else:
@@ -81,7 +76,7 @@ async def _show(interaction: Interaction, answer: ForgetAnswer, *, replies: bool
 
 
 def _buttons(person: int, token: str, *, replies: bool) -> discord.ui.View:
-    view = discord.ui.View(timeout=BUTTONS_LIVE_S)
+    view = discord.ui.View(timeout=LIVES_S)
     yes, no = Decision(person, token, replies), Decision(person, NOTHING)
     view.add_item(discord.ui.Button(label="Forget", style=discord.ButtonStyle.danger, custom_id=yes.id))
     view.add_item(discord.ui.Button(label="Keep", style=discord.ButtonStyle.secondary, custom_id=no.id))

@@ -258,7 +258,7 @@ def continued(press: Press) -> Incoming:
     )
 
 
-def budget_words(words: str) -> str:
+def budget_ids(words: str) -> str:
     """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
     people = re.sub(r"<@!?(\d+)>", lambda found: f"person:{known_as(found[1])}", words)
     return re.sub(r"<#(\d+)>", r"channel:\1", people)

@@ -1,7 +1,7 @@
 """`/memory`: the list of what is remembered, its buttons and its window, where only the caller sees them.
 
 Above: `commands` shows it, `client` hands over what is pressed and sent. Below: `reading`, `members`, `inbound`,
-`place`, `bot.host.Host`; `bot.memory` (words and texts).
+`interactions`, `place`, `bot.host.Host`; `bot.memory` (words and texts).
 
 Who asked, and the words that a button stands for, stand in its own id. So only the caller can use it, it works after a
 restart of the bot, and it is about the entry that was chosen, whatever became of the list.
@@ -25,6 +25,7 @@ from bot.memory import view, words
 from bot.memory.desk import FACT_CHARS
 from bot.platforms.discord import reading
 from bot.platforms.discord.inbound import own_place
+from bot.platforms.discord.interactions import LIVES_S, Interaction
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.surface import PAGE_CHARS
@@ -32,7 +33,6 @@ from bot.reply.split import pages
 
 log = logging.getLogger(__name__)
 
-NOT_YOURS: Final = "Only the person who asked can decide this."
 FILE_NAME: Final = "what-i-know.json"
 ENTRY_CHARS: Final = 140
 """Of an entry in the list: so a page of them with their links fits one message. Whoever opens one sees all of it."""
@@ -40,14 +40,10 @@ OPENED_CHARS: Final = 1_700
 """Of an entry that was opened: with its link it fits one message."""
 OPTION_CHARS: Final = 100
 """Discord's own limit."""
-LIVES_S: Final = 900.0
-"""The library forgets buttons after this; pressed later, they still work."""
 
 OPEN: Final = "open"
 CORRECT: Final = "correct"
 _ID: Final = re.compile(r"view:(\d{1,20}):(.{1,70})", re.ASCII)
-
-Interaction = discord.Interaction[discord.Client]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,7 @@ async def press(interaction: Interaction, made: Pressed, host: Host, members: Me
 
 async def _decide(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
     if interaction.user.id != made.person:
-        await interaction.response.send_message(NOT_YOURS, ephemeral=True)
+        await interaction.response.send_message(wording.NOT_YOURS, ephemeral=True)
         return
     data = cast("Mapping[str, Any]", interaction.data or {})
     if interaction.type is discord.InteractionType.modal_submit:

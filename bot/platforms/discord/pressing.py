@@ -1,6 +1,7 @@
 """What happens when somebody presses a button under a reply.
 
-Above: `client` hands over what is pressed. Below: `buttons`, `inbound`, `reading`, `connection`, `bot.host.Host`.
+Above: `client` hands over what is pressed. Below: `buttons`, `inbound`, `interactions`, `reading`, `connection`,
+`bot.host.Host`.
 
 "Continue" is a question in the presser's name. It is stored before Discord is told that it arrived, and once for each
 reply, however many people press.
@@ -20,14 +21,10 @@ from bot.platforms.discord import reading, refusals
 from bot.platforms.discord.buttons import Button, Pressed
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Press, continued
+from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction
 from bot.platforms.discord.members import Members
 
 log = logging.getLogger(__name__)
-
-STORE_FIRST_S = 1.5
-"""How long the acknowledgement waits for the question to be stored: half of Discord's three seconds."""
-
-Interaction = discord.Interaction[discord.Client]
 
 
 async def press(interaction: Interaction, made: Pressed, host: Host, connection: Connection, members: Members) -> None:

@@ -1,6 +1,6 @@
 """What is said to one who may not ask, or not now: to them alone, and no more often than it helps.
 
-Above: `client`, `commands`, `pressing`. Below: discord.py.
+Above: `client`, `commands`, `pressing`. Below: `interactions`, discord.py.
 """
 
 import asyncio
@@ -10,10 +10,9 @@ import discord
 
 from agent.errors import Refused
 from bot import wording
+from bot.platforms.discord.interactions import Interaction
 
 log = logging.getLogger(__name__)
-
-Interaction = discord.Interaction[discord.Client]
 
 
 async def tell(author: discord.User | discord.Member, refused: Refused) -> None:

@@ -14,7 +14,7 @@ from agent.messages import Json, JsonObject
 from bot import wording
 from bot.host import ForgetAnswer, Forgetter, Host
 from bot.platforms.slack import forget_blocks as blocks
-from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.api import Method, SlackApi
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import fields, text
@@ -24,7 +24,6 @@ from bot.platforms.slack.whisper import Whisper
 
 QUESTION: Final = "What shall I forget? It cannot be undone."
 NO_THREAD_HERE: Final = "To forget one thread, write “@{name} forget this thread” in it."
-NOT_YOURS: Final = "These buttons are for somebody else."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class ForgetView:
         """A click on one of its buttons."""
         made, to = blocks.clicked(body, action), of_click(body)
         if made is None or made.user != to.user:
-            await Whisper(self.api, to).say(NOT_YOURS)
+            await Whisper(self.api, to).say(wording.NOT_YOURS)
         elif made.what == blocks.KEEP:
             await self._replace(to, ForgetAnswer(wording.forget_declined()), ())
         elif made.what == blocks.AGREE:
@@ -75,13 +74,7 @@ class ForgetView:
         return Forgetter(person.id, frozenset(thread), person.time_zone)
 
     async def _replace(self, to: ReplyTo, answer: ForgetAnswer, thread: Collection[str]) -> None:
-        """In the place of the question; below it, where Slack no longer lets that be changed."""
-        more = _below(answer, to.user, thread)
-        shown: list[Json] = [{"type": "markdown", "text": neutral(answer.text)}, *more]
-        try:
-            await self.api.respond(to.response_url, replace_original=True, text=answer.text, blocks=shown)
-        except SlackRefused:
-            await Whisper(self.api, to).say(neutral(answer.text), *more)
+        await Whisper(self.api, to).replace(neutral(answer.text), *_below(answer, to.user, thread))
 
 
 def _below(answer: ForgetAnswer, user: str, thread: Collection[str]) -> list[Json]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from agent.authority import Authority
 from agent.messages import Json, JsonObject
+from bot import wording
 from bot.host import Host, MemoryAnswer, Viewer
 from bot.platforms.slack import memory_blocks as blocks
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
@@ -22,7 +23,6 @@ from bot.platforms.slack.place import person_place
 from bot.platforms.slack.reply_to import ReplyTo, of_click
 from bot.platforms.slack.whisper import Whisper
 
-NOT_YOURS: Final = "These buttons are for somebody else."
 FILE_NAME: Final = "what-i-know.json"
 SENT: Final = "I have sent it to you as a direct message."
 NO_FILE: Final = (
@@ -50,7 +50,7 @@ class MemoryView:
         """A click on one of its buttons."""
         made, to = blocks.clicked(action), of_click(body)
         if made is None or made.user != to.user:
-            await Whisper(self.api, to).say(NOT_YOURS)
+            await Whisper(self.api, to).say(wording.NOT_YOURS)
         elif text(action, "action_id").startswith(f"{blocks.ACTION}:{blocks.CORRECT}:"):
             view = blocks.correct_view(made, to)
             await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
@@ -69,13 +69,7 @@ class MemoryView:
         return await self.host.memory(Viewer(member.person, person_place(self.me, member), to.channel, manages), words)
 
     async def _replace(self, to: ReplyTo, answer: MemoryAnswer) -> None:
-        """In the place of the list; below it, where Slack no longer lets that be changed."""
-        more = blocks.entry_blocks(answer, to.user)
-        shown: list[Json] = [{"type": "markdown", "text": neutral(answer.text)}, *more]
-        try:
-            await self.api.respond(to.response_url, replace_original=True, text=answer.text, blocks=shown)
-        except SlackRefused:
-            await Whisper(self.api, to).say(neutral(answer.text), *more)
+        await Whisper(self.api, to).replace(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
 
     async def _send_file(self, user: str, said: str, content: str) -> bool:
         """Whether it is in the person's direct messages now. Raises SlackError, but for a refusal."""

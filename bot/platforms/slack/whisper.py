@@ -1,6 +1,6 @@
 """Saying something to one person, where nobody else sees it.
 
-Above: `surface` (private answers), `desk` (memory, forgetting). Below: `api`, `reply_to`.
+Above: `surface` (private answers), `desk`, `control`, `memory`, `forgetting`. Below: `api`, `reply_to`.
 
 Rule: in place if Slack still allows it, by the `response_url` or as an ephemeral message; else in the person's DM with
 the bot; never in the channel.
@@ -43,6 +43,14 @@ class Whisper:
                 unfurl_links=False,
                 unfurl_media=False,
             )
+
+    async def replace(self, markdown: str, *more: Json) -> None:
+        """Show it in the place of what was clicked; below that, where Slack no longer lets it be changed."""
+        blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
+        try:
+            await self._api.respond(self._to.response_url, replace_original=True, text=markdown, blocks=blocks)
+        except SlackRefused:
+            await self.say(markdown, *more)
 
     async def _ephemeral(self, markdown: str, blocks: list[Json]) -> None:
         await self._api.call(
