@@ -44,7 +44,8 @@ MATCHES: Final = text(
 ).bindparams(*PARAMETERS)
 
 _HAVING: Final = text(
-    "SELECT rowid & :message_bits FROM message_index WHERE message_index MATCH :query AND rowid BETWEEN :first AND :last"
+    "SELECT rowid & :message_bits FROM message_index"
+    " WHERE message_index MATCH :query AND rowid BETWEEN :first AND :last"
 )
 _HOLDING: Final = text(
     """
