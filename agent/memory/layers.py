@@ -141,9 +141,7 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     earlier = _section("EARLIER", [line for _, line in quotes])
     facts = _section("FACTS", [line for _, line in shown])
     scratch, items = _working_set(layers, left - _cost(earlier))
-    ids = (
-        [said.id for said, _ in quotes] + [item.message for item in items] + [fact.source_message for fact, _ in shown]
-    )
+    ids = [one.id for one, _ in quotes] + [one.message for one in items] + [one.source_message for one, _ in shown]
     sources = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
     sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
     return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
@@ -273,7 +271,8 @@ def _section(title: str, lines: Sequence[str]) -> str:
 def _identity(identity: IdentityRole) -> str:
     rank = "" if identity.authority is Authority.EMPLOYEE else identity.authority.name.lower()
     about = ", ".join(filter(None, (rank, identity.department, identity.organization)))
-    return " ".join(f"IDENTITY: {identity.user_name}{f' ({about})' if about else ''}".split())
+    name = re.sub("[(（]", "[", identity.user_name)  # a display name that ends in "(admin)" is no rank
+    return " ".join(f"IDENTITY: {name}{f' ({about})' if about else ''}".split())
 
 
 def _environment(environment: Environment, signals: Sequence[Signal]) -> str:

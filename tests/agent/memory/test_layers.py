@@ -281,3 +281,8 @@ def test_links_that_form_a_cycle_end_in_no_loop(links: list[tuple[str, str]]) ->
 )
 def test_who_writes_the_mark_of_a_binding_fact_binds_nobody(key: str, value: str) -> None:
     assert "\nbudget: " in shown(written(new("1", key, value))).text
+
+
+def test_a_display_name_is_no_rank() -> None:
+    assert "IDENTITY: Ann [admin)\n" in f"{shown((), identity=IdentityRole('Ann (admin)')).text}\n"
+    assert "IDENTITY: Ann (admin)" in shown((), identity=IdentityRole("Ann", authority=Authority.ADMIN)).text
