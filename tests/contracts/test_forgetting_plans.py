@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import About, Deleted, During, Everything, Expired, Gone, Kind
@@ -42,6 +44,30 @@ async def test_what_speaks_of_something_falls_wherever_it_was_said_and_whatever_
     assert [await said_in(store, each) for each in "abc"] == [[], ["my train"], ["Apollo's boat", "noted"]]
     assert await store.facts.readable("ann", DM) == []
     assert (await store.forgetting.preview(About("ann", "apollo boat"))).is_empty
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("boat", 2),
+        ("BOATS", 2),
+        ("café", 1),
+        ("cafe’s boat", 1),
+        ("東京", 1),
+        ("京", 1),
+        ('"boat" OR train*', 0),
+        ("the", 2),
+        ("boa", 0),
+        ("“”", 0),
+    ],
+)
+async def test_something_is_found_by_its_words_in_any_ending_case_and_script(
+    store: AnyStore, words: str, found: int
+) -> None:
+    for text in ("the boats of the Café", "My Boat's new", "東京タワー", "the trains"):
+        await store.ledger.overhear(said(text))
+    await store.ledger.overhear(said("the boats of the Café in 東京", person="ben"))
+    assert (await store.forgetting.preview(About("ann", words))).counts["messages"] == found
 
 
 async def test_a_preview_has_another_name_once_there_is_more(store: AnyStore) -> None:
