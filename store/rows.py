@@ -25,6 +25,7 @@ from agent.state import ActionRecord, SituationSummary
 RESULT_CHARS: Final = 1_000
 """How much of a tool's result an action record keeps (seed 002)."""
 TITLE_CHARS: Final = 80
+NO_PAYLOAD: Final = "{}"
 
 Row: TypeAlias = Mapping[Any, Any]
 _WITHDRAWN: Final = "withdrawn"
@@ -117,10 +118,40 @@ def payload(incoming: Incoming) -> str:
     )
 
 
+def begun(incoming: Incoming, state: str, taken: datetime | None) -> dict[str, Any]:
+    """The columns of a new turn. `taken`: when its terms were checked."""
+    return {
+        "source": incoming.source,
+        "event_id": incoming.event_id,
+        "channel": incoming.channel,
+        "message_id": incoming.message_id,
+        "conversation": incoming.conversation,
+        "person": incoming.person.id,
+        "state": state,
+        "taken": taken,
+        "payload": payload(incoming) if state == "waiting" else NO_PAYLOAD,
+    }
+
+
 def claim(row: Row, owner: str) -> Claim:
     """From the joined row of a turn, its question and its person."""
     kept = json.loads(row["payload"])
-    incoming = Incoming(
+    return Claim(
+        turn=row["id"],
+        epoch=row["epoch"] + 1,
+        owner=owner,
+        incoming=_incoming(row, kept),
+        message=row["question"],
+        attempts=row["attempts"] + 1,
+        progress=row["progress"],
+        reply_ref=row["reply_ref"],
+        stopping=row["stopping"],
+        withdrawn=kept.get(_WITHDRAWN, False),
+    )
+
+
+def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
+    return Incoming(
         source=row["source"],
         event_id=row["event_id"],
         channel=row["channel"],
@@ -138,18 +169,6 @@ def claim(row: Row, owner: str) -> Claim:
         authority=Authority(kept.get("authority", Authority.EMPLOYEE)),
         roles=frozenset(kept.get("roles", ())),
         team=kept.get("team", ""),
-    )
-    return Claim(
-        turn=row["id"],
-        epoch=row["epoch"] + 1,
-        owner=owner,
-        incoming=incoming,
-        message=row["question"],
-        attempts=row["attempts"] + 1,
-        progress=row["progress"],
-        reply_ref=row["reply_ref"],
-        stopping=row["stopping"],
-        withdrawn=kept.get(_WITHDRAWN, False),
     )
 
 
@@ -232,21 +251,28 @@ def action_record(row: Row) -> ActionRecord:
     return ActionRecord(row["iteration"], row["time"], row["thinking"], tuple(calls), tuple(results))
 
 
-def ending(closing: Closing, now: datetime) -> dict[str, Any]:
-    """The columns that a finished turn is left with; what only the running turn needed is cleared."""
+def over(now: datetime, outcome: Outcome) -> dict[str, Any]:
+    """The columns of a turn that has ended: without what only a running turn needs."""
     return {
         "state": "done",
         "owner": None,
         "lease_until": None,
         "ended": now,
-        "outcome": closing.outcome,
+        "outcome": outcome,
+        "payload": NO_PAYLOAD,
+        "progress": "",
+        "reply_ref": "",
+    }
+
+
+def ending(closing: Closing, now: datetime) -> dict[str, Any]:
+    """The columns that an answered turn is left with."""
+    return {
+        **over(now, closing.outcome),
         "usage": json_text(asdict(closing.usage)),
         "pages": json_text(closing.pages),
         "context_messages": id_list(closing.context_messages),
         "context_facts": id_list(map(int, closing.context_facts)),
-        "payload": "{}",
-        "progress": "",
-        "reply_ref": "",
     }
 
 
@@ -272,20 +298,6 @@ def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:
     if not isinstance(kept, dict) or len(staying) == len(entries):
         return payload
     return json_text({**kept, "quoted": staying})
-
-
-def aside(now: datetime) -> dict[str, Any]:
-    """The columns of a turn that cannot be read: over, and without what only a running turn needs."""
-    return {
-        "state": "done",
-        "owner": None,
-        "lease_until": None,
-        "ended": now,
-        "outcome": Outcome.REFUSED,
-        "payload": "{}",
-        "progress": "",
-        "reply_ref": "",
-    }
 
 
 def id_list(values: Iterable[int]) -> str:

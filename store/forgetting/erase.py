@@ -92,9 +92,7 @@ def erase(
     _drop_turns(connection, doomed, counts)
     counts["facts"] = sum(facts.remove_rows(connection, some) for some in handfuls(doomed.facts))
     counts["profile"] = unlearn.erase(connection, plan, doomed.entries, doomed.people)
-    for column in KEYED_BY_MESSAGE:
-        drop(connection, column, doomed.said)
-    drop(connection, working_item.c.id, doomed.scratch)
+    drop_kept(connection, doomed)
     counts["messages"] = drop(connection, message.c.id, doomed.said)
     counts["turns"] = drop(connection, turn.c.id, doomed.turns)
     _part(connection, plan, doomed)
@@ -237,6 +235,13 @@ def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str,
         connection.execute(delete(profile).where(profile.c.person == who))
         counts["preferences"] += connection.execute(delete(preference).where(preference.c.owner == who)).rowcount
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
+
+
+def drop_kept(connection: Connection, doomed: Doomed) -> None:
+    """Delete what holds the words of messages that fall in another form: their vectors, and scratch values."""
+    for column in KEYED_BY_MESSAGE:
+        drop(connection, column, doomed.said)
+    drop(connection, working_item.c.id, doomed.scratch)
 
 
 def drop(connection: Connection, column: Column[int], ids: Collection[int]) -> int:

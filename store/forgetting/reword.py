@@ -8,6 +8,7 @@ Rules
   What the bot replied stays: it was said.
 """
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final
@@ -19,12 +20,12 @@ from agent.memory.forgetting import Deleted
 from agent.memory.profile import Partition
 from store.forgetting import derived, unlearn
 from store.forgetting.chosen import Said, chosen
-from store.forgetting.doomed import KEYED_BY_MESSAGE, Doomed, facts_of, remembered
-from store.forgetting.erase import drop, owe
+from store.forgetting.doomed import Doomed, facts_of, remembered
+from store.forgetting.erase import drop, drop_kept, owe
 from store.memory import facts, learning
 from store.search import index
 from store.search.text import index_words
-from store.tables import RUNNING, action_record, message, turn, working_item
+from store.tables import RUNNING, action_record, message, turn
 
 ANSWERED: Final = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How the turns end from which something is learned."""
@@ -44,26 +45,13 @@ def reword(
     found = chosen(connection, Deleted(channel, frozenset({message_id}))).said
     if not found or all(one.text == text for one in found.values()):
         return False
-    own = {one.turn for one in found.values()}
-    running = _turns(connection, own, turn.c.state == RUNNING)
-    retold, scratch = remembered(connection, found)
-    doomed = Doomed(
-        found,
-        turns=running,  # they go on as they began
-        worn=frozenset(),
-        facts=facts_of(connection, found, retold),
-        entries=unlearn.reached(connection, found),
-        whole=True,
-        scratch=scratch,
-    )
-    drop(connection, action_record.c.turn, own - running)
+    doomed = _doomed(connection, found)
+    drop(connection, action_record.c.turn, {one.turn for one in found.values()} - doomed.turns)
     _, elsewhere = derived.drop_records(connection, doomed)
     derived.set_back(connection, doomed, [one.text for one in found.values()], now)
     facts.remove_rows(connection, doomed.facts)
     unlearn.erase(connection, None, doomed.entries, doomed.people)
-    for column in KEYED_BY_MESSAGE:
-        drop(connection, column, doomed.said)
-    drop(connection, working_item.c.id, scratch)
+    drop_kept(connection, doomed)
     derived.drop_summaries(connection, doomed.conversations | elsewhere)
     index.remove(connection, found)
     for one in found.values():
@@ -73,6 +61,20 @@ def reword(
     if owes_sweep:
         owe(connection)
     return True
+
+
+def _doomed(connection: Connection, found: Mapping[int, Said]) -> Doomed:
+    """What falls as if these messages did. Their turns that run are named: they go on as they began."""
+    retold, scratch = remembered(connection, found)
+    return Doomed(
+        found,
+        turns=_turns(connection, {one.turn for one in found.values()}, turn.c.state == RUNNING),
+        worn=frozenset(),
+        facts=facts_of(connection, found, retold),
+        entries=unlearn.reached(connection, found),
+        whole=True,
+        scratch=scratch,
+    )
 
 
 def _replace(connection: Connection, one: Said, text: str) -> None:

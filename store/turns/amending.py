@@ -63,8 +63,7 @@ def withdraw(connection: Connection, channel: str, message_id: str, now: datetim
     turn_id, asked, _ = question
     index.remove(connection, [asked])
     connection.execute(delete(message).where(message.c.id == asked))
-    ended = {**rows.aside(now), "outcome": Outcome.STOPPED}
-    connection.execute(update(turn).where(turn.c.id == turn_id).values(**ended))
+    connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.over(now, Outcome.STOPPED)))
     return True
 
 

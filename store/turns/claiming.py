@@ -14,6 +14,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, and_, bindparam, select, update
 from sqlalchemy.exc import NoResultFound
 
+from agent.events import Outcome
 from agent.records import Author, Claim, Claiming
 from store import rows
 from store.tables import RUNNING, message, person, turn
@@ -33,7 +34,7 @@ def claim(connection: Connection, claiming: Claiming) -> Claim | None:
             claimed = rows.claim(connection.execute(_asked(), {"chosen": chosen}).mappings().one(), owner)
         except (ValueError, TypeError, AttributeError, NoResultFound) as error:
             log.error("turn %d cannot be read and is put aside (%s)", chosen, type(error).__name__)  # noqa: TRY400  (the traceback holds the row)
-            connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.aside(now)))
+            connection.execute(update(turn).where(turn.c.id == chosen).values(**rows.over(now, Outcome.REFUSED)))
             continue
         taken = {
             "owner": owner,

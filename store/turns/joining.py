@@ -48,8 +48,7 @@ def end(connection: Connection, ended: int, closing: Closing, now: datetime) -> 
     for one in closing.joined:
         as_read = and_(message.c.id == one.message, message.c.turn == one.turn, message.c.text == one.text)
         stands = and_(turn.c.id == one.turn, turn.c.state == WAITING, exists().where(as_read))
-        over = {**rows.aside(now), "outcome": closing.outcome}
-        if connection.execute(update(turn).where(stands).values(**over)).rowcount:
+        if connection.execute(update(turn).where(stands).values(**rows.over(now, closing.outcome))).rowcount:
             connection.execute(update(message).where(message.c.id == one.message).values(turn=ended))
 
 

@@ -158,18 +158,7 @@ def accept(
     if narrowing:
         narrow(connection, incoming.channel, incoming.place, incoming.time)
     readers = people.welcome(connection, incoming, audience, known)
-    begun = {
-        "source": incoming.source,
-        "event_id": incoming.event_id,
-        "channel": incoming.channel,
-        "message_id": incoming.message_id,
-        "conversation": incoming.conversation,
-        "person": incoming.person.id,
-        "state": state,
-        "taken": None if terms is None else terms.now,
-        "payload": rows.payload(incoming) if state == WAITING else "{}",
-    }
-    turn_id = new_id(connection, _NEW_TURN, begun)
+    turn_id = new_id(connection, _NEW_TURN, rows.begun(incoming, state, None if terms is None else terms.now))
     _store(
         connection,
         readers,
