@@ -36,7 +36,8 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from benchmarks.report import print_report, read_options
 from bot.surface import Limits, Surface
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.fast_clock import FastClock

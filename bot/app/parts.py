@@ -34,7 +34,8 @@ from bot.models.embedding import open_embedder
 from bot.models.switch import ModelSwitch
 from bot.settings import Settings
 from bot.surface import Surface
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 

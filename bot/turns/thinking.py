@@ -1,7 +1,7 @@
 """One turn's answer: from a claimed question to everything that the turn leaves behind.
 
-Above: `bot.turns.worker`. Below: `agent.context`, `agent.turn`, `agent.loop`, the ports of `agent.ports`,
-`bot.reply.live`.
+Above: `bot.turns.answering`. Below: `agent.turn`, `agent.loop`, the ports of `agent.ports`, `bot.turns.known`,
+`bot.turns.mind`, `bot.turns.footer`, `bot.reply.live`.
 
 One of the three broad excepts of this program is here: a turn. Whatever goes wrong ends in one sentence to the person
 and one log line with the turn's id.
@@ -10,32 +10,26 @@ and one log line with the turn's id.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
 
-from agent.context import Context, ContextBudget, ContextParts, Persona, build_context
+from agent.context import Context
 from agent.errors import StoreError
 from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
-from agent.memory.audience import Place, may_flow_from
-from agent.memory.earlier import Said
-from agent.memory.facts import Scope
-from agent.memory.scopes import reading_scopes
 from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, sources
-from agent.recollection import query_about
-from agent.records import Author, Claim, Closing, Incoming, RecallQuery, StoredMessage, Waiting
+from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
-from agent.state import ActionRecord, Execution, SituationSummary
-from agent.tools.registry import Registry
-from agent.turn import Turn, TurnLimits
+from agent.turn import Turn
 from bot.casts import FooterStyle
 from bot.reply.live import LiveReply
 from bot.surface import SurfaceError
 from bot.turns.footer import footer
+from bot.turns.known import known_context
+from bot.turns.mind import Mind
 
 log = logging.getLogger(__name__)
 
@@ -43,49 +37,9 @@ ANSWERED = (Outcome.ANSWERED, Outcome.CUT, Outcome.EXHAUSTED)
 """How a turn ends that has answered what joined it; after any other end that is answered by itself."""
 
 NO_ANSWER_FROM_FIRST = "it could not answer."
-LAST_ACTIONS = 3
-"""What stands in for a summary that nobody wrote (seed 002)."""
 WAITED = timedelta(seconds=5)
 """Longer than from a message to its turn when nothing is in the way."""
 BROKEN = "Something went wrong on my side (turn {turn}). Please ask again; the operator finds the reason in the log."
-
-
-async def no_groups(place: Place) -> frozenset[str]:  # noqa: ARG001 -- nobody to ask
-    return frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Mind:
-    """What answers: chosen anew for each turn, so that a person's choice of model counts from the next question."""
-
-    provider: Callable[[Incoming], Awaitable[Provider]]
-    persona: Callable[[Incoming], Persona]
-    tools: Registry
-    turn_limits: TurnLimits
-    budget: ContextBudget
-    footer: FooterStyle = FooterStyle.OFF
-    joins: bool = False
-    """Whether what a person writes while their answer grows joins it; else it waits for its own."""
-    budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None
-    """Why a question that has waited may no longer be answered: what others spent meanwhile; None if it may."""
-    notice: Callable[[AgentEvent], Awaitable[None]] | None = None
-    """Told of everything that happens, before it is shown."""
-    learn_at: Callable[[datetime], datetime | None] | None = None
-    """When to learn from a question that is answered now; None: nothing is learned."""
-    may_learn: Callable[[Incoming], Awaitable[bool]] | None = None
-    """Whether this question may be learned from; None: all may."""
-    first_notice: Callable[[str, int], Awaitable[str]] | None = None
-    """What this turn says to this person below its answer because it is the first; "" if it is not."""
-    answering: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Entered while a model is asked: what works in the background gives way."""
-    aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None
-    """What the person alone is told of what was done for them, "" for nothing (`bot.memory.withheld`)."""
-    groups_of: Callable[[Place], Awaitable[frozenset[str]]] = no_groups
-    """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
-    recollect: Callable[[RecallQuery], Awaitable[Sequence[Said]]] | None = None
-    """Finds the past threads that a question is about; None: they are left to the recall tool."""
-    history_messages: int = 200
-    """Messages read from the store for one turn; the budget's tokens cut further."""
 
 
 class Thinking:
@@ -114,7 +68,7 @@ class Thinking:
             if (spent := await self._overspent(claim, turn)) is not None:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
             groups = await self._mind.groups_of(claim.incoming.place)
-            context, summary = await self._context(claim, groups)
+            context, summary = await known_context(self._mind, self._knowledge, claim, groups)
             turn.drew_on(context.sources)
             closing = replace(closing, context_messages=context.message_ids, context_facts=context.fact_ids)
             provider = await self._mind.provider(claim.incoming)
@@ -123,9 +77,8 @@ class Thinking:
             await _show_again(turn.progress, live)
             with self._mind.answering():
                 ended = await loop.run()
-            closing = replace(closing, outcome=ended.outcome, reply=ended.text)
-            if turn.progress.summary:
-                closing = replace(closing, summary=summary.merged(turn.progress.summary))
+            merged = summary.merged(turn.progress.summary) if turn.progress.summary else None
+            closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=merged)
             if closing.outcome in ANSWERED:
                 notice = await self._first_notice(claim, closing.reply)
                 closing = await self._to_be_learned(claim.incoming, closing)
@@ -139,15 +92,7 @@ class Thinking:
             log.exception("turn %d: failed", claim.turn)
             reply = joined([turn.text, BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
-        return replace(
-            closing,
-            calls=turn.progress.calls,
-            footer=joined([_footer(turn, heard, self._mind.footer), notice]),
-            actions=action_records(turn.progress),
-            joined=turn.progress.joined if closing.outcome in ANSWERED else (),
-            learn_at=closing.learn_at if closing.outcome in ANSWERED else None,
-            context_messages=(*closing.context_messages, *sources(turn.progress)),
-        )
+        return _closed(closing, turn, joined([_footer(turn, heard, self._mind.footer), notice]))
 
     async def aside(self, asked: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""
@@ -177,47 +122,6 @@ class Thinking:
         """Make it durable that this is all: a crash while it is shown must not begin the answer anew."""
         await self._ledger.save(claim, progress=encode(replace(turn.progress, reply=reply, outcome=outcome)))
         return replace(closing, outcome=outcome, reply=reply)
-
-    async def _context(self, claim: Claim, groups: frozenset[str]) -> tuple[Context, SituationSummary]:
-        incoming = claim.incoming
-        audiences = may_flow_from(incoming.place, groups)
-        limit = self._mind.history_messages
-        known = await self._knowledge.known(
-            incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS
-        )
-        # A place that has become more public keeps for itself what was said before.
-        history = [message for message in known.said if message.audience in audiences]
-        parts = ContextParts(
-            persona=self._mind.persona(incoming),
-            tool_schemas=self._mind.tools.schemas(),
-            tool_summary=self._mind.tools.summary(),
-            person=incoming.person,
-            now=incoming.time,
-            question=incoming.text,
-            images=incoming.images,
-            history=history,
-            is_cut=len(known.said) == limit,
-            actions=known.actions,
-            quoted=incoming.quoted,
-            profile=known.profile,
-            authority=incoming.authority,
-            audiences=audiences,
-            scopes=_scopes(claim, history),
-            facts=known.facts,
-            working_set=known.working_set,
-            earlier=await self._earlier(incoming, audiences) if known.wrote_elsewhere else (),
-            summary=known.summary,
-            execution=Execution(max_iterations=self._mind.turn_limits.max_iterations),
-        )
-        if parts.earlier:  # reading past threads takes tens of milliseconds, in which other replies go on
-            return await asyncio.to_thread(build_context, parts, self._mind.budget), known.summary
-        return build_context(parts, self._mind.budget), known.summary
-
-    async def _earlier(self, incoming: Incoming, audiences: frozenset[str]) -> Sequence[Said]:
-        if self._mind.recollect is None:
-            return ()
-        conversation, now = incoming.conversation, incoming.time
-        return await self._mind.recollect(query_about(incoming.text, incoming.person, audiences, conversation, now))
 
     def _loop(
         self, claim: Claim, turn: Turn, context: Context, groups: frozenset[str], provider: Provider, heard: "_Heard"
@@ -276,15 +180,23 @@ class _Heard:
         return (self.switched or NO_ANSWER_FROM_FIRST) if another else ""
 
 
+def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
+    """With all that the turn did on its way to this end."""
+    answered = closing.outcome in ANSWERED
+    return replace(
+        closing,
+        calls=turn.progress.calls,
+        footer=below,
+        actions=action_records(turn.progress),
+        joined=turn.progress.joined if answered else (),
+        learn_at=closing.learn_at if answered else None,
+        context_messages=(*closing.context_messages, *sources(turn.progress)),
+    )
+
+
 def _footer(turn: Turn, heard: _Heard, style: FooterStyle) -> str:
     calls = turn.progress.calls
     return footer(calls, heard.asked, heard.why(calls), style)
-
-
-def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:
-    asker = claim.incoming.person.id
-    said = [message.text for message in history if message.author is Author.PERSON and message.person == asker]
-    return reading_scopes(said, claim.incoming.text, claim.incoming.conversation, str(claim.message))
 
 
 def cache_key(conversation: str) -> str:

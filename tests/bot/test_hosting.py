@@ -20,7 +20,8 @@ from agent.turn import TurnLimits
 from bot.host import Forgetter, Host, Viewer
 from bot.hosting import serve_all
 from bot.surface import Surface
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock

@@ -13,7 +13,8 @@ from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.reply.live import LiveReply
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from store import rows
 from store.engine import Store, open_store
 from store.tables import conversation, message, turn

@@ -15,7 +15,8 @@ from bot.memory.learning import Learner, LearningModel
 from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
 from bot.turns.floor import Floor
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from store.engine import Store

@@ -17,7 +17,8 @@ from bot.access.gate import GateRules
 from bot.access.lists import AccessRules
 from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.hosts import connections_of, host_on

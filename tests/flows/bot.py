@@ -19,7 +19,8 @@ from bot.app import CLOCK
 from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
 from bot.surface import Surface
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import Store, open_store
 from tests.fakes.hosts import connections_of, host_on

@@ -18,6 +18,7 @@ from pathlib import Path
 from agent.admission import Terms
 from agent.context import ContextBudget, Persona
 from agent.events import Outcome
+from agent.memory.audience import Place
 from agent.messages import JsonObject, Message, Native, Usage
 from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ResponseEnded, StopReason, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
@@ -27,7 +28,8 @@ from agent.transcript import JUST_ARRIVED
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.surface import Limits, Offer, PageKey, PageRef
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.incoming import said
@@ -129,6 +131,9 @@ class DyingLedger:
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
         return await self.inner.amend(channel, message_id, text)
+
+    async def narrow(self, channel: str, place: Place, now: datetime) -> int:
+        return await self.inner.narrow(channel, place, now)
 
     async def withdraw(self, channel: str, message_id: str, now: datetime) -> bool:
         return await self.inner.withdraw(channel, message_id, now)

@@ -15,7 +15,8 @@ from bot.hosting import serve_all
 from bot.platforms.slack.run import serve
 from bot.platforms.slack.settings import SlackSettings
 from bot.secret import Secret
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.engine import open_store
 from tests.fakes.answers import answer_of

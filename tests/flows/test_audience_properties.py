@@ -33,7 +33,8 @@ from bot.access.readers import MAX_AGE_S, Readers
 from bot.memory.learning import Learner, LearningModel
 from bot.reply.live import LiveReply
 from bot.turns.floor import Floor
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE

@@ -11,7 +11,8 @@ from agent.records import Incoming
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.surface import Surface
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock

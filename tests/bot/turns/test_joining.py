@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, Until
 from agent.transcript import JUST_ARRIVED
-from bot.turns.thinking import Mind
+from bot.turns.mind import Mind
 from tests.bot.turns.test_worker import REMEMBER, World
 from tests.fakes.incoming import said
 

@@ -22,7 +22,8 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.surface import Surface
-from bot.turns.thinking import BROKEN, WAITED, Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import BROKEN, WAITED, Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from tests.fakes.clock import FakeClock

@@ -7,7 +7,7 @@ from functools import partial
 from agent.messages import Message
 from agent.recollection import recollect
 from agent.records import Closing
-from bot.turns.thinking import Mind
+from bot.turns.mind import Mind
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
 

@@ -20,7 +20,8 @@ from agent.turn import TurnLimits
 from bot.jobs import JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.turns.floor import Floor
-from bot.turns.thinking import Mind, Thinking
+from bot.turns.mind import Mind
+from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns, TurnsLimits
 from store.databases.bell import LocalBell
 from store.engine import Store, open_store
