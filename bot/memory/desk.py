@@ -225,7 +225,7 @@ class MemoryDesk:
 
     async def _pause(self, viewer: Viewer, asked: words.Pause) -> str:
         channel = viewer.channel if asked.here else None
-        if asked.for_everybody and not viewer.manages:
+        if asked.for_everybody and not (viewer.manages and viewer.channel):
             return view.NOT_THE_MANAGER
         await self.pauses.set(None if asked.for_everybody else viewer.person.id, channel or None, on=asked.on)
         done = view.pause_text(on=asked.on, here=bool(channel), for_everybody=asked.for_everybody)

@@ -207,6 +207,11 @@ async def test_long_lists_come_in_pages(office: Office) -> None:
     assert "`/memory page 2`" in view.as_list(first)
 
 
+async def test_where_there_is_no_channel_nobody_pauses_anything_for_everybody(office: Office) -> None:
+    nowhere = Viewer(Person("ann", "Ann"), DM, "", manages=True)
+    assert (await office.desk.answer(nowhere, "pause here for everybody")).text == view.NOT_THE_MANAGER
+
+
 async def test_only_who_manages_a_channel_pauses_it_for_everybody(office: Office) -> None:
     assert (await office.ask("pause here for everybody")).text == view.NOT_THE_MANAGER
     assert office.store.choices.kept == {}
