@@ -202,6 +202,24 @@ async def test_messages_deleted_in_bulk_are_forgotten_and_the_others_are_not(tmp
         assert await talk.finds("turquoise")
 
 
+async def test_an_edit_made_while_the_bot_was_away_is_followed_where_its_channel_is_read_again(tmp_path: Path) -> None:
+    clock, model = LeapingClock(speed=1.0), ScriptedProvider(looks_up)
+    async with running_discord(clock, window_s=1.0) as fake, forgetting_host(tmp_path, model, clock) as host:
+        talk = Talk(tmp_path, clock, fake, host, model)
+        async with serving(fake, host):
+            asked = await talk.ask(ANN, "note The canoe is vermilion")
+        clock.leap(timedelta(hours=1))
+        async with serving(fake, host):
+            await talk.ask(BO, "my kayak is turquoise")
+        clock.leap(timedelta(hours=1))
+        fake.world.edit(asked, f"{ME} note The canoe is ochre")
+        fake.world.message(GENERAL, BO, "good morning")
+        async with serving(fake, host):
+            await talk.gone("vermilion")
+            assert not await talk.finds("vermilion")
+            assert await talk.finds("ochre")
+
+
 # Places that go
 
 

@@ -101,7 +101,7 @@ class DiscordClient(discord.Client):
         self._surroundings = Surroundings(self, files)
         self._members = Members(lambda: self.guilds, settings.home, connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        self._missed = Missed(self, listening, self._take_late, self._in_order)
+        self._missed = Missed(self, listening, self._take_late, self._amend, self._in_order)
         self.tree = app_commands.CommandTree(self)
         commands = Commands(host, connection, self._surroundings, self._members, settings.reply_mode)
         commands.add_to(self.tree)
@@ -161,14 +161,15 @@ class DiscordClient(discord.Client):
                 await _reply(message, wording.failure(error))
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """An edit begins nothing; it changes a question that waits, and what is known. A link that unfolds is none."""
-        if payload.message.edited_at is None:
-            return
-        async with self._in_order(payload.channel_id):
-            post = reading.post_of(payload.message, self._room.clock.now())
-            me = self._me(payload.message.guild)
-            if (edited := inbound.read(post, me, self._settings.reply_mode)) is not None:
-                await self._change(self._host.amend(edited.channel, edited.message_id, edited.text))
+        if payload.message.edited_at is not None:  # else a link only unfolds
+            async with self._in_order(payload.channel_id):
+                await self._change(self._amend(payload.message))
+
+    async def _amend(self, message: discord.Message) -> None:
+        """An edit begins nothing; it changes a question that waits, and what is known. Raises CogencyError."""
+        post = reading.post_of(message, self._room.clock.now())
+        if (edited := inbound.read(post, self._me(message.guild), self._settings.reply_mode)) is not None:
+            await self._host.amend(edited.channel, edited.message_id, edited.text)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
         await self._withdraw(payload.channel_id, [payload.message_id])

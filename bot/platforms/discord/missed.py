@@ -8,7 +8,8 @@ Rules.
   first, then direct conversations that it had lately. Discord does not tell of others: one that began meanwhile is
   looked at when something arrives there.
 - Within a channel the order stays: what was missed there is read before the first message that arrives anew.
-- What does not wait for an answer is not caught up: "stop", commands, buttons.
+- What does not wait for an answer is not caught up: "stop", commands, buttons. Edits are followed as far as they stand
+  among the messages that are read; a deletion leaves nothing to be read.
 """
 
 import asyncio
@@ -38,11 +39,14 @@ CLOSED = (discord.Forbidden, discord.NotFound)
 
 @dataclass(slots=True)
 class Missed:
-    """`take` takes in a message that is late, and says whether it was new; `in_order` is the lock of a channel."""
+    """`take` takes in a message that is late, and says whether it was new; `amend` an edit. `in_order` is the lock of
+    a channel.
+    """
 
     client: discord.Client
     listening: Listening
     take: Callable[[discord.Message], Awaitable[bool]]
+    amend: Callable[[discord.Message], Awaitable[None]]
     in_order: Callable[[int], asyncio.Lock]
     _since: datetime | None = None
     _caught_up: bool = False
@@ -109,15 +113,19 @@ class Missed:
 
         Raises StoreUnavailable.
         """
-        if self._since is None or place.id in self._looked:
+        since = self._since
+        if since is None or place.id in self._looked:
             return True
         self._looked.add(place.id)
         limit = self.listening.bounds.messages
         try:
-            history = place.history(limit=limit, after=self._since, before=before, oldest_first=False)
+            history = place.history(limit=limit, before=before, oldest_first=False)
             for message in reversed([message async for message in history]):
-                message.author = await self._as_member(message)
-                self._found += await self.take(message)
+                if message.edited_at is not None and message.edited_at > since:
+                    await self.amend(message)
+                if message.created_at > since:
+                    message.author = await self._as_member(message)
+                    self._found += await self.take(message)
         except StoreUnavailable:
             self._looked.discard(place.id)
             raise
