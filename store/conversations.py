@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, Table, and_, bindparam, exists, func,
 
 from agent.records import Author, LastSeen, StoredMessage, Thread
 from agent.state import LastActions, SituationSummary
-from store import rows, seen
+from store import json_columns, rows, seen
 from store.databases.database import Database
 from store.groups import groups
 from store.tables import action_record, conversation, fact, message, participant, person, turn
@@ -104,7 +104,7 @@ def last_actions(
         "most": limit,
     }
     found = connection.execute(_LAST_ACTIONS, values).mappings().all()[::-1]
-    drawn = [{column: rows.ids(row[column]) for column in _DRAWN} for row in found]
+    drawn = [{column: json_columns.ids(row[column]) for column in _DRAWN} for row in found]
     closed = {
         column: _closed(connection, table, {id_ for one in drawn for id_ in one[column]}, audiences)
         for column, table in _DRAWN.items()

@@ -1,15 +1,12 @@
 """Rows to values and back. Pure.
 
-Above: `store.turns`, `store.forgetting`, conversations, search, spending. Below: `agent.progress`,
+Above: `store.turns`, `store.forgetting`, conversations, search, spending. Below: `store.json_columns`,
 `agent.records`, `agent.state`.
-
-JSON is written with its non-ASCII characters as they are, so that the search for proof in `store.forgetting.proof` sees
-one form of each word.
 """
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -17,10 +14,10 @@ from typing import Any, Final, TypeAlias
 from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
-from agent.messages import Depth, Image, Json, ModelCall, ResultStatus, ToolCall, ToolResult
-from agent.progress import decode
+from agent.messages import Depth, Image, ResultStatus, ToolCall, ToolResult
 from agent.records import Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
+from store.json_columns import WITHDRAWN, id_list, json_text
 
 RESULT_CHARS: Final = 1_000
 """How much of a tool's result an action record keeps (seed 002)."""
@@ -28,78 +25,6 @@ TITLE_CHARS: Final = 80
 NO_PAYLOAD: Final = "{}"
 
 Row: TypeAlias = Mapping[Any, Any]
-_WITHDRAWN: Final = "withdrawn"
-
-
-def json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def ids(stored: str) -> frozenset[int]:
-    """The ids of a `context_…` column."""
-    return frozenset(json.loads(stored))
-
-
-def read(stored: str) -> Json:
-    """The value of stored JSON; what is no JSON is one text."""
-    try:
-        return json.loads(stored)
-    except ValueError:
-        return stored
-
-
-def pages(stored: str) -> list[str]:
-    """The page ids in `pages`, or in the `reply_ref` of a turn that still runs; [] if a surface keeps another form."""
-    return [page for page in _items(read(stored)) if isinstance(page, str)]
-
-
-def strings(value: Json) -> Iterator[str]:
-    """Every text inside a JSON value, without the names of its fields."""
-    match value:
-        case str():
-            yield value
-        case dict():
-            yield from (held for inner in value.values() for held in strings(inner))
-        case list():
-            yield from (held for inner in value for held in strings(inner))
-        case _:
-            return
-
-
-def sources(progress: str) -> frozenset[int]:
-    """The ids of the messages in a turn's `progress`: `steps[].results[].sources`, `steps[].joined[].message`, and
-    `context[]`.
-    """
-    kept = read(progress)
-    steps = _items(_field(kept, "steps"))
-    results = [result for step in steps for result in _items(_field(step, "results"))]
-    quoted = [id_ for result in results for id_ in _items(_field(result, "sources"))]
-    joined = [_field(one, "message") for step in steps for one in _items(_field(step, "joined"))]
-    drawn = _items(_field(kept, "context"))
-    return frozenset(id_ for id_ in (*quoted, *joined, *drawn) if isinstance(id_, int))
-
-
-def joined(progress: str) -> dict[int, int]:
-    """The turns of the messages that joined, by the ids of these: `steps[].joined[]`."""
-    found = [one for step in _items(_field(read(progress), "steps")) for one in _items(_field(step, "joined"))]
-    pairs = [(_field(one, "message"), _field(one, "turn")) for one in found]
-    return {message: turn for message, turn in pairs if isinstance(message, int) and isinstance(turn, int)}
-
-
-def calls(progress: str) -> tuple[ModelCall, ...]:
-    """The model calls in a turn's `progress`; () if it cannot be read."""
-    try:
-        return decode(progress).calls
-    except ValueError:
-        return ()
-
-
-def _items(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _field(value: Json, name: str) -> Json:
-    return value.get(name) if isinstance(value, dict) else None
 
 
 def payload(incoming: Incoming) -> str:
@@ -146,7 +71,7 @@ def claim(row: Row, owner: str) -> Claim:
         progress=row["progress"],
         reply_ref=row["reply_ref"],
         stopping=row["stopping"],
-        withdrawn=kept.get(_WITHDRAWN, False),
+        withdrawn=kept.get(WITHDRAWN, False),
     )
 
 
@@ -170,17 +95,6 @@ def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
         roles=frozenset(kept.get("roles", ())),
         team=kept.get("team", ""),
     )
-
-
-def withdrawn(payload: str) -> bool:
-    """Whether the question was deleted while its turn ran."""
-    return _field(read(payload), _WITHDRAWN) is True
-
-
-def withdraw(payload: str) -> str:
-    """The payload of a turn whose question was just deleted."""
-    kept = read(payload)
-    return json_text({**(kept if isinstance(kept, dict) else {}), _WITHDRAWN: True})
 
 
 def _image_text(image: Image) -> tuple[str, str]:
@@ -282,24 +196,3 @@ def restarted(epoch: object) -> dict[str, object]:
     `epoch`: the next one, by which whoever runs it learns of this.
     """
     return {"state": "waiting", "owner": None, "lease_until": None, "progress": "", "epoch": epoch}
-
-
-def words_alone(payload: str) -> bool:
-    """Whether a message brought nothing along."""
-    kept = read(payload)
-    return not (_items(_field(kept, "quoted")) or _items(_field(kept, "images")))
-
-
-def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:
-    """`payload` without the quoted entries whose text is `gone`; as it was if there are none."""
-    kept = read(payload)
-    entries = _items(_field(kept, "quoted"))
-    staying = [entry for entry in entries if not gone(str(_field(entry, "text")))]
-    if not isinstance(kept, dict) or len(staying) == len(entries):
-        return payload
-    return json_text({**kept, "quoted": staying})
-
-
-def id_list(values: Iterable[int]) -> str:
-    """The inverse of `ids`."""
-    return json_text(sorted(set(values)))

@@ -1,7 +1,7 @@
 """What model calls took: one row a call, written with the end of its turn, however it ends, or after it; sums of them.
 
-Above: `store.engine` bundles it, the ledger records, forgetting detaches. Below: `store.databases.database`, rows,
-tables; `agent.prices`, `agent.spending`.
+Above: `store.engine` bundles it, the ledger records, forgetting detaches. Below: `store.databases.database`,
+json_columns, tables; `agent.prices`, `agent.spending`.
 
 Rules
   A call is priced when it is stored, by the table of that day.
@@ -33,7 +33,7 @@ from agent.messages import ModelCall, Usage
 from agent.prices import Money, cost
 from agent.records import Claim
 from agent.spending import By, Period, Spent, Total
-from store import rows
+from store import json_columns
 from store.databases.database import Database
 from store.tables import model_call, person, turn
 
@@ -94,7 +94,7 @@ def settle(connection: Connection, lost: ColumnElement[bool], now: datetime) -> 
     """Before these turns lose their progress, and whoever runs them their claim: store what their calls took so far."""
     begun = select(turn.c.id, turn.c.person, turn.c.channel, turn.c.progress).where(lost, turn.c.progress != "")
     for id_, who, channel, progress in connection.execute(begun).all():
-        record(connection, rows.calls(progress), turn=id_, person=who, channel=channel, now=now)
+        record(connection, json_columns.calls(progress), turn=id_, person=who, channel=channel, now=now)
 
 
 def detach(connection: Connection, turns: SelectBase) -> None:

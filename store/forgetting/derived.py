@@ -16,7 +16,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, and_, delete, select, update
 
-from store import rows, spending
+from store import json_columns, rows, spending
 from store.forgetting.batches import among
 from store.forgetting.doomed import Doomed, contexts, earliest
 from store.search.text import holds
@@ -33,7 +33,7 @@ def drop_records(connection: Connection, doomed: Doomed) -> tuple[int, frozenset
             continue
         conversations.add(where)
         gone += _delete(connection, action_record, turn_id)
-        kept = rows.id_list(messages - doomed.said.keys()), rows.id_list(known - doomed.facts)
+        kept = json_columns.id_list(messages - doomed.said.keys()), json_columns.id_list(known - doomed.facts)
         left = {"context_messages": kept[0], "context_facts": kept[1], "progress": ""}
         connection.execute(update(turn).where(turn.c.id == turn_id).values(**left))
     return gone, frozenset(conversations)
@@ -46,10 +46,10 @@ def set_back(connection: Connection, doomed: Doomed, texts: Collection[str], now
         if turn_id in doomed.turns:
             continue
         values: dict[str, object] = {}
-        if rows.sources(progress) & doomed.said.keys() or contained(rows.strings(rows.read(progress)), texts):
+        if json_columns.sources(progress) & doomed.said.keys() or contained(json_columns.strings(progress), texts):
             values = rows.restarted(turn.c.epoch + 1)
             spending.settle(connection, turn.c.id == turn_id, now)
-        kept = rows.without_quoted(payload, lambda quoted: contained([quoted], texts))
+        kept = json_columns.without_quoted(payload, lambda quoted: contained([quoted], texts))
         if kept != payload:
             values["payload"] = kept
         if values:
@@ -71,7 +71,7 @@ def summaries(connection: Connection, conversations: Collection[str]) -> Iterato
     """The texts in them."""
     for where in among(conversation.c.id, conversations):
         for stored in connection.execute(select(conversation.c.summary).where(where)).scalars():
-            yield from filter(None, rows.strings(rows.read(stored)))
+            yield from filter(None, json_columns.strings(stored))
 
 
 def contained(held: Iterable[str], texts: Collection[str]) -> bool:

@@ -1,7 +1,7 @@
 """What falls with a forgetting plan, found before anything is deleted.
 
 Above: `store.forgetting.erase` deletes it, `store.forgetting.preview` shows it. Below: `store.forgetting.chosen`,
-unlearn, batches, rows, text, tables.
+unlearn, batches, json_columns, text, tables.
 
 Rules
   A message that falls takes the reply of its turn along. A turn falls with its last message.
@@ -20,7 +20,7 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, select
 
 from agent.memory.forgetting import ForgettingPlan
 from agent.records import Author
-from store import rows
+from store import json_columns
 from store.forgetting import unlearn
 from store.forgetting.batches import among
 from store.forgetting.chosen import Said, chosen, messages
@@ -87,7 +87,7 @@ def contexts(
     later = () if since is None else (turn.c.ended >= since - CLOCKS,)
     told = and_((turn.c.context_messages != "[]") | (turn.c.context_facts != "[]"), *later)
     for turn_id, conversation, held, known in connection.execute(columns.where(told)).all():
-        yield turn_id, conversation, rows.ids(held), rows.ids(known)
+        yield turn_id, conversation, json_columns.ids(held), json_columns.ids(known)
 
 
 def facts_of(connection: Connection, said: Mapping[int, Said], named: frozenset[int] = frozenset()) -> frozenset[int]:
@@ -146,7 +146,7 @@ def _held(connection: Connection, said: Mapping[int, Said]) -> dict[int, frozens
 def _open(connection: Connection) -> dict[int, frozenset[int]]:
     """What the turns that are not over have drawn on so far, by their ids."""
     begun = select(turn.c.id, turn.c.progress).where(turn.c.state.in_((WAITING, RUNNING)), turn.c.progress != "")
-    return {id_: rows.sources(progress) for id_, progress in connection.execute(begun)}
+    return {id_: json_columns.sources(progress) for id_, progress in connection.execute(begun)}
 
 
 def _retells(kept: str, asked: Said, drawn: Iterable[Said]) -> bool:

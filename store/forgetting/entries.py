@@ -14,7 +14,7 @@ from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.removal import fallen
-from store import rows
+from store import json_columns
 from store.forgetting.erase import owe
 from store.memory import facts, profiles
 from store.search.text import quotes
@@ -84,7 +84,7 @@ def _drop_summaries(connection: Connection, person: str, texts: Collection[str])
     joined = select(participant.c.conversation).where(participant.c.person == person)
     kept = select(conversation.c.id, conversation.c.summary)
     held = kept.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
-    gone = [id_ for id_, summary in connection.execute(held) if _any_quotes(rows.strings(rows.read(summary)), texts)]
+    gone = [id_ for id_, summary in connection.execute(held) if _any_quotes(json_columns.strings(summary), texts)]
     return connection.execute(update(conversation).where(conversation.c.id.in_(gone)).values(summary="{}")).rowcount
 
 
@@ -95,7 +95,12 @@ def _drop_actions(connection: Connection, person: str, texts: Collection[str]) -
         row.id
         for row in connection.execute(kept)
         if _any_quotes(
-            [row.thinking, *rows.strings(rows.read(row.calls)), *rows.strings(rows.read(row.results))], texts
+            [
+                row.thinking,
+                *json_columns.strings(row.calls),
+                *json_columns.strings(row.results),
+            ],
+            texts,
         )
     ]
     return connection.execute(delete(action_record).where(action_record.c.id.in_(gone))).rowcount

@@ -19,7 +19,7 @@ from sqlalchemy import Column, Connection, and_, delete, exists, false, insert, 
 
 from agent.memory.forgetting import Everything, ForgettingPlan, Gone, OneThread
 from agent.records import Author
-from store import rows, spending
+from store import json_columns, spending
 from store.forgetting import derived, replies, unlearn
 from store.forgetting.batches import among, handfuls
 from store.forgetting.doomed import KEYED_BY_MESSAGE, Doomed, reached
@@ -139,7 +139,7 @@ def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> dict[
     return {
         id_: payload
         for id_, payload, is_named in found
-        if is_named or derived.contained(rows.strings(rows.read(payload)), texts)
+        if is_named or derived.contained(json_columns.strings(payload), texts)
     }
 
 
@@ -152,7 +152,7 @@ def _texts(connection: Connection, doomed: Doomed, jobs: dict[int, str]) -> tupl
         for row in connection.execute(select(fact.c.key, fact.c.value).where(where))
         for text in row
     ]
-    planned = [held for payload in jobs.values() for held in rows.strings(rows.read(payload))]
+    planned = [held for payload in jobs.values() for held in json_columns.strings(payload)]
     made = [*derived.summaries(connection, doomed.conversations), *unlearn.texts(connection, doomed.entries)]
     return list(dict.fromkeys(filter(None, [*said, *kept, *planned]))), list(dict.fromkeys(filter(None, made)))
 
@@ -166,7 +166,7 @@ def _keep_hashes(connection: Connection, doomed: Doomed, erased_ids: ErasedIds, 
         for id_, source, event_id, channel, message_id, *shown in connection.execute(known.where(where)):
             hashes.update((erased_ids.of_event(source, event_id), erased_ids.of_post(channel, message_id)))
             if id_ in doomed.turns:
-                hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in rows.pages(ref))
+                hashes.update(erased_ids.of_page(channel, page) for ref in shown for page in json_columns.pages(ref))
     for where in among(erased.c.hash, frozenset(hashes)):
         hashes.difference_update(connection.execute(select(erased.c.hash).where(where)).scalars().all())
     if hashes:

@@ -1,6 +1,6 @@
 """The bot's replies that should be deleted in the platform, too: a job of the ledger for each page.
 
-Above: `store.forgetting.erase`. Below: `store.jobs`, doomed, batches, rows, tables; `agent.records`.
+Above: `store.forgetting.erase`. Below: `store.jobs`, doomed, batches, json_columns, tables; `agent.records`.
 
 Rule: the job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
 nothing of it stays.
@@ -11,7 +11,7 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from agent.records import DELETE_REPLY, REACHED_ONCE, Author, ShownPage
-from store import jobs, rows
+from store import jobs, json_columns
 from store.forgetting.batches import among
 from store.forgetting.doomed import Doomed
 from store.tables import turn
@@ -25,7 +25,7 @@ def delete_later(connection: Connection, doomed: Doomed, now: datetime) -> int:
         ShownPage(source, channel, page)
         for where in among(turn.c.id, answered)
         for source, channel, stored in connection.execute(shown.where(where))
-        for page in rows.pages(stored)
+        for page in json_columns.pages(stored)
         if not page.startswith(REACHED_ONCE)
     ]
     for page in pages:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from agent.events import Outcome
 from agent.records import Author
-from store import rows
+from store import json_columns, rows
 from store.search import index
 from store.search.text import index_words
 from store.tables import RUNNING, WAITING, message, turn
@@ -38,7 +38,7 @@ def stopping(connection: Connection, owner: str) -> frozenset[int]:
 def withdrawn(connection: Connection, owner: str) -> frozenset[int]:
     """Those of `stopping` whose question was deleted."""
     mine = select(turn.c.id, turn.c.payload).where(turn.c.state == RUNNING, turn.c.owner == owner, turn.c.stopping)
-    return frozenset(row.id for row in connection.execute(mine) if rows.withdrawn(row.payload))
+    return frozenset(row.id for row in connection.execute(mine) if json_columns.withdrawn(row.payload))
 
 
 def amend(connection: Connection, channel: str, message_id: str, text: str) -> bool:
@@ -80,7 +80,7 @@ def _take_back(connection: Connection, channel: str, message_id: str) -> bool:
     ).one_or_none()
     if found is None:
         return False
-    marked = {"stopping": True, "payload": rows.withdraw(found.payload)}
+    marked = {"stopping": True, "payload": json_columns.withdraw(found.payload)}
     connection.execute(update(turn).where(turn.c.id == found.id).values(**marked))
     index.remove(connection, [found.question])
     connection.execute(update(message).where(message.c.id == found.question).values(text="", length=0))
@@ -106,4 +106,4 @@ def _waiting(connection: Connection, channel: str, message_id: str) -> tuple[int
 def _joined(connection: Connection, conversation: str, asked: int) -> bool:
     """Whether the running turn of the conversation has read the question, and answers it."""
     running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
-    return any(asked in rows.joined(progress) for progress in connection.execute(running).scalars())
+    return any(asked in json_columns.joined(progress) for progress in connection.execute(running).scalars())

@@ -1,6 +1,6 @@
 """Questions that are taken in late, after others that were asked later: they stand before those that still wait.
 
-Above: `store.turns.ledger`. Below: rows, tables.
+Above: `store.turns.ledger`. Below: json_columns, tables.
 
 What a platform could not deliver, as into a socket that just died, comes again after a while, or is found in its
 history. People read, and expect answers, in the order of the platform's own times.
@@ -18,7 +18,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, RowMapping, Select, and_, select, update
 
 from agent.records import Author
-from store import rows
+from store import json_columns
 from store.tables import RUNNING, WAITING, message, turn
 
 _QUESTION: Final = ("source", "event_id", "channel", "message_id", "person", "taken", "stopping", "payload")
@@ -53,7 +53,9 @@ def _joined(connection: Connection, conversation: str) -> frozenset[int]:
     """The turns whose questions the running turn has read."""
     running = select(turn.c.progress).where(turn.c.conversation == conversation, turn.c.state == RUNNING)
     return frozenset(
-        joined for progress in connection.execute(running).scalars() for joined in rows.joined(progress).values()
+        joined
+        for progress in connection.execute(running).scalars()
+        for joined in json_columns.joined(progress).values()
     )
 
 

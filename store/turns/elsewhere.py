@@ -1,6 +1,6 @@
 """Turns of other processes: taking over what one that is gone has left, and hearing how one ended.
 
-Above: `store.turns.ledger`. Below: rows, tables.
+Above: `store.turns.ledger`. Below: json_columns, tables.
 
 Rule: gone is whoever let a lease run out, or gave a turn back, or for a whole lease did not claim what it took in.
 Where no other process can work on the database, everybody else is gone.
@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tru
 
 from agent.events import Outcome
 from agent.records import Author
-from store import rows
+from store import json_columns
 from store.tables import RUNNING, WAITING, message, turn
 
 
@@ -47,4 +47,4 @@ def pages(connection: Connection, number: int) -> tuple[str, ...] | None:
     found = connection.execute(select(turn.c.state, turn.c.pages).where(turn.c.id == number)).one_or_none()
     if found is None:
         return ()
-    return None if found.state in {WAITING, RUNNING} else tuple(rows.pages(found.pages))
+    return None if found.state in {WAITING, RUNNING} else tuple(json_columns.pages(found.pages))

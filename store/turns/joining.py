@@ -15,7 +15,7 @@ from sqlalchemy import Connection, and_, exists, select, update
 
 from agent.memory.audience import label
 from agent.records import Author, Claim, Closing, Waiting
-from store import rows
+from store import json_columns, rows
 from store.tables import DONE, WAITING, message, turn
 
 MOST: Final = 50
@@ -37,7 +37,7 @@ def waiting(connection: Connection, claim: Claim) -> list[Waiting]:
     for row in connection.execute(behind).mappings():
         theirs = row["person"] == asked.person.id and row["audience"] == audience and not row["stopping"]
         fresh = row["run_at"] is None and row["progress"] == "" and row["reply_ref"] == ""
-        if not (theirs and fresh and rows.words_alone(row["payload"])):
+        if not (theirs and fresh and json_columns.words_alone(row["payload"])):
             break
         found.append(Waiting(row["id"], row["question"], row["text"]))
     return found
@@ -57,9 +57,9 @@ def quoted(connection: Connection, progress: str) -> frozenset[int]:
 
     All that it names, but for those that joined and were then deleted: their turns are over.
     """
-    joined = rows.joined(progress)
+    joined = json_columns.joined(progress)
     if not joined:
-        return rows.sources(progress)
+        return json_columns.sources(progress)
     over = select(turn.c.id).where(turn.c.id.in_(joined.values()), turn.c.state == DONE)
     deleted = set(connection.execute(over).scalars())
-    return rows.sources(progress) - {asked for asked, its in joined.items() if its in deleted}
+    return json_columns.sources(progress) - {asked for asked, its in joined.items() if its in deleted}

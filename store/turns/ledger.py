@@ -22,7 +22,7 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import Place, label, may_flow_from
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Waiting
-from store import rows, spending
+from store import json_columns, rows, spending
 from store.databases.database import Database, in_order, new_id
 from store.forgetting.erased import ErasedIds
 from store.memory import learning, people
@@ -188,7 +188,7 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
     One that had just joined and was then deleted unanswered does not count: nothing that was done would be undone.
     """
     if progress is not None and not _all_stand(connection, message, joining.quoted(connection, progress)):
-        spending.keep(connection, claim, rows.calls(progress), claim.incoming.time)
+        spending.keep(connection, claim, json_columns.calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         workspaces.drop(connection, claim.turn)
         return False

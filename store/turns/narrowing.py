@@ -21,7 +21,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from agent.memory.audience import GroupAudience, Place, TeamAudience, label
 from agent.memory.profile import LEARNING, Partition
 from agent.records import Incoming
-from store import jobs, rows, spending
+from store import jobs, json_columns, rows, spending
 from store.memory import profiles
 from store.tables import (
     RUNNING,
@@ -115,8 +115,8 @@ def _set_back(connection: Connection, channel: str, wide: Collection[str], place
 
 
 def _within(payload: str, team: str | None) -> str:
-    kept = rows.read(payload)
-    return rows.json_text({**kept, "within_team": team}) if isinstance(kept, dict) else payload
+    kept = json_columns.read(payload)
+    return json_columns.json_text({**kept, "within_team": team}) if isinstance(kept, dict) else payload
 
 
 def _to_learn(connection: Connection, channel: str, wide: Collection[str]) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ from agent.records import (
     Waiting,
 )
 from agent.state import LastActions, SituationSummary
-from store import rows
+from store import json_columns
 from store.memory.learning import ENOUGH
 from store.search.text import holds, quotes
 from tests.fakes import forgetting, narrowing, queue, recall
@@ -167,7 +167,7 @@ class FakeStore:
         own, wide, threads = label(place.audience), {m.audience for m in moving}, {m.conversation for m in moving}
         for turn in self.turns:
             if turn.id in there and label(turn.incoming.place.audience) in wide:
-                self.spent.record(turn.id, turn.incoming, rows.calls(turn.progress), now)
+                self.spent.record(turn.id, turn.incoming, json_columns.calls(turn.progress), now)
                 turn.incoming = replace(turn.incoming, place=place)
                 turn.progress = ""
                 if turn.state == "running":
@@ -222,8 +222,8 @@ class FakeStore:
             failure, self.fail_next = self.fail_next, None
             raise failure
         turn = self._held(claim)
-        if rows.sources(progress or "") & self.erased_messages:
-            self.spent.record(turn.id, turn.incoming, rows.calls(progress or ""), turn.incoming.time)
+        if json_columns.sources(progress or "") & self.erased_messages:
+            self.spent.record(turn.id, turn.incoming, json_columns.calls(progress or ""), turn.incoming.time)
             _restart(turn)
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
         if progress is not None:
@@ -232,7 +232,7 @@ class FakeStore:
 
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         turn = self._held(claim)
-        self.spent.record(turn.id, turn.incoming, closing.calls or rows.calls(turn.progress), now)
+        self.spent.record(turn.id, turn.incoming, closing.calls or json_columns.calls(turn.progress), now)
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
         stands = not self.erased_messages & set(closing.context_messages) and self._has_the_same_readers(turn.incoming)
         if closing.summary is not None and stands:
@@ -489,7 +489,7 @@ class FakeStore:
         facts = self.facts.forget(forgetting.facts(plan, self.facts.kept), sources)
         await self._drop_derived(gone, {t.id for t in turns}, now, [one.value for one in facts])
         for turn in turns:
-            self.spent.record(turn.id, turn.incoming, rows.calls(turn.progress), now)
+            self.spent.record(turn.id, turn.incoming, json_columns.calls(turn.progress), now)
         self.spent.detach({turn.id for turn in turns})
         counts = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": len(entries)}
         self._unlearn(plan, gone)
@@ -552,7 +552,7 @@ class FakeStore:
             elif turn.state != "done" and turn.id not in turns and turn.message not in sources:
                 begun = turn.progress
                 if _erase_from(turn, sources, texts):
-                    self.spent.record(turn.id, turn.incoming, rows.calls(begun), now)
+                    self.spent.record(turn.id, turn.incoming, json_columns.calls(begun), now)
 
     async def _delete_pages(self, gone: list[StoredMessage], now: datetime) -> int:
         answered = {turn for turn, m in self.messages if m in gone and m.author is Author.BOT}
@@ -590,7 +590,7 @@ class FakeStore:
 
     def _has_joined(self, turn: FakeTurn) -> bool:
         running = (one for one in self.turns if one.state == "running")
-        return any(turn.message in rows.sources(one.progress) for one in running)
+        return any(turn.message in json_columns.sources(one.progress) for one in running)
 
     def _quotes(self, turn_id: int, reply: StoredMessage, said: list[StoredMessage]) -> bool:
         """Does the reply quote one of these messages, which recall gave its turn from another conversation?"""
@@ -616,7 +616,9 @@ class FakeStore:
     def _place(self, late: FakeTurn) -> FakeTurn:
         """Where the question of this turn, which was just taken in, stands among those that wait."""
         here = [turn for turn in self.turns if turn.incoming.conversation == late.incoming.conversation]
-        joined = {number for turn in here if turn.state == "running" for number in rows.joined(turn.progress).values()}
+        joined = {
+            number for turn in here if turn.state == "running" for number in json_columns.joined(turn.progress).values()
+        }
         places = queue.belated(here, joined)
         held = [(turn.incoming, turn.message, turn.taken, turn.stopping) for turn in places]
         turn_of = {turn.message: turn.id for turn in self.turns}
@@ -672,7 +674,7 @@ def _erase_from(turn: FakeTurn, sources: set[int], texts: list[str]) -> bool:
     def erased(held: str) -> bool:
         return any(holds(held, text) for text in texts)
 
-    anew = rows.sources(turn.progress) & sources or any(map(erased, rows.strings(rows.read(turn.progress))))
+    anew = json_columns.sources(turn.progress) & sources or any(map(erased, json_columns.strings(turn.progress)))
     if anew:
         _restart(turn)
     staying = tuple(quoted for quoted in turn.incoming.quoted if not erased(quoted.text))

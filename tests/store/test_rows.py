@@ -24,11 +24,6 @@ def test_a_summary_reads_back_as_it_was_but_for_blanks(summary: SituationSummary
     assert read.goal == (summary.goal if summary.goal.strip() else "")
 
 
-@given(st.frozensets(st.integers(1, 10**12)))
-def test_ids_read_back(some: frozenset[int]) -> None:
-    assert rows.ids(rows.id_list(some)) == some
-
-
 @pytest.mark.parametrize(
     ("question", "title"),
     [
@@ -41,10 +36,6 @@ def test_ids_read_back(some: frozenset[int]) -> None:
 )
 def test_a_title_is_one_short_line(question: str, title: str) -> None:
     assert rows.title(question) == title
-
-
-def test_json_keeps_letters_as_they_are_so_that_a_search_of_the_bytes_finds_them() -> None:
-    assert rows.json_text({"a": "東京 é"}) == '{"a":"東京 é"}'
 
 
 def test_an_action_record_holds_calls_and_the_beginning_of_results() -> None:
