@@ -144,6 +144,13 @@ def remove_rows(connection: Connection, ids: Collection[int]) -> int:
     return sum(remove(connection, person, [str(id_) for id_ in ids]) for person in whose)
 
 
+def begin_anew(connection: Connection, question: int) -> None:
+    """Take out what the turn of this question has kept in other words than those: it will be kept anew."""
+    said = connection.execute(select(message.c.text).where(message.c.id == question)).scalar_one_or_none() or ""
+    kept = connection.execute(select(fact.c.id, fact.c.key, fact.c.value).where(fact.c.source_message == question))
+    remove_rows(connection, [row.id for row in kept if not says_no_more(f"{row.key} {row.value}", said)])
+
+
 def of_person(connection: Connection, person: str) -> list[Fact]:
     """All facts of a person, in every audience."""
     return _facts(connection, fact.c.person == person)

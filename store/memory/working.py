@@ -53,6 +53,11 @@ def keep(connection: Connection, conversation: str, audience: str, item: Working
     )
 
 
+def begin_anew(connection: Connection, question: int) -> None:
+    """Take out what the turn of this question has kept: it will be kept anew."""
+    connection.execute(delete(working_item).where(working_item.c.message == question))
+
+
 _ITEMS: Final = (
     select(working_item)
     .where(working_item.c.conversation == bindparam("here"), working_item.c.expires > bindparam("now"))

@@ -25,7 +25,7 @@ from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, 
 from store import json_columns, rows, spending
 from store.databases.database import Database, in_order, new_id
 from store.forgetting.erased import ErasedIds
-from store.memory import learning, people
+from store.memory import facts, learning, people, working
 from store.search import index
 from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn
@@ -191,6 +191,8 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
         spending.keep(connection, claim, json_columns.calls(progress), claim.incoming.time)
         _write(connection, claim, rows.restarted(claim.epoch + 1))
         workspaces.drop(connection, claim.turn)
+        facts.begin_anew(connection, claim.message)
+        working.begin_anew(connection, claim.message)
         return False
     given = {"progress": progress, "reply_ref": reply_ref, "attempts": None if progress is None else 0}
     # With nothing to save it still answers whether the claim holds.

@@ -53,6 +53,16 @@ async def test_what_a_turn_remembered_of_another_thread_falls_with_that(either: 
     assert await left(either) == ([], [])
 
 
+async def test_what_a_turn_remembers_of_what_was_just_forgotten_goes_as_it_begins_anew(either: Store) -> None:
+    boat = await answered(either, said(SECRET, conversation="boats"), "noted")
+    claim = await asked(either, "remember what I said of the boat")
+    await either.forgetting.forget(BOAT, START)
+    await kept(either, claim.message, "it is called Zanzibarwhisper")
+    with pytest.raises(LeaseLost):
+        await either.ledger.save(claim, progress=encode(Progress(context=(boat.message,))))
+    assert await left(either) == ([], [])
+
+
 async def test_what_a_person_had_remembered_in_their_own_words_stays(either: Store) -> None:
     boat = await answered(either, said(SECRET, conversation="boats"), "noted")
     claim = await asked(either, "remember that the boat is Zanzibarwhisper")
