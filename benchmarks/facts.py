@@ -25,9 +25,10 @@ from pathlib import Path
 from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place, label
+from agent.memory.composing import memory_context
 from agent.memory.earlier import Said
 from agent.memory.facts import Fact, Scope, memory_type_of
-from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem, memory_context
+from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem
 from agent.memory.marking import MARKED
 from agent.memory.writing import NewFact, WriteRefused, write
 from agent.recollection import query_about, recollect

@@ -1,6 +1,6 @@
 """Does a newer statement take the place of an older one? (Seed 003, supersession rules 1 and 2.) Pure.
 
-Above: `agent.memory.writing` (facts), earlier (a past thread), layers (signals). Below: `agent.memory.statements`.
+Above: `agent.memory.writing` (facts), earlier (a past thread), composing (signals). Below: `agent.memory.statements`.
 
 Two statements contradict each other if they have one subject and either conflicting values of one kind ("the meeting is
 Tuesday", "let's do the meeting Thursday") or the newer one announces a change ("the project is now delayed"). In doubt

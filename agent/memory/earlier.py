@@ -1,6 +1,6 @@
 """A past thread beside the facts: which of it still holds, and how it is quoted. Pure.
 
-Above: `agent.memory.layers`. Below: `agent.memory.conflict`, marking, scopes, statements, facts.
+Above: `agent.memory.composing`, layers. Below: `agent.memory.conflict`, marking, scopes, statements, facts.
 
 Rules
   What somebody said later in the thread takes the place of what they said before, and of a fact that is older than the

@@ -1,6 +1,6 @@
 """Persistent facts: what they are, and how their history is followed (seed 003, layer 2). Pure.
 
-Above: `agent.memory.writing`, which creates and supersedes them; `agent.memory.layers`, which shows them; the store,
+Above: `agent.memory.writing`, which creates and supersedes them; `agent.memory.composing`, which shows them; the store,
 which keeps them. Below: `agent.authority`.
 
 Rules

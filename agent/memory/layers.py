@@ -1,44 +1,22 @@
-"""The four layers of state, and what of them stands in a turn's context (seed 003). Pure.
+"""The four layers of state that a turn may draw on (seed 003), and past threads beside them. Pure.
 
-Above: `agent.context`, the store. Below: `agent.memory.facts`, earlier, marking, statements, `agent.tokens`.
+Above: `agent.memory.composing`, which makes a context of them; `agent.records`, the ports, the tools and the store know
+scratch values. Below: `agent.memory.facts`, earlier, `agent.authority`.
 
-    identity role    who asks, set at the turn's start, read-only       always there
-    environment      time, date, time zone, signals from outside        always there
-    facts            persistent, valid, readable here                   at most FACTS_SHARE of what is left
-    earlier          what a past thread adds to the facts               of what is left then
-    working set      this conversation's scratch values, with a TTL     whole or not at all, of what is left
-
-Rules
-  Facts: constraints first, then by relevance to the question, then the newest. One that does not fit is skipped, and
-  the list goes on. A fact of a narrower audience shadows one of a wider audience under the same key, for those who may
-  read both, unless the wider one binds or was written with greater authority.
-  Superseded values are absent; where a text still holds one, it is marked.
+    identity role    who asks, set at the turn's start, read-only
+    environment      time, date, time zone, signals from outside
+    facts            persistent; those that are valid and readable here count
+    working set      a conversation's scratch values, with a TTL
 """
 
-import re
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.authority import Authority
-from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
-from agent.memory.conflict import replaces, taken_back
-from agent.memory.earlier import Outdated, Said, outdated, quoted
-from agent.memory.facts import Fact, Scope, age
-from agent.memory.marking import Superseded, superseded, withhold
-from agent.memory.statements import read
-from agent.tokens import estimate_tokens
-
-MEMORY_TOKENS: Final = 3_000
-"""For all layers together, apart from history's budget."""
-FACTS_SHARE: Final = 0.7
-"""Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003)."""
-BINDING: Final = "!"
-"""Before a fact that must be kept to."""
-_TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
+from agent.memory.earlier import Said
+from agent.memory.facts import Fact, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,68 +84,6 @@ class Reader:
     scopes: frozenset[tuple[Scope, str | None]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryContext:
-    """The sections that stand in the context, and the ids of what stands in them."""
-
-    sections: tuple[str, ...]
-    fact_ids: tuple[str, ...] = ()
-    message_ids: tuple[int, ...] = ()
-    """The stored messages that facts, past threads and the working set come from."""
-    superseded: tuple[Superseded, ...] = field(default=(), repr=False)
-    """What to mark where the same turn shows other texts: visible history, recall hits (`marking.mark`)."""
-
-    @property
-    def text(self) -> str:
-        return "\n\n".join(self.sections)
-
-
-def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) -> MemoryContext:
-    """What of the layers stands in a context of at most `budget` estimated tokens."""
-    signals, past_signals = _current_signals(layers.environment)
-    mine = [fact for fact in layers.facts if _concerns(fact, reader)]
-    valid = readable(mine, reader)
-    history = [fact for fact in mine if not fact.is_valid]
-    late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority)
-    holding = [fact for fact in valid if fact.id not in late.facts]
-    stale = _stale(holding, mine, signals, past_signals, late)
-    frame = (_identity(layers.identity), _environment(layers.environment, signals))
-    left = budget - sum(map(_cost, frame))
-    lines = [(fact, _fact_line(fact, stale)) for fact in ranked(holding, reader.question)]
-    shown, cost = _fitting(lines, int(left * FACTS_SHARE))
-    left -= cost
-    known = [*frame, *(line for _, line in shown)]
-    quotes = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
-    earlier = _section("EARLIER", [line for _, line in quotes])
-    facts = _section("FACTS", [line for _, line in shown])
-    scratch, items = _working_set(layers, left - _cost(earlier))
-    ids = [one.id for one, _ in quotes] + [one.message for one in items] + [one.source_message for one, _ in shown]
-    sources = tuple(dict.fromkeys(id_ for id_ in ids if id_ is not None))
-    sections = tuple(filter(None, (*frame, facts, earlier, scratch)))
-    return MemoryContext(sections, tuple(fact.id for fact, _ in shown), sources, stale)
-
-
-def readable(facts: Iterable[Fact], reader: Reader) -> list[Fact]:
-    """The valid facts that may be used: of these audiences and scopes, and not shadowed by a narrower one."""
-    usable = [fact for fact in facts if fact.is_valid and _concerns(fact, reader)]
-    under_key: dict[str, list[Fact]] = {}
-    for fact in usable:
-        under_key.setdefault(fact.key.strip().casefold(), []).append(fact)
-    others = {key: same for key, same in under_key.items() if key and len(same) > 1}
-    return [fact for fact in usable if not _is_shadowed(fact, others.get(fact.key.strip().casefold(), ()))]
-
-
-def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
-    """Constraints first, then by the share of the question's words that a fact has, then the newest."""
-    asked = read(question).content
-
-    def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
-        shared = len(read(fact.value, about=fact.key).content & asked)
-        return fact.is_constraint, shared, fact.timestamp, fact.id
-
-    return sorted(facts, key=rank, reverse=True)
-
-
 def live_items(items: Iterable[WorkingItem], now: datetime) -> list[WorkingItem]:
     """The working set without what has expired; of a key the newest."""
     newest = {item.key: item for item in sorted(items, key=lambda item: item.created_at)}
@@ -180,120 +96,3 @@ def local_time(environment: Environment) -> datetime:
         return environment.now.astimezone(ZoneInfo(environment.time_zone))
     except (ZoneInfoNotFoundError, ValueError):
         return environment.now
-
-
-def _concerns(fact: Fact, reader: Reader) -> bool:
-    """May it be used here, and was it said about what the turn is about?"""
-    in_scope = fact.scope is Scope.GLOBAL or (fact.scope, fact.scope_id) in reader.scopes
-    return in_scope and (fact.everywhere or fact.audience in reader.audiences)
-
-
-def _is_shadowed(wide: Fact, under_its_key: Iterable[Fact]) -> bool:
-    return not wide.is_constraint and any(
-        narrow.person == wide.person
-        and _breadth(narrow.audience) < _breadth(wide.audience)
-        and narrow.authority >= wide.authority
-        for narrow in under_its_key
-    )
-
-
-def _breadth(audience: str) -> int:
-    order: tuple[type, ...] = (PersonAudience, GroupAudience, TeamAudience)
-    return order.index(type(audience_of(audience)))
-
-
-def _current_signals(environment: Environment) -> tuple[list[Signal], list[Signal]]:
-    """What other systems say now, and what a newer signal has taken the place of: a signal tells how things are."""
-    current: list[Signal] = []
-    past: list[Signal] = []
-    for signal in sorted(environment.signals, key=lambda signal: signal.time):
-        statement = replace(read(signal.value), changes=True)
-        over = [old for old in current if old.key == signal.key or replaces(read(old.value), statement)]
-        past += over
-        current = [*(old for old in current if old not in over), signal]
-    return current, past
-
-
-def _stale(
-    holding: Sequence[Fact],
-    mine: Sequence[Fact],
-    signals: Sequence[Signal],
-    past: Sequence[Signal],
-    late: Outdated,
-) -> tuple[Superseded, ...]:
-    kept: AbstractSet[str] = {fact.id for fact in holding}
-    gone = [fact for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
-    successors = {fact.id: fact.value for fact in mine}
-    parts = [
-        part
-        for fact in gone
-        if fact.value.lower() not in late.restored
-        for part in taken_back(fact.value, successors.get(fact.superseded_by or "", fact.value))
-    ]
-    values = [*parts, *(signal.value for signal in past), *late.sentences]
-    current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
-    return superseded(values, current)
-
-
-def _cost(section: str) -> int:
-    """With the blank line after it."""
-    return estimate_tokens(f"{section}\n\n") if section else 0
-
-
-def _fitting(lines: Sequence[tuple[Fact, str]], budget: int) -> tuple[list[tuple[Fact, str]], int]:
-    shown: list[tuple[Fact, str]] = []
-    cost = _cost("FACTS:\n")
-    for fact, line in lines:
-        tokens = estimate_tokens(line + "\n")
-        if cost + tokens <= budget:
-            shown.append((fact, line))
-            cost += tokens
-    return shown, cost if shown else 0
-
-
-def _within(lines: Sequence[tuple[Said, str]], budget: int) -> list[tuple[Said, str]]:
-    """As many of the newest as fit, in their order."""
-    kept: list[tuple[Said, str]] = []
-    left = budget - _cost("EARLIER:\n")
-    for said, line in reversed(lines):
-        tokens = estimate_tokens(line + "\n")
-        if tokens <= left:
-            kept.append((said, line))
-            left -= tokens
-    return kept[::-1]
-
-
-def _section(title: str, lines: Sequence[str]) -> str:
-    """What somebody wrote never looks like a section of its own."""
-    return "\n".join([f"{title}:", *(f"> {line}" if _TITLE.match(line) else line for line in lines)]) if lines else ""
-
-
-def _identity(identity: IdentityRole) -> str:
-    rank = "" if identity.authority is Authority.EMPLOYEE else identity.authority.name.lower()
-    about = ", ".join(filter(None, (rank, identity.department, identity.organization)))
-    name = re.sub("[(（]", "[", identity.user_name)  # a display name that ends in "(admin)" is no rank
-    return " ".join(f"IDENTITY: {name}{f' ({about})' if about else ''}".split())
-
-
-def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
-    local = local_time(environment)
-    head = f"ENVIRONMENT: {local:%a %Y-%m-%d %H:%M} {local.tzname()}"
-    place = [environment.location] if environment.location else []
-    return "\n".join([", ".join([head, *place]), *(f"{signal.key}: {signal.value}" for signal in signals)])
-
-
-def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
-    binding = f"{BINDING} " if fact.is_constraint else ""
-    key = f"{fact.key}: " if fact.key else ""
-    assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
-    review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
-    said = f"{key}{withhold(fact.value, stale)}".lstrip(f"{BINDING}！ \n\t")  # who writes the mark binds nobody
-    return " ".join(f"{binding}{said}{assumed}{review}".split())
-
-
-def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:
-    """All of it, or nothing."""
-    items = live_items(layers.working_set, layers.environment.now)
-    lines = [item.value if item.key == item.value else f"{item.key}: {item.value}" for item in items]
-    text = _section("WORKING SET", [" ".join(line.split()) for line in lines])
-    return (text, items) if _cost(text) <= budget else ("", [])

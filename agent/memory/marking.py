@@ -1,6 +1,6 @@
 """Superseded values in visible text: found, and marked or withheld. Pure.
 
-Above: `agent.memory.layers`, earlier; `agent.context`, `agent.tools.recall`. Below: `agent.memory.statements`.
+Above: `agent.memory.composing`, earlier; `agent.context`, `agent.tools.recall`. Below: `agent.memory.statements`.
 
 Why: a fact that is no longer valid is not used as long as only facts are shown; as soon as the old message stands
 beside it again, the old value is read as if it held.

@@ -1,6 +1,6 @@
 """What a sentence says, without a model: its subject, its values by kind, and whether it announces a change. Pure.
 
-Above: `agent.memory.conflict`, marking, earlier, layers. Below: nothing.
+Above: `agent.memory.conflict`, marking, earlier, composing. Below: nothing.
 
 Rules
   Values are of a kind: money, a share, a time, a number, or a name in its slot (the words around it). Only values of

@@ -7,8 +7,9 @@ import pytest
 
 from agent.authority import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.memory.composing import memory_context
 from agent.memory.facts import ConstraintType, MemoryType
-from agent.memory.layers import Environment, IdentityRole, Layers, Reader, memory_context
+from agent.memory.layers import Environment, IdentityRole, Layers, Reader
 from agent.records import Person
 from bot.host import Asker
 from bot.memory.policy import NOT_A_MANAGER, NOTHING, PolicyDesk

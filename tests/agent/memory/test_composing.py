@@ -8,20 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.authority import Authority
+from agent.memory.composing import MemoryContext, memory_context, readable
 from agent.memory.earlier import Said
 from agent.memory.facts import Fact, Scope, chain, current
-from agent.memory.layers import (
-    Environment,
-    IdentityRole,
-    Layers,
-    MemoryContext,
-    Reader,
-    Signal,
-    WorkingItem,
-    live_items,
-    memory_context,
-    readable,
-)
+from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem, live_items
 from agent.memory.writing import NewFact, write
 from agent.tokens import estimate_tokens
 
