@@ -123,6 +123,11 @@ class Workspace:
         self.messages.append(message)
         return message
 
+    def edit(self, message: FakeMessage, text: str) -> None:
+        """The message has other words; nobody is told."""
+        message.versions.append((self.clock.monotonic(), text))
+        message.edited_ts = self.new_ts()
+
     def answers(self, channel: str, thread_ts: str | None = None) -> list[FakeMessage]:
         """The bot's messages in a channel, or in one of its threads, in order."""
         return [

@@ -72,6 +72,7 @@ class FakeMessage:
     blocks: list[Object] = field(default_factory=list[Object])
     files: list[Object] = field(default_factory=list[Object])
     unfurl: bool = True
+    edited_ts: str = ""
 
     @property
     def text(self) -> str:
@@ -85,6 +86,7 @@ class FakeMessage:
         told: Object = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts}
         told |= {"thread_ts": self.thread_ts} if self.thread_ts else {}
         told |= {"bot_id": self.bot_id} if self.bot_id else {}
+        told |= {"edited": {"user": self.user, "ts": self.edited_ts}} if self.edited_ts else {}
         told |= {"files": self.files} if self.files else {}
         told |= {"metadata": self.metadata} if metadata and self.metadata else {}
         return told

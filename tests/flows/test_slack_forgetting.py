@@ -191,6 +191,23 @@ async def test_what_is_remembered_follows_an_edit_in_slack(tmp_path: Path) -> No
         assert await talk.finds("ochre")
 
 
+async def test_an_edit_made_while_the_bot_was_away_is_followed_where_its_channel_is_read_again(tmp_path: Path) -> None:
+    clock, model = LeapingClock(), ScriptedProvider(looks_up)
+    async with FakeSlack(clock) as slack, forgetting_host(tmp_path, model, clock) as host:
+        talk = Talk(tmp_path, clock, slack, host, model)
+        async with serving(slack, host):
+            asked = await talk.ask(talk.ann, "note The canoe is vermilion")
+        clock.leap(timedelta(hours=1))
+        async with serving(slack, host):
+            await talk.ask(talk.bob, "my kayak is turquoise")
+        clock.leap(timedelta(hours=1))
+        slack.state.edit(asked, f"{ME} note The canoe is ochre")
+        async with serving(slack, host):
+            await talk.gone("vermilion")
+            assert not await talk.finds("vermilion")
+            assert await talk.finds("ochre")
+
+
 # Places that go
 
 

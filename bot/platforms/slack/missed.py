@@ -1,7 +1,7 @@
 """What was said on Slack while no socket was open: read from its history, and taken in as if it came now.
 
-Above: `run`, and `listeners`, which hands every event over here first. Below: `api`, `budget`, `inbound`, `intake`,
-`bot.turns.missed`.
+Above: `run`, and `listeners`, which hands every event over here first. Below: `api`, `budget`, `changes`, `inbound`,
+`intake`, `bot.turns.missed`.
 
 Rules.
 - Slack sends again by itself for some minutes. After a longer gap, and at a start, history is read.
@@ -9,7 +9,8 @@ Rules.
   which they were, for new mentions. A first mention elsewhere is found when somebody repeats it.
 - A place in which something arrives anew is looked at first, so that the order stays, if that takes no longer than
   Slack waits.
-- What does not wait for an answer is not caught up: "stop", commands in words, buttons.
+- What does not wait for an answer is not caught up: "stop", commands in words, buttons. Edits are followed as far as
+  they stand among the messages that are read; of deletions only those that leave a tombstone can be seen.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from bot.logs import severity
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, SlackRefused
 from bot.platforms.slack.budget import Queue
+from bot.platforms.slack.changes import TOMBSTONE
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.payload import items, number, text
@@ -155,7 +157,9 @@ class Missed:
         since = f"{self._since.timestamp():.6f}" if self._since is not None else ""
         try:
             for message in await self._said(spot, since, latest, paced=paced):
-                if await self._take(spot, message):
+                if text(message, "edited", "ts") > since or text(message, "subtype") == TOMBSTONE:
+                    await self._change(spot, message)
+                if text(message, "ts") > since and await self._take(spot, message):
                     self._found += 1
                     if not spot.root and number(message, "reply_count"):
                         self._threads.append(Spot(spot.channel, text(message, "ts")))
@@ -167,7 +171,7 @@ class Missed:
         return True
 
     async def _said(self, spot: Spot, since: str, latest: str, *, paced: bool) -> list[JsonObject]:
-        """What was said there since, before `latest`, the oldest first. Raises SlackError."""
+        """What was said there since, before `latest`, and what else came along, the oldest first. Raises SlackError."""
         method = Method.REPLIES if spot.root else Method.HISTORY
         clock, pace = self.listening.clock, self._pace.setdefault(method, Queue(INTERVAL_S))
         wait = pace.join(clock.monotonic())
@@ -178,14 +182,19 @@ class Missed:
                 method,
                 channel=spot.channel,
                 ts=spot.root or None,
-                oldest=since,
+                oldest=since if spot.root else None,  # a thread is told from its beginning, a channel from its end
                 latest=latest or None,
                 limit=self.listening.bounds.messages,
             )
         except SlackLimited as limited:
             pace.limited(clock.monotonic(), limited.retry_after_s)
             raise
-        return sorted((m for m in items(page, "messages") if text(m, "ts") > since), key=lambda m: text(m, "ts"))
+        return sorted(items(page, "messages"), key=lambda message: text(message, "ts"))
+
+    async def _change(self, spot: Spot, message: JsonObject) -> None:
+        """Take in what an event would have told."""
+        now: JsonObject = {"type": "message", "subtype": "message_changed", "channel": spot.channel}
+        await self.intake.see({"event": {**now, "message": dict(message)}})
 
     async def _take(self, spot: Spot, message: JsonObject) -> bool:
         event: JsonObject = {**message, "type": "message", "channel": spot.channel}
