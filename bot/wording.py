@@ -86,6 +86,11 @@ def thread_opened(thread: Thread) -> str:
     return f"Back in “{literal(shortened(thread.title, TITLE_CHARS))}”."
 
 
+def use_command(name: str) -> str:
+    """Somebody wrote a command's words as a message, where its answer would show to others."""
+    return f"Nothing is done yet: please use the command `/{name}`, so that only you see its answer."
+
+
 def forget_which() -> str:
     return "What shall I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
 

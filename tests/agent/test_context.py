@@ -103,6 +103,12 @@ def test_the_prefix_holds_persona_rules_and_schemas() -> None:
         assert text in prefix
 
 
+def test_the_prefix_says_that_people_erase_by_command_and_the_bot_never_does() -> None:
+    prefix = build_context(PARTS).messages[0].text
+    assert "/forget" in prefix
+    assert "never claim that you did it" in prefix
+
+
 def test_history_keeps_the_newest_messages_that_fit() -> None:
     history = [stored(n, "x" * 40) for n in range(1, 11)]
     context = build_context(replace(PARTS, history=history), ContextBudget(history=35))

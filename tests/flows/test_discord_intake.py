@@ -13,7 +13,7 @@ from agent.records import Incoming, Quoted
 from bot import pictures
 from bot.platforms.discord import surroundings
 from bot.platforms.discord.inbound import NO_TEXT
-from bot.wording import KEPT_WAITING, UNAVAILABLE
+from bot.wording import KEPT_WAITING, UNAVAILABLE, use_command
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import (
@@ -123,6 +123,15 @@ async def test_messages_that_are_not_for_the_bot_are_not_even_stored() -> None:
         await fake.say(ANN, f"{ASK}hello", webhook_id="5")
         await everything_before(fake, host)
         assert (host.taken, host.overheard) == ([], [])
+
+
+async def test_a_commands_words_in_a_message_are_answered_with_the_command_and_never_asked() -> None:
+    async with listening() as (fake, host):
+        await fake.say(ANN, f"{ASK}forget everything")
+        await fake.until(lambda: fake.world.shown(GENERAL))
+        assert fake.world.shown(GENERAL) == [use_command("forget")]
+        await everything_before(fake, host)
+        assert host.taken == []
 
 
 async def test_another_bot_is_heard_if_it_is_allowed() -> None:

@@ -1,7 +1,7 @@
 """The Discord client: receives events and hands them on.
 
 Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `control`, `closing`, `forgetting`,
-`memory`, `permissions`, `pressing`, `bot.triggers`, and `bot.host.Host`.
+`memory`, `orders`, `permissions`, `pressing`, `bot.triggers`, and `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to, or to store it. No message is kept here: the library's cache of messages is off.
@@ -30,6 +30,7 @@ from bot.platforms.discord import (
     forgetting,
     inbound,
     memory,
+    orders,
     permissions,
     places,
     pressing,
@@ -41,7 +42,6 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
 from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.members import Members
-from bot.platforms.discord.membership import UNREADABLE
 from bot.platforms.discord.missed import Missed
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.rest import Rest
@@ -236,8 +236,7 @@ class DiscordClient(discord.Client):
     async def _take(self, message: discord.Message, *, late: bool = False) -> bool:
         """Whether it was new, and is answered."""
         me = self._me(message.guild)
-        if message.guild is not None and isinstance(message.channel, discord.PartialMessageable):
-            await self._find_channel(message)
+        await self._surroundings.find_channel(message)
         post = reading.post_of(message, self._room.clock.now())
         if not post.author.automatic:
             post = replace(post, author=await self._members.known(post.author, direct=post.where.direct))
@@ -250,6 +249,10 @@ class DiscordClient(discord.Client):
         if is_stop(incoming.text) and decided is not Trigger.IGNORE:
             if not late:
                 await self._stop(message, incoming, decided)
+            return False
+        if decided is Trigger.ANSWER and (command := orders.command_meant(incoming, direct=post.where.direct)):
+            if not late:
+                await _reply(message, wording.use_command(command))
             return False
         match decided:
             case Trigger.ANSWER:
@@ -278,15 +281,6 @@ class DiscordClient(discord.Client):
         if decided is Trigger.ANSWER and post.author.automatic and not (mentioned or direct):
             return Trigger.OVERHEAR  # two bots that answer each other's every message never end
         return decided
-
-    async def _find_channel(self, message: discord.Message) -> None:
-        """A thread that the library has not heard of yet, as one that was archived."""
-        try:
-            found = await self.fetch_channel(message.channel.id)
-        except (discord.InvalidData, *UNREADABLE):
-            return  # it stays a place of which nothing is known
-        if isinstance(found, discord.Thread | discord.TextChannel | discord.VoiceChannel | discord.StageChannel):
-            message.channel = found
 
     def _me(self, guild: discord.Guild | None) -> Me:
         assert self.user is not None  # noqa: S101 -- events come after the login

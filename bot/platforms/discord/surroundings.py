@@ -55,6 +55,17 @@ class Surroundings:
         self._client = client
         self._files = files
 
+    async def find_channel(self, message: discord.Message) -> None:
+        """Where it stands, if that is a thread that the library has not heard of yet, as one that was archived."""
+        if message.guild is None or not isinstance(message.channel, discord.PartialMessageable):
+            return
+        try:
+            found = await self._client.fetch_channel(message.channel.id)
+        except (discord.InvalidData, *UNREADABLE):
+            return  # it stays a place of which nothing is known
+        if isinstance(found, discord.Thread | discord.TextChannel | discord.VoiceChannel | discord.StageChannel):
+            message.channel = found
+
     async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> Brought:
         """Everything that this message refers to, in the order in which a reader would come upon it."""
         return await _in_time(self._of_message(message, place, import_thread=import_thread))
