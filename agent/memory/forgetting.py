@@ -117,14 +117,6 @@ class Preview:
         return not any(self.counts.values())
 
 
-def forget_thread(person: str, *conversations: str) -> OneThread:
-    return OneThread(person, frozenset(conversations))
-
-
-def forget_everything(person: str) -> Everything:
-    return Everything(person)
-
-
 @dataclass(frozen=True, slots=True)
 class EntriesPlan:
     """Erase these things that are known about `person`, by their ids. The messages that they came from stay."""

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, label
-from agent.memory.forgetting import Everything, forget_thread
+from agent.memory.forgetting import Everything
 from agent.records import Claim, Closing, RecallQuery
 from agent.state import SituationSummary
 from store.engine import open_store
 from tests.contracts.steps import AnyStore, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.store import FakeStore
 
@@ -79,7 +80,7 @@ class Run:
                 note = await remember(self.store.facts, person, f"note {number}", f"person:{person}", self.now)
                 return (note.value, note.timestamp)
             case ("forget", str(person), str() | None as room):
-                plan = Everything(person) if room is None else forget_thread(person, where(person, room)[0])
+                plan = Everything(person) if room is None else one_thread(person, where(person, room)[0])
                 receipt = await self.store.forgetting.forget(plan, self.now)
                 counted = [receipt.erased[name] for name in ("messages", "facts", "turns")]
                 return (counted, proved(receipt))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.events import Outcome
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.messages import Depth, Image
 from agent.records import Closing
 from tests.contracts.steps import AnyStore, answered, claimed, texts_found
@@ -114,6 +114,6 @@ async def test_pictures_and_depth_are_there_when_the_question_is_claimed(store: 
 
 async def test_forgetting_takes_the_pictures_of_a_question_that_waits(store: AnyStore) -> None:
     await store.ledger.accept(replace(said("what is this?"), images=(Image("image/png", b"secret" * 9),)))
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert receipt.erased["turns"] == 1
     assert await store.ledger.claim("worker", START, LEASE) is None

@@ -5,13 +5,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
-from agent.memory.forgetting import EntriesPlan, forget_thread
+from agent.memory.forgetting import EntriesPlan
 from agent.memory.profile import Partition, opened, stated
 from agent.records import Closing
 from tests.contracts.steps import AnyStore, claimed
 from tests.contracts.test_profiles import CLUB, DM, F, heard, insight, learn, texts
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.plans import one_thread
 
 TEAM = "team:T"
 LATER = START + timedelta(days=1)
@@ -23,7 +24,7 @@ async def test_a_deleted_entry_is_gone_and_what_it_came_from_teaches_no_more(sto
     receipt = await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({row.id})), LATER)
     assert (receipt.erased["profile"], receipt.found_again) == (1, 0)
     assert [one.id for one in await store.profiles.known("ann", frozenset({DM.audience}))] == [sail.id]
-    await store.forgetting.forget(forget_thread("ann", "thread"), LATER)
+    await store.forgetting.forget(one_thread("ann", "thread"), LATER)
     assert await store.profiles.unlearned(DM, 9) == []
 
 
@@ -31,7 +32,7 @@ async def test_what_an_entry_came_from_is_learned_again_only_until_one_is_delete
     first, second = await heard(store, said("I row")), await heard(store, said("and I sail", conversation="b"))
     entries = (await learn(store, DM, insight("rows and sails", first, second), insight("sails", second))).entries
     await store.forgetting.forget_entries(EntriesPlan("ann", frozenset({entries[1].id})), LATER)
-    await store.forgetting.forget(forget_thread("ann", "thread"), LATER)
+    await store.forgetting.forget(one_thread("ann", "thread"), LATER)
     assert await texts(store, DM.audience) == []
     assert await store.profiles.unlearned(DM, 9) == []
 

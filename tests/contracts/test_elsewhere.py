@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.events import Outcome
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.records import Closing, Incoming
 from tests.contracts.steps import AnyStore, claimed
 from tests.fakes.incoming import LEASE, START, said
@@ -60,7 +60,7 @@ async def test_a_process_is_told_how_its_turns_ended_elsewhere(store: AnyStore) 
     await claimed(store)
     assert await store.ledger.ended(frozenset()) == {}
     assert await store.ledger.ended(frozenset(turns)) == {turns[0]: Outcome.ANSWERED, turns[1]: Outcome.STOPPED}
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert await store.ledger.ended(frozenset(turns)) == dict.fromkeys(turns)
 
 
@@ -71,5 +71,5 @@ async def test_the_pages_of_a_reply_are_known_once_its_turn_is_over(store: AnySt
     assert await store.ledger.pages(number) is None
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Yes.", pages=("a", "b")), START)
     assert await store.ledger.pages(number) == ("a", "b")
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert await store.ledger.pages(number) == ()

@@ -10,11 +10,12 @@ import pytest
 from agent.authority import Authority
 from agent.errors import StoreError
 from agent.memory.facts import ConstraintType, Fact, Scope, chain, current
-from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.forgetting import Everything
 from agent.memory.writing import NewFact, Refusal, WriteRefused, Written
 from tests.contracts.steps import AnyStore, answered, proved
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.plans import one_thread
 
 DM = "person:ann"
 TEAM = "team:T1"
@@ -130,7 +131,7 @@ async def test_with_a_message_falls_what_was_derived_from_its_fact_and_what_it_s
     await written(store, new("deadline", "Monday", minutes=1, source_message=moved.message))
     derived = new("meeting", "Sunday", minutes=2, source_message=kept.message, depends_on=("deadline",))
     await written(store, derived)
-    receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "a"), START)
     assert receipt.erased["facts"] == 2
     assert proved(receipt)
     assert [(fact.value, fact.is_valid, fact.superseded_by) for fact in await known(store)] == [("Friday", True, None)]
@@ -142,14 +143,14 @@ async def test_nobodys_facts_outlive_the_person_who_wrote_them_unless_they_came_
     await written(store, replace(binding, key="limit", value="3", source_message=claim.message))
     await written(store, replace(binding, key="budget", value="9 EUR"))
     await written(store, new("", "has a boat"))
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert receipt.erased["facts"] == 2
     assert [fact.key for fact in await known(store, "ann", DM, TEAM)] == ["budget"]
 
 
 async def test_a_fact_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: AnyStore) -> None:
     claim = await answered(store, said("tea"), "noted")
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     with pytest.raises(StoreError, match="was forgotten meanwhile"):
         await store.facts.write(new("", "tea", source_message=claim.message))
     assert await known(store) == []

@@ -5,12 +5,13 @@ import pytest
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.forgetting import Everything
 from agent.records import Closing
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, found, proved, summary_of, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.plans import one_thread
 
 CLUB = Place(GroupAudience("club"))
 
@@ -22,7 +23,7 @@ async def history(store: AnyStore, conversation: str) -> list[str]:
 async def test_forgetting_a_thread_leaves_the_other_threads(store: AnyStore) -> None:
     await answered(store, said("my boat is blue", conversation="a"), "a blue boat")
     await answered(store, said("my boat is fast", conversation="b"), "a fast boat")
-    receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "a"), START)
     assert receipt.erased["messages"] == 2
     assert proved(receipt)
     assert await history(store, "a") == []
@@ -36,7 +37,7 @@ async def test_forgetting_everything_leaves_nothing_of_the_person_and_all_of_the
     await answered(store, said("ben's boat", person="ben", conversation="club", place=CLUB), "his boat")
     await remember(store.facts, "ann", "has a boat", "person:ann", START)
     kept = await remember(store.facts, "ben", "has a boat", "person:ben", START)
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.erased["messages"], receipt.erased["facts"], receipt.erased["turns"]) == (4, 1, 2)
     assert proved(receipt)
     assert await history(store, "club") == ["ben's boat", "his boat"]
@@ -53,7 +54,7 @@ async def test_notes_fall_with_the_messages_they_came_from(store: AnyStore) -> N
     claim = await answered(store, said("remember: tea", conversation="a"), "noted")
     await remember(store.facts, "ann", "tea", "person:ann", START, claim.message)
     kept = await remember(store.facts, "ann", "coffee", "person:ann", START)
-    receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "a"), START)
     assert receipt.erased["facts"] == 1
     assert await store.facts.readable("ann", frozenset({"person:ann"})) == [kept]
 
@@ -63,14 +64,14 @@ async def test_the_summary_falls_with_its_conversation(store: AnyStore) -> None:
     summary = SituationSummary(key_findings="a secret")
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", summary=summary), START)
     await answered(store, said("hello", person="ben", conversation="club", place=CLUB), "hi")
-    await store.forgetting.forget(forget_thread("ann", "club"), START)
+    await store.forgetting.forget(one_thread("ann", "club"), START)
     assert await summary_of(store, "club") == SituationSummary()
 
 
 async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store: AnyStore) -> None:
     message = said("a secret")
     await answered(store, message, "kept")
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert (await store.ledger.accept(message)).duplicate
     assert await store.ledger.claim("worker", START, LEASE) is None
     assert await history(store, "thread") == []
@@ -82,7 +83,7 @@ async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_on
     await store.ledger.accept(said("two"))
     running = await claimed(store)
     await store.ledger.save(running, progress="half of it")
-    receipt = await store.forgetting.forget(forget_thread("ann", "thread"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "thread"), START)
     assert receipt.erased["turns"] == 2
     with pytest.raises(LeaseLost):
         await store.ledger.finish(running, Closing(Outcome.ANSWERED, "too late"), START)
@@ -93,7 +94,7 @@ async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_on
 async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(store: AnyStore) -> None:
     await store.ledger.accept(said("remember: tea"))
     running = await claimed(store)
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     with pytest.raises(StoreError, match="was forgotten meanwhile"):
         await remember(store.facts, "ann", "tea", "person:ann", START, running.message)
     assert await store.facts.readable("ann", frozenset({"person:ann"})) == []
@@ -101,7 +102,7 @@ async def test_a_note_from_a_message_that_was_forgotten_meanwhile_is_not_kept(st
 
 async def test_forgetting_what_is_not_there_erases_nothing(store: AnyStore) -> None:
     await answered(store, said("hello"), "hi")
-    for plan in (forget_everything("nobody"), forget_thread("ann", "elsewhere"), forget_thread("nobody", "thread")):
+    for plan in (Everything("nobody"), one_thread("ann", "elsewhere"), one_thread("nobody", "thread")):
         receipt = await store.forgetting.forget(plan, START)
         assert set(receipt.erased.values()) == {0}
         assert proved(receipt)
@@ -110,5 +111,5 @@ async def test_forgetting_what_is_not_there_erases_nothing(store: AnyStore) -> N
 
 async def test_after_a_complete_forgetting_no_sweep_is_owed(store: AnyStore) -> None:
     await answered(store, said("hello"), "hi")
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert await store.forgetting.sweep()

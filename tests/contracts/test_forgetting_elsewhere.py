@@ -8,7 +8,7 @@ import pytest
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.records import Closing, Quoted
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, proved, summary_of
@@ -36,7 +36,7 @@ async def test_what_a_turn_made_of_a_recalled_message_falls(store: AnyStore, rep
     summary = SituationSummary(key_findings=SECRET)
     ending = Closing(Outcome.ANSWERED, reply, summary=summary, context_messages=(ann.message,))
     await store.ledger.finish(await claimed(store), ending, START)
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert proved(receipt)
     assert await summary_of(store, "club b") == SituationSummary()
     history = await store.conversations.history("club b", before_turn=10**6, limit=9)
@@ -48,7 +48,7 @@ async def test_a_reply_that_had_it_in_its_history_only_stays(store: AnyStore) ->
     await ben_asks(store)
     ending = Closing(Outcome.ANSWERED, f"So {SECRET}", context_messages=(ann.message,))
     await store.ledger.finish(await claimed(store), ending, START)
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     history = await store.conversations.history("club b", before_turn=10**6, limit=9)
     assert [m.text for m in history] == ["what is the boat called?", f"So {SECRET}"]
 
@@ -60,7 +60,7 @@ async def test_an_open_turn_that_has_recalled_it_starts_anew(store: AnyStore, na
     running = await claimed(store)
     progress = recalling(ann.message) if named else recalling(running.message, f"Ann: {SECRET}.")
     await store.ledger.save(running, progress=progress, reply_ref='["page 1"]')
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     with pytest.raises(LeaseLost):
         await store.ledger.save(running, progress="more of it")
     again = await claimed(store)
@@ -72,7 +72,7 @@ async def test_a_step_that_quotes_what_was_forgotten_meanwhile_is_not_kept(store
     ann = await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     await ben_asks(store)
     running = await claimed(store)
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     with pytest.raises(LeaseLost):
         await store.ledger.save(running, progress=recalling(ann.message, SECRET))
     assert (await claimed(store)).progress == ""
@@ -84,7 +84,7 @@ async def test_an_open_turn_that_has_nothing_of_it_goes_on(store: AnyStore) -> N
     await ben_asks(store)
     running = await claimed(store)
     await store.ledger.save(running, progress=recalling(running.message, "that is ok, yes"))
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     await store.ledger.finish(running, Closing(Outcome.ANSWERED, "fine"), START)
 
 
@@ -92,5 +92,5 @@ async def test_quoted_texts_of_a_waiting_turn_are_taken_out_and_the_others_stay(
     await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
     other = Quoted("earlier in this thread", "Cem", "mine is a train")
     await ben_asks(store, quoted=(Quoted("earlier in this thread", "Ann", f"> {SECRET}"), other))
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert (await claimed(store)).incoming.quoted == (other,)

@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import LeaseLost
-from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.forgetting import Everything
 from agent.records import Job
 from tests.contracts.steps import AnyStore, answered
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.plans import one_thread
 
 LEARN = frozenset({"learn"})
 MINUTE = timedelta(minutes=1)
@@ -130,11 +131,11 @@ async def test_forgetting_takes_the_persons_jobs_of_the_conversation_or_all(stor
     for key, person, conversation in (("1", "ann", "thread"), ("2", "ann", "other"), ("3", "ben", "thread")):
         await store.jobs.schedule("learn", key, "my secret", START, person=person, conversation=conversation)
     running = await next_job(store)
-    receipt = await store.forgetting.forget(forget_thread("ann", "thread"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "thread"), START)
     assert (receipt.erased["jobs"], receipt.found_again) == (1, 0)
     with pytest.raises(LeaseLost):
         await store.jobs.finish(running)
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.erased["jobs"], receipt.found_again) == (1, 0)
     last = await next_job(store)
     assert last.key == "3"

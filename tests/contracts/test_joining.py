@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.messages import Image
 from agent.progress import Progress, Step, encode
 from agent.records import Claim, Closing, Quoted, Waiting
@@ -119,7 +119,7 @@ async def test_what_joined_is_forgotten_like_any_other_message(store: AnyStore) 
     ids = tuple(one.message for one in joined)
     closing = Closing(Outcome.ANSWERED, "In the shed.", joined=joined, context_messages=ids)
     await store.ledger.finish(claim, closing, START)
-    assert proved(await store.forgetting.forget(forget_everything("ann"), START))
+    assert proved(await store.forgetting.forget(Everything("ann"), START))
     assert (await store.ledger.accept(later)).duplicate
     assert await store.conversations.history("thread", before_turn=10**6, limit=9) == []
 

@@ -2,12 +2,12 @@
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting import forget_thread
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, LastActions
 from tests.contracts.steps import AFTER_ALL, AnyStore, answered, claimed, known
 from tests.fakes.incoming import START, dm, said
+from tests.fakes.plans import one_thread
 
 CLUB = Place(GroupAudience("club"))
 DM = frozenset({"person:ann"})
@@ -65,7 +65,7 @@ async def test_the_messages_that_they_came_from_are_told_and_take_them_along(sto
     await acted(store, record("boat"), sources=(boat.message,))
     found = (await known(store, "thread", DM)).actions
     assert found.sources == (boat.message,)
-    await store.forgetting.forget(forget_thread("ann", "boats"), START)
+    await store.forgetting.forget(one_thread("ann", "boats"), START)
     assert await thoughts(store, dm("ann")) == []
 
 

@@ -1,8 +1,9 @@
 """The contract of the port Preferences: the last choice stands, each owner's by itself, and forgetting takes it."""
 
-from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.forgetting import Everything
 from tests.contracts.steps import AnyStore, answered
 from tests.fakes.incoming import START, said
+from tests.fakes.plans import one_thread
 
 
 async def test_the_last_choice_of_a_name_stands(store: AnyStore) -> None:
@@ -36,9 +37,9 @@ async def test_forgetting_everything_takes_the_persons_choices_and_leaves_the_ot
     await answered(store, said("hello"), "hi")
     for owner in ("ann", "ben", "channel:ann"):
         await store.preferences.set(owner, "model", "ollama:small")
-    await store.forgetting.forget(forget_thread("ann", "thread"), START)
+    await store.forgetting.forget(one_thread("ann", "thread"), START)
     assert await store.preferences.of("ann") == {"model": "ollama:small"}
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert receipt.erased["preferences"] == 1
     assert await store.preferences.of("ann") == {}
     assert await store.preferences.of("ben") == {"model": "ollama:small"}

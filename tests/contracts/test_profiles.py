@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything, forget_thread
+from agent.memory.forgetting import Everything
 from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, UserProfile, learned, partition_of
 from agent.memory.synthesizer import synthesised
 from agent.messages import ModelCall, Usage
@@ -15,6 +15,7 @@ from agent.spending import By, Period, Spent
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, claimed, proved, summary_of
 from tests.fakes.incoming import LEASE, START, dm, said
+from tests.fakes.plans import one_thread
 
 CLUB = Place(GroupAudience("club"))
 DM = Partition("ann", "person:ann")
@@ -150,7 +151,7 @@ async def test_nothing_is_learned_from_what_was_forgotten_meanwhile(store: AnySt
     id_ = await heard(store, said("my secret boat"))
     waiting = await store.profiles.unlearned(DM, 99)
     profile = learned(await store.profiles.of(DM), DM.audience, [insight("has a boat", id_)], 1, START)
-    assert proved(await store.forgetting.forget(forget_everything("ann"), START))
+    assert proved(await store.forgetting.forget(Everything("ann"), START))
     assert not await store.profiles.save(DM, profile, waiting)
     assert await texts(store, "person:ann") == []
 
@@ -169,7 +170,7 @@ async def test_forgetting_a_thread_takes_what_came_of_it_and_what_was_merged_wit
     boat = await heard(store, said("I build a boat", conversation="boats"))
     rust = await heard(store, said("I learn Rust", conversation="code"))
     await learn(store, DM, insight("builds boats", boat), insight("learns Rust", rust), insight("both", boat, rust))
-    receipt = await store.forgetting.forget(forget_thread("ann", "boats"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "boats"), START)
     assert proved(receipt)
     assert receipt.erased["profile"] == 2
     assert await texts(store, "person:ann") == ["learns Rust"]
@@ -180,14 +181,14 @@ async def test_an_entry_that_quotes_a_forgotten_message_falls_whatever_source_it
     await heard(store, said("my boat is Zanzibarwhisper", conversation="boats"))
     rust = await heard(store, said("I learn Rust", conversation="code"))
     await learn(store, DM, insight("learns Rust on the Zanzibarwhisper", rust))
-    assert proved(await store.forgetting.forget(forget_thread("ann", "boats"), START))
+    assert proved(await store.forgetting.forget(one_thread("ann", "boats"), START))
     assert await texts(store, "person:ann") == []
 
 
 async def test_who_learns_while_something_is_forgotten_begins_anew(store: AnyStore) -> None:
     boat = await heard(store, said("I build a boat", conversation="boats"))
     before = await learn(store, DM, insight("builds boats", boat))
-    await store.forgetting.forget(forget_thread("ann", "boats"), START)
+    await store.forgetting.forget(one_thread("ann", "boats"), START)
     assert not await store.profiles.save(DM, synthesised(before))
     assert await texts(store, "person:ann") == []
 
@@ -196,7 +197,7 @@ async def test_forgetting_everything_takes_the_whole_profile_and_nobody_elses(st
     await learn(store, DM, insight("builds boats", await heard(store, said("I build a boat"))))
     ben = Partition("ben", "person:ben")
     await learn(store, ben, insight("learns Rust", await heard(store, said("Rust", person="ben", conversation="b"))))
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert proved(receipt)
     assert receipt.erased["profile"] == 1
     assert await store.profiles.of(DM) == UserProfile("ann")
@@ -210,7 +211,7 @@ async def test_forgetting_takes_the_summary_of_a_turn_that_used_what_came_of_it(
     summary = SituationSummary(key_findings="has a boat")
     closing = Closing(Outcome.ANSWERED, "A boat.", summary=summary, context_messages=entry.sources)
     await store.ledger.finish(await claimed(store), closing, START)
-    assert proved(await store.forgetting.forget(forget_thread("ann", "boats"), START))
+    assert proved(await store.forgetting.forget(one_thread("ann", "boats"), START))
     assert await summary_of(store, "later") == SituationSummary()
 
 
@@ -220,5 +221,5 @@ async def test_calls_that_learn_are_charged_to_the_person(store: AnyStore) -> No
     await store.spending.charge("ann", LEARNING, [], START)
     period = Period.days_until(START, 1)
     assert [total.spent for total in await store.spending.totals(period, By.PERSON)] == [Spent.on(calls)]
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert [total.spent for total in await store.spending.totals(period, By.DAY)] == [Spent.on(calls)]

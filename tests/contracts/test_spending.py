@@ -6,13 +6,14 @@ import pytest
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
-from agent.memory.forgetting import ForgettingPlan, forget_everything, forget_thread
+from agent.memory.forgetting import Everything, ForgettingPlan
 from agent.messages import ModelCall, ResultStatus, ToolCall, ToolResult, Usage
 from agent.progress import Progress, Step, encode
 from agent.records import Closing
 from agent.spending import By, Period, Spent, Total
 from tests.contracts.steps import AnyStore, answered, claimed
 from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.plans import one_thread
 
 TERRA = ModelCall("openai:gpt-6.1-terra", Usage(100, 2_000, 300, 40, 5, bytes_up=9_000))
 LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 0, bytes_up=3_000_000_000))
@@ -99,7 +100,7 @@ async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_cou
     quoting = Step(text="It is called Turquoise Lobster, my boat is called Turquoise Lobster")
     await store.ledger.save(ann, progress=encode(Progress(calls=(TERRA,))))
     await store.ledger.save(ben, progress=encode(Progress(steps=(quoting,), calls=(LUNA,))))
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     again = await claimed(store)
     assert (again.turn, again.progress) == (ben.turn, "")
     await store.ledger.finish(again, Closing(Outcome.ANSWERED, "No idea.", calls=(LOCAL,)), START)
@@ -108,7 +109,7 @@ async def test_what_a_turn_took_before_it_was_forgotten_or_had_to_start_anew_cou
 
 async def test_what_a_turn_took_before_a_step_that_quotes_what_is_gone_counts(store: AnyStore) -> None:
     gone = (await answered(store, said("my boat is blue"), "noted")).message
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     asked = said("which colour?", person="ben", conversation="elsewhere")
     await store.ledger.accept(asked)
     quoting = Step(calls=(CALL,), results=(ToolResult("recall", ResultStatus.SUCCESS, "blue", (gone,)),))
@@ -126,7 +127,7 @@ async def test_a_worker_that_lost_its_turn_records_nothing(store: AnyStore) -> N
     assert await sums(store, By.PERSON) == {}
 
 
-@pytest.mark.parametrize("plan", [forget_everything("ann"), forget_thread("ann", "thread")])
+@pytest.mark.parametrize("plan", [Everything("ann"), one_thread("ann", "thread")])
 async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_and_for_no_channel(
     store: AnyStore, plan: ForgettingPlan
 ) -> None:
@@ -142,5 +143,5 @@ async def test_what_was_spent_on_what_is_forgotten_still_counts_for_the_person_a
 
 async def test_a_person_who_is_forgotten_has_no_name_any_more(store: AnyStore) -> None:
     await spent(store, TERRA)
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert await store.spending.totals(TODAY, By.PERSON) == [Total("ann", Spent.on([TERRA]))]

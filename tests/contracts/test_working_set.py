@@ -7,11 +7,11 @@ import pytest
 
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_thread
 from agent.memory.layers import WorkingItem
 from store.memory.working import MOST
 from tests.contracts.steps import AnyStore, answered, proved
 from tests.fakes.incoming import START, said
+from tests.fakes.plans import one_thread
 
 DM = "person:ann"
 DAY = timedelta(days=1)
@@ -62,7 +62,7 @@ async def test_what_belongs_to_other_readers_is_not_read(store: AnyStore) -> Non
 async def test_it_falls_with_its_message(store: AnyStore) -> None:
     claim = await answered(store, said("we go by train"), "fine")
     await store.working_set.keep("thread", DM, item("route", "by train", claim.message))
-    assert proved(await store.forgetting.forget(forget_thread("ann", "thread"), START))
+    assert proved(await store.forgetting.forget(one_thread("ann", "thread"), START))
     assert await kept(store) == []
     with pytest.raises(StoreError, match="was forgotten meanwhile"):
         await store.working_set.keep("thread", DM, item("route", "by train", claim.message))

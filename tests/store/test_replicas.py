@@ -13,7 +13,7 @@ from agent.admission import Rate, Terms, TermsNotMet, Whose
 from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.records import Accepted, Claim, Claiming, Closing, Incoming
 from agent.state import SituationSummary
 from store.engine import Store, open_store
@@ -160,7 +160,7 @@ async def test_forgetting_waits_for_a_turn_that_is_just_ending_and_takes_what_it
         summary = SituationSummary(goal="quince")
         ending = Closing(Outcome.ANSWERED, "It was.", summary=summary, context_messages=(secret.message,))
         async with slow(one, lambda c: finish(c, claim, ending, START)):
-            receipt = await other.forgetting.forget(forget_everything("ann"), START)
+            receipt = await other.forgetting.forget(Everything("ann"), START)
         assert (receipt.found_again, receipt.bytes_gone, receipt.kept_by_server) == (0, False, True)
         assert await summary_of(one, "b") == SituationSummary()
 

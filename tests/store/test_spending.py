@@ -7,7 +7,6 @@ from sqlalchemy import Connection, RowMapping, select, text
 
 from agent.errors import StoreError
 from agent.events import Outcome
-from agent.memory.forgetting import forget_thread
 from agent.messages import ModelCall, Usage
 from agent.prices import cost
 from agent.records import Closing
@@ -16,6 +15,7 @@ from store.engine import Store, open_spending, open_store
 from store.tables import model_call
 from tests.contracts.steps import claimed
 from tests.fakes.incoming import START, said
+from tests.fakes.plans import one_thread
 
 LUNA = ModelCall("openai:gpt-6-luna", Usage(10, 20, 30, 4, 5, bytes_up=600))
 LOCAL = ModelCall("ollama:llama3.2", Usage(input_uncached=7, output=2, estimated=True))
@@ -57,7 +57,7 @@ async def test_each_call_is_a_row_with_its_place_in_the_turn_its_day_and_its_pri
 async def test_a_call_of_a_forgotten_turn_names_neither_turn_nor_channel(tmp_path: Path) -> None:
     store = await open_store(f"sqlite:///{tmp_path}/store.db")
     await spent(store)
-    await store.forgetting.forget(forget_thread("ann", "thread"), START)
+    await store.forgetting.forget(one_thread("ann", "thread"), START)
     left = await store.database.read(rows)
     await store.close()
     assert {(row["turn"], row["channel"], row["person"]) for row in left} == {(None, "", "ann")}

@@ -13,7 +13,7 @@ from agent.authority import Authority
 from agent.errors import ProviderUnavailable
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.memory.profile import LEARNING, Partition
 from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
@@ -189,7 +189,7 @@ async def test_a_synthesis_that_cannot_be_read_leaves_the_profile_and_is_tried_a
 
 async def test_what_is_forgotten_while_the_model_thinks_is_not_learned() -> None:
     async def forget() -> None:
-        await world.store.forgetting.forget(forget_everything("ann"), START)
+        await world.store.forgetting.forget(Everything("ann"), START)
 
     world = World([[Until(forget), tells("Rust")]])
     await world.hear("I learn Rust")

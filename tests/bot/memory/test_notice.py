@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from bot.memory.notice import KEEPS, LEARNS, FirstNotice
 from store.engine import open_store
 from tests.fakes.clock import FakeClock
@@ -50,7 +50,7 @@ async def test_whoever_is_forgotten_is_told_anew() -> None:
     store = FakeStore()
     told = ToldTurns(store, FakeClock())
     await told.ask(said("Hello?", conversation="a"))
-    await store.forget(forget_everything("ann"), told.clock.now() + timedelta(seconds=1))
+    await store.forget(Everything("ann"), told.clock.now() + timedelta(seconds=1))
     await told.ask(said("Hello?", conversation="b"))
     assert told.shown["b"] == f"Yes.\n\n{LEARNS}"
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from agent.context import ContextBudget, Persona
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from agent.memory.forgetting import forget_thread
 from agent.memory.profile import LEARNING, Insight, Partition, ProfileField, learned
 from agent.messages import Message
 from agent.ports import Provider
@@ -28,6 +27,7 @@ from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import dm, said
 from tests.fakes.minds import always
+from tests.fakes.plans import one_thread
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
 
@@ -169,7 +169,7 @@ async def test_after_a_thread_is_forgotten_nothing_of_it_is_known_any_more() -> 
         world = World(store, model)
         await world.ask(said("a boat", conversation="boats"), said("learn Rust", conversation="code"))
         await world.learn()
-        receipt = await store.forgetting.forget(forget_thread("ann", "boats"), world.clock.now())
+        receipt = await store.forgetting.forget(one_thread("ann", "boats"), world.clock.now())
         assert (receipt.found_again, receipt.bytes_gone) == (0, True)
         await world.ask(said("hm?", conversation="later"))
         assert "boat" not in context_of(model.requests[-1])

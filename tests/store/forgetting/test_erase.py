@@ -14,7 +14,7 @@ from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import ForgettingPlan, forget_everything, forget_thread
+from agent.memory.forgetting import Everything, ForgettingPlan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
@@ -28,6 +28,7 @@ from store.tables import action_record, erased, fact, message, meta, person, tur
 from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
+from tests.fakes.plans import one_thread
 from tests.fakes.postgresql import PostgresServer
 from tests.store.processes import pieces_in_files
 
@@ -93,7 +94,7 @@ async def test_no_byte_of_twenty_secrets_stays_in_any_file(url: str, path: Path)
     assert await pieces_in_files(path.parent, pieces) == len(pieces)
     await store.ledger.accept(said(f"lingering {SECRETS[0]}"))
     await store.preferences.set("ann", "model", SECRETS[0])
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert receipt.erased == {
         "actions": 20,
@@ -119,7 +120,7 @@ async def test_no_byte_of_a_text_that_spans_many_pages_stays(store: Store, path:
     filler = [f"{'lorem ipsum dolor ' * 3}mark{n:03}quince " for n in range(900)]
     await answered(store, said("".join(filler)), "".join(reversed(filler)))
     assert await pieces_in_files(path.parent, marks) == len(marks)
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert await pieces_in_files(path.parent, [*marks, "quince", "lorem"]) == 0
 
@@ -128,7 +129,7 @@ async def test_platform_ids_stay_as_hashes_only(store: Store, path: Path) -> Non
     asked = replace(said("hello", person="person-of-slack", conversation="channel-77.3"), event_id="Ev0123456")
     await store.ledger.accept(asked)
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "hi", ("page-8", "page-9")), START)
-    await store.forgetting.forget(forget_everything("person-of-slack"), START)
+    await store.forgetting.forget(Everything("person-of-slack"), START)
     ids = ["Ev0123456", asked.message_id, "page-8", "page-9", "channel-77.3", "person-of-slack", str(asked.permalink)]
     assert await pieces_in_files(path.parent, ids) == 0
     assert await store.database.read(rows_of, erased) == 4
@@ -139,7 +140,7 @@ async def test_an_open_reader_holds_the_bytes_back_and_a_later_sweep_wipes_them(
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM message").fetchone()
-        receipt = await store.forgetting.forget(forget_everything("ann"), START)
+        receipt = await store.forgetting.forget(Everything("ann"), START)
         assert (receipt.found_again, receipt.bytes_gone) == (0, False)
         assert not await store.forgetting.sweep()
         assert await pieces_in_files(path.parent, ["quince marmalade"]) == 1
@@ -154,7 +155,7 @@ async def test_what_a_reader_held_back_is_wiped_at_the_next_start(url: str, path
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM message").fetchone()
-        assert not (await store.forgetting.forget(forget_everything("ann"), START)).bytes_gone
+        assert not (await store.forgetting.forget(Everything("ann"), START)).bytes_gone
         await store.close()
     again = await open_store(url)
     owed = await again.database.read(lambda c: c.execute(select(meta.c.name)).scalars().all())
@@ -168,7 +169,7 @@ async def test_what_others_said_in_the_same_words_is_no_false_alarm_and_stays(st
     await answered(store, said(words, conversation="club", place=CLUB), f"So {words}.")
     await answered(store, said(words, person="ben", conversation="club", place=CLUB), f"Indeed {words}.")
     await remember(store.facts, "ben", words, "person:ben", START)
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     hits = await found(store, "quince marmalade", person="ben", place=CLUB)
     assert [hit.message.text for hit in hits] == [words, f"Indeed {words}."]
@@ -178,7 +179,7 @@ async def test_the_same_words_in_another_thread_are_no_false_alarm(store: Store)
     for conversation in ("a", "b"):
         claim = await answered(store, said("quince marmalade", conversation=conversation), "quince marmalade!")
         await remember(store.facts, "ann", f"quince marmalade {conversation}", "person:ann", START, claim.message)
-    receipt = await store.forgetting.forget(forget_thread("ann", "a"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "a"), START)
     assert (receipt.erased["messages"], receipt.erased["facts"]) == (2, 1)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
 
@@ -189,7 +190,7 @@ async def test_the_same_words_in_another_thread_are_no_false_alarm(store: Store)
 async def test_short_and_common_texts_raise_no_false_alarm(store: Store, words: str) -> None:
     await answered(store, said(words), words)
     await answered(store, said("ok then", person="ben", conversation="other"), "fine")
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
 
 
@@ -203,7 +204,7 @@ async def test_bytes_that_another_program_left_behind_are_not_called_gone(url: s
         careless.execute("INSERT INTO scratch SELECT text FROM message")
         careless.execute("DELETE FROM scratch")
     store = await open_store(url)
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     await store.close()
     assert (receipt.found_again, receipt.bytes_gone) == (0, False)
 
@@ -211,7 +212,7 @@ async def test_bytes_that_another_program_left_behind_are_not_called_gone(url: s
 async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) -> None:
     claim = await answered(either, said("a quince marmalade", conversation="a"), "noted")
     await remember(either.facts, "ann", "quince marmalade", "person:ann", START, claim.message)
-    thread, everything, elsewhere = forget_thread("ann", "a"), forget_everything("ann"), forget_thread("ann", "b")
+    thread, everything, elsewhere = one_thread("ann", "a"), Everything("ann"), one_thread("ann", "b")
     readers = await either.database.read(index.readers, "a")
     doomed = await either.database.read(reached, thread)
     texts = ["a quince marmalade", "quince marmalade"]
@@ -246,7 +247,7 @@ async def test_on_a_server_no_row_and_no_entry_holds_any_of_twenty_secrets(postg
     pieces = [piece for secret in SECRETS for piece in secret.split("-")]
     before = await store.database.read(words_in_rows)
     assert [piece for piece in pieces if piece not in before] == []
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     after = await store.database.read(words_in_rows)
     await store.close()
     assert (receipt.found_again, receipt.bytes_gone, receipt.kept_by_server) == (0, False, True)
@@ -274,7 +275,7 @@ async def test_what_other_turns_made_of_a_forgotten_message_falls_too(store: Sto
     kept = await answered(store, said("hello", person="ben", conversation="club", place=CLUB), "hi")
     turn_id = await ben_answers_from(store, (mine.message, kept.message))
     untouched = await ben_answers_from(store, (kept.message,))
-    receipt = await store.forgetting.forget(forget_thread("ann", "club"), START)
+    receipt = await store.forgetting.forget(one_thread("ann", "club"), START)
     assert receipt.erased["actions"] == 1
     assert receipt.erased["summaries"] == 1
     assert await summary_of(store, "club") == SituationSummary()
@@ -286,7 +287,7 @@ async def test_what_other_turns_made_of_a_forgotten_message_falls_too(store: Sto
 async def test_a_summary_made_elsewhere_of_a_forgotten_note_falls(store: Store) -> None:
     note_ = await remember(store.facts, "ann", "quince", "person:ann", START)
     turn_id = await ben_answers_from(store, (), (note_.id,))
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert await summary_of(store, "club") == SituationSummary()
     assert await contexts(store) == [(turn_id, "[]", "[]")]
 
@@ -296,7 +297,7 @@ async def test_a_turn_that_ends_after_its_context_was_forgotten_leaves_no_record
     await store.ledger.accept(said("what was that?", person="ben", conversation="club", place=CLUB))
     claim = await claimed(store)
     await store.ledger.save(claim, progress="half", reply_ref="page 1")
-    await store.forgetting.forget(forget_thread("ann", "club"), START)
+    await store.forgetting.forget(one_thread("ann", "club"), START)
     saved = await store.database.read(lambda c: c.execute(select(turn.c.progress, turn.c.reply_ref)).one())
     assert tuple(saved) == ("", "page 1")
     ending = Closing(
@@ -332,7 +333,7 @@ async def test_a_person_who_comes_back_is_somebody_new(store: Store) -> None:
     await answered(store, said("my boat", conversation="a"), "your boat")
     number = select(person.c.number)
     before = await store.database.read(lambda c: c.execute(number).scalar_one())
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     await answered(store, said("my train", conversation="a"), "your train")
     assert await store.database.read(lambda c: c.execute(number).scalar_one()) > before
     assert await found(store, "boat") == []
@@ -342,5 +343,5 @@ async def test_a_person_who_comes_back_is_somebody_new(store: Store) -> None:
 async def test_pages_that_a_running_turn_has_shown_stay_as_hashes(store: Store) -> None:
     await store.ledger.accept(said("hello"))
     await store.ledger.save(await claimed(store), reply_ref='["page-8", "page-9"]')
-    await store.forgetting.forget(forget_everything("ann"), START)
+    await store.forgetting.forget(Everything("ann"), START)
     assert await store.database.read(rows_of, erased) == 4

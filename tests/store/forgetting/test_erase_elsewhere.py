@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, select, update
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing, Quoted
 from agent.state import ActionRecord, SituationSummary
@@ -36,7 +36,7 @@ async def test_no_byte_stays_of_what_another_person_recalled(store: Store, path:
     ending = Closing(Outcome.ANSWERED, f"It is {SECRET}.", (), summary, (recalled(SECRET),))
     await store.ledger.finish(running, replace(ending, context_messages=(ann.message,)), START)
     assert await pieces_in_files(path.parent, WORDS) == 2
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert receipt.erased["actions"] == 1
     assert await pieces_in_files(path.parent, WORDS) == 0
@@ -52,7 +52,7 @@ async def test_a_reply_that_quotes_a_quoting_reply_falls_with_it(store: Store, p
         ending = Closing(Outcome.ANSWERED, "It is Zanzibarwhisper.", context_messages=(context,))
         await store.ledger.finish(claim, ending, START)
         context = (await store.conversations.history(place, before_turn=10**6, limit=1))[0].id
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.erased["messages"], receipt.found_again, receipt.bytes_gone) == (4, 0, True)
     assert await pieces_in_files(path.parent, WORDS) == 0
 
@@ -62,7 +62,7 @@ async def test_no_byte_stays_in_the_open_turns_of_others(store: Store, path: Pat
     asked = said("and?", person="ben", conversation="club b", place=CLUB)
     await store.ledger.accept(replace(asked, quoted=(Quoted("a linked message", "Ann", SECRET),)))
     await store.ledger.save(await claimed(store), progress=recalling(ann.message, SECRET))
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert await pieces_in_files(path.parent, WORDS) == 0
     assert (await claimed(store)).incoming.quoted == ()
@@ -84,7 +84,7 @@ async def test_a_derived_row_that_nothing_names_fails_the_proof(store: Store, pl
     await answered(store, said("hello", person="ben", conversation="b", place=STRANGERS), "hi")
     await store.database.write(lambda c: c.execute(held))
     await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
-    assert not (await store.forgetting.forget(forget_everything("ann"), START)).bytes_gone
+    assert not (await store.forgetting.forget(Everything("ann"), START)).bytes_gone
 
 
 async def test_what_others_said_themselves_excuses_a_derived_row(store: Store) -> None:
@@ -92,7 +92,7 @@ async def test_what_others_said_themselves_excuses_a_derived_row(store: Store) -
     ending = Closing(Outcome.ANSWERED, "Noted.", (), SituationSummary(goal=SECRET), (recalled(SECRET),))
     await store.ledger.finish(await claimed(store), ending, START)
     await answered(store, said(SECRET, conversation="club a", place=CLUB), "noted")
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)
     assert await summary_of(store, "b") == SituationSummary(goal=SECRET)
 
@@ -102,5 +102,5 @@ async def test_a_common_word_in_somebody_elses_records_is_no_false_alarm(store: 
     ending = Closing(Outcome.ANSWERED, "Hi.", (), SituationSummary(goal="configuration"), (recalled("success"),))
     await store.ledger.finish(await claimed(store), ending, START)
     await answered(store, said("recall the configuration: success!", conversation="club a", place=CLUB), "noted")
-    receipt = await store.forgetting.forget(forget_everything("ann"), START)
+    receipt = await store.forgetting.forget(Everything("ann"), START)
     assert (receipt.found_again, receipt.bytes_gone) == (0, True)

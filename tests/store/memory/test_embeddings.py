@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from agent.memory.audience import GroupAudience, Place, may_flow_from
-from agent.memory.forgetting import forget_everything
+from agent.memory.forgetting import Everything
 from agent.records import Meaning, RecallQuery, Unembedded
 from store.engine import Store
 from store.tables import embedding
@@ -81,7 +81,7 @@ async def test_another_model_takes_the_place_of_the_one_before(talked: Store) ->
 
 async def test_a_vector_falls_with_its_message(talked: Store) -> None:
     assert await talked.database.read(kept)
-    await talked.forgetting.forget(forget_everything("ann"), START)
+    await talked.forgetting.forget(Everything("ann"), START)
     assert await talked.database.read(kept) == []
 
 

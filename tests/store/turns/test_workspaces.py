@@ -5,7 +5,6 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from agent.events import Outcome
-from agent.memory.forgetting import forget_thread
 from agent.progress import Progress, Step, encode
 from agent.records import Closing
 from agent.state import Workspace
@@ -13,6 +12,7 @@ from store.engine import Store, open_store
 from store.tables import workspace
 from tests.contracts.steps import answered, claimed
 from tests.fakes.incoming import START, said
+from tests.fakes.plans import one_thread
 
 FIRST = Workspace("find the boat", "it is blue", "look in the harbour", "")
 SECOND = Workspace("find the boat", "it is blue", "ask the harbour master", "it left at noon")
@@ -68,6 +68,6 @@ async def test_a_task_that_begins_anew_because_something_was_forgotten_has_none(
     await either.ledger.accept(said("where is my boat?"))
     claim = await claimed(either)
     await either.ledger.save(claim, progress=progress(FIRST))
-    await either.forgetting.forget(forget_thread("ann", "harbour"), START)
+    await either.forgetting.forget(one_thread("ann", "harbour"), START)
     assert recalled.message
     assert await kept(either) == []
