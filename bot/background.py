@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending
 from agent.records import DELETE_REPLY, Job
-from bot.jobs import JobWorker
+from bot.jobs import Handler, JobWorker
 from bot.memory.learning import Learner, LearningModel
 from bot.memory.meanings import MeaningfulMemories, MeaningWriter
 from bot.memory.pauses import Pauses
@@ -79,16 +79,17 @@ async def background(
         else:
             await learner.learn(job)
 
+    workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}]
+    if retiring is not None:
+        await retiring.begin()
+        workers.append(retiring.handlers)
+    if deletions is not None:
+        workers.append({DELETE_REPLY: ReplyDeletion(clock, deletions).delete})
+    if learns:
+        workers.append({LEARNING: learn})
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(JobWorker(jobs, {VENDOR_COPY: copies.drop}, clock, owner).serving())
-        if retiring is not None:
-            await retiring.begin()
-            await stack.enter_async_context(JobWorker(jobs, retiring.handlers, clock, owner).serving())
-        if deletions is not None:
-            deletion = ReplyDeletion(clock, deletions)
-            await stack.enter_async_context(JobWorker(jobs, {DELETE_REPLY: deletion.delete}, clock, owner).serving())
-        if learns:
-            await stack.enter_async_context(JobWorker(jobs, {LEARNING: learn}, clock, owner).serving())
+        for handlers in workers:
+            await stack.enter_async_context(JobWorker(jobs, handlers, clock, owner).serving())
         if meanings is not None:
             local = floor if meanings.is_local else None
             writer = MeaningWriter(meanings.embeddings, meanings.embedder, jobs, spending, clock, local)

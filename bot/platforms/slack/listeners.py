@@ -1,6 +1,6 @@
 """What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
 
-Above: `run`. Below: slack-bolt, `owed`, `desk`, `control`, `forms`, `memory_blocks`.
+Above: `run`. Below: slack-bolt, `owed`, `desk`, `control`, `forms`, `forget_blocks`, `memory_blocks`.
 
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 Body: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Body], Awaitable[None]]
+ClickHandler: TypeAlias = Callable[[Body, Body], Awaitable[None]]
 Register: TypeAlias = Callable[[Callable[..., Awaitable[object]]], object]
 
 
@@ -73,43 +74,65 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk,
     async def acknowledged() -> None:
         """The middleware has seen it, and Bolt has acknowledged it."""
 
-    async def forgetting(ack: AsyncAck, body: Body, action: Body) -> None:
-        await ack()
-        await _told(desk, body, desk.forgets.clicked(body, action))
+    on.use(take_in)
+    on.event(re.compile(".*"))(acknowledged)
+    _listen(on, desk, control)
+    return app
 
-    async def ticked(ack: AsyncAck) -> None:
-        """A box beside a button: it is read when the button is pressed."""
-        await ack()
 
-    async def decided(ack: AsyncAck, body: Body, action: Body) -> None:
-        await ack()
-        await _told(desk, body, desk.view.clicked(body, action))
+def _listen(on: _Registry, desk: Desk, control: Control) -> None:
+    """To commands, shortcuts, windows and buttons."""
+    commands = {
+        "/memory": desk.memory,
+        "/usage": desk.usage,
+        "/forget": desk.forget,
+        "/stop": control.stop,
+        "/model": control.model,
+        "/budget": control.budget,
+        "/policy": control.policy,
+    }
+    shortcuts = {
+        forms.ASK_SHORTCUT: desk.ask_about,
+        forms.MEMORY_SHORTCUT: desk.memory_shortcut,
+        forms.FORGET_SHORTCUT: desk.forget_shortcut,
+    }
+    on.command("/ask")(_storing(desk, desk.ask))
+    for name, handle in commands.items():
+        on.command(name)(_acting(desk, handle))
+    for name, handle in shortcuts.items():
+        on.shortcut(name)(_acting(desk, handle))
+    on.view(forms.ASK_VIEW)(_storing(desk, desk.asked_about))
+    on.view(forget_blocks.VIEW)(_acting(desk, desk.forgets.typed))
+    on.view(memory_blocks.VIEW)(_acting(desk, desk.view.corrected))
+    on.action(re.compile(f"^{forget_blocks.ACTION}:.*$"))(_clicked(desk, desk.forgets.clicked))
+    on.action(re.compile(f"^{forget_blocks.REPLIES}$"))(_ticked)
+    on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(_clicked(desk, desk.view.clicked))
+    on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(_going_on(desk, control))
 
-    async def go_on(ack: AsyncAck, body: Body, action: Body) -> None:
+
+async def _ticked(ack: AsyncAck) -> None:
+    """A box beside a button: it is read when the button is pressed."""
+    await ack()
+
+
+def _clicked(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+    """Acknowledge at once, as `_acting`."""
+
+    async def run(ack: AsyncAck, body: Body, action: Body) -> None:
+        await ack()
+        await _told(desk, body, handle(body, action))
+
+    return run
+
+
+def _going_on(desk: Desk, control: Control) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+    """Acknowledge after it is stored, as `_storing`."""
+
+    async def run(ack: AsyncAck, body: Body, action: Body) -> None:
         await _told(desk, body, control.go_on(body, action))
         await ack()
 
-    on.use(take_in)
-    on.event(re.compile(".*"))(acknowledged)
-    on.command("/ask")(_storing(desk, desk.ask))
-    on.command("/memory")(_acting(desk, desk.memory))
-    on.command("/usage")(_acting(desk, desk.usage))
-    on.command("/forget")(_acting(desk, desk.forget))
-    on.command("/stop")(_acting(desk, control.stop))
-    on.command("/model")(_acting(desk, control.model))
-    on.command("/budget")(_acting(desk, control.budget))
-    on.command("/policy")(_acting(desk, control.policy))
-    on.shortcut(forms.ASK_SHORTCUT)(_acting(desk, desk.ask_about))
-    on.shortcut(forms.MEMORY_SHORTCUT)(_acting(desk, desk.memory_shortcut))
-    on.shortcut(forms.FORGET_SHORTCUT)(_acting(desk, desk.forget_shortcut))
-    on.view(forms.ASK_VIEW)(_storing(desk, desk.asked_about))
-    on.view(forget_blocks.VIEW)(_acting(desk, desk.forgets.typed))
-    on.action(re.compile(f"^{forget_blocks.ACTION}:.*$"))(forgetting)
-    on.action(re.compile(f"^{forget_blocks.REPLIES}$"))(ticked)
-    on.view(memory_blocks.VIEW)(_acting(desk, desk.view.corrected))
-    on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(decided)
-    on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(go_on)
-    return app
+    return run
 
 
 def _storing(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
