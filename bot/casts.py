@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import cast
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
-from agent.memory.forgetting import Kind
+from agent.memory.audience import AudienceKind
 from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
 from bot.secret import Secret
@@ -197,10 +197,10 @@ def limit(most: int) -> Callable[[str], int | None]:
     return limited
 
 
-def retention(value: str) -> Mapping[Kind, int]:
+def retention(value: str) -> Mapping[AudienceKind, int]:
     """Days for kinds of places: "dm=365, private=90, public=30"."""
-    kinds = {"dm": Kind.PERSON, "private": Kind.GROUP, "public": Kind.TEAM}
-    days: dict[Kind, int] = {}
+    kinds = {"dm": AudienceKind.PERSON, "private": AudienceKind.GROUP, "public": AudienceKind.TEAM}
+    days: dict[AudienceKind, int] = {}
     for part in value.split(","):
         name, _, number = (piece.strip().lower() for piece in part.partition("="))
         if name not in kinds or kinds[name] in days or not re.fullmatch(r"[1-9]\d{0,4}", number, re.ASCII):

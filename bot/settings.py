@@ -21,7 +21,7 @@ from platformdirs import user_data_path
 
 from agent.authority import Authority
 from agent.errors import SettingsError
-from agent.memory.forgetting import Kind
+from agent.memory.audience import AudienceKind
 from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
 from bot import casts
@@ -143,8 +143,8 @@ class Settings:
     """Whether the bot learns about people from what they ask it."""
     first_notice: Annotated[bool, From("COGENCY_FIRST_NOTICE", casts.switch)] = True
     """Whether the first reply to a person says what is remembered, and how to stop it."""
-    retention: Annotated[Mapping[Kind, int], From("COGENCY_RETENTION", casts.retention)] = field(
-        default_factory=dict[Kind, int]
+    retention: Annotated[Mapping[AudienceKind, int], From("COGENCY_RETENTION", casts.retention)] = field(
+        default_factory=dict[AudienceKind, int]
     )
     """How many days is kept what was said in direct messages, private and public places; others for ever."""
     removal_grace_days: Annotated[int, From("COGENCY_REMOVAL_GRACE_DAYS", casts.whole(0, 3650))] = 30

@@ -5,14 +5,14 @@ Above: `store.conversations`. Below: tables, `agent.memory.audience`.
 
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Select, bindparam, func, select, union_all
 
-from agent.memory.audience import GroupAudience, audience_of
+from agent.memory.audience import AudienceKind, GroupAudience, audience_of
 from store.tables import conversation, fact, message, participant, profile
 
-_GROUPS = "group:%"
+_GROUPS: Final = f"{AudienceKind.GROUP}:%"
 
 
 def groups(connection: Connection, person_id: str, limit: int) -> list[str]:

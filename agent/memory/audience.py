@@ -12,7 +12,16 @@ Everything unknown is a group of its own, and an unknown membership means no.
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TypeAlias, assert_never
+
+
+class AudienceKind(StrEnum):
+    """Kinds of audiences, named as their labels begin."""
+
+    PERSON = "person"
+    GROUP = "group"
+    TEAM = "team"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +72,11 @@ def label(audience: Audience) -> str:
         case PersonAudience("") | GroupAudience("") | TeamAudience(""):
             raise ValueError(f"an audience has a name: {audience!r}")
         case PersonAudience(person):
-            return f"person:{person}"
+            return f"{AudienceKind.PERSON}:{person}"
         case GroupAudience(place):
-            return f"group:{place}"
+            return f"{AudienceKind.GROUP}:{place}"
         case TeamAudience(team):
-            return f"team:{team}"
+            return f"{AudienceKind.TEAM}:{team}"
         case _:
             assert_never(audience)
 
@@ -76,11 +85,11 @@ def audience_of(text: str) -> Audience:
     """The inverse of `label`. Raises ValueError for anything that `label` did not write."""
     kind, _, name = text.partition(":")
     match kind:
-        case "person" if name:
+        case AudienceKind.PERSON if name:
             return PersonAudience(name)
-        case "group" if name:
+        case AudienceKind.GROUP if name:
             return GroupAudience(name)
-        case "team" if name:
+        case AudienceKind.TEAM if name:
             return TeamAudience(name)
         case _:
             raise ValueError(f"not an audience label: {text!r}")

@@ -1,6 +1,6 @@
 """What can be forgotten, and what falls with what: the plans that `store.forgetting` carries out. Pure.
 
-Above: `agent.ports`, `bot`, `store.forgetting`. Below: `agent.memory.periods`.
+Above: `agent.ports`, `bot`, `store.forgetting`. Below: `agent.memory.periods`, audience.
 
 Rules
   A message takes along the reply to it, what was learned from it, what others' replies quote of it where recall gave it
@@ -13,9 +13,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from enum import StrEnum
 from typing import TypeAlias
 
+from agent.memory.audience import AudienceKind
 from agent.memory.periods import Period
 
 
@@ -29,7 +29,7 @@ class OneThread:
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """What the person said anywhere, what is known about them, and what they chose."""
+    """What the person said anywhere, what is known about them, and what they chose, but for pauses of learning."""
 
     person: str
 
@@ -80,19 +80,11 @@ class Gone:
         return cls(**{name: frozenset(held) for name, held in json.loads(stored).items()})
 
 
-class Kind(StrEnum):
-    """Kinds of places, named by the beginning of their audience's label."""
-
-    PERSON = "person"
-    GROUP = "group"
-    TEAM = "team"
-
-
 @dataclass(frozen=True, slots=True)
 class Expired:
     """What anybody said in places of one kind before a time."""
 
-    kind: Kind
+    kind: AudienceKind
     before: datetime
 
 

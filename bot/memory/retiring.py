@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from agent.memory.forgetting import Deleted, Expired, ForgettingPlan, Gone, Kind
+from agent.memory.audience import AudienceKind
+from agent.memory.forgetting import Deleted, Expired, ForgettingPlan, Gone
 from agent.ports import Clock, Forgetting, Jobs
 from agent.records import Job
 from bot.jobs import Handler
@@ -43,7 +44,7 @@ class Retiring:
     forgetting: Forgetting
     jobs: Jobs
     clock: Clock
-    days: Mapping[Kind, int]
+    days: Mapping[AudienceKind, int]
 
     @property
     def handlers(self) -> Mapping[str, Handler]:

@@ -12,17 +12,8 @@ from typing import Final, assert_never
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, and_, exists, false, or_, select
 
-from agent.memory.forgetting import (
-    About,
-    Deleted,
-    During,
-    Everything,
-    Expired,
-    ForgettingPlan,
-    Gone,
-    Kind,
-    OneThread,
-)
+from agent.memory.audience import AudienceKind
+from agent.memory.forgetting import About, Deleted, During, Everything, Expired, ForgettingPlan, Gone, OneThread
 from agent.records import Author
 from store.forgetting.batches import among
 from store.memory import people
@@ -120,7 +111,9 @@ def _messages(plan: OneThread | Everything | During | Gone | Expired) -> ColumnE
             return and_(message.c.person == person, message.c.author == Author.PERSON, then)
         case Gone(conversations, channels, audiences, sources):
             from_there = message.c.turn.in_(select(turn.c.id).where(turn.c.source.in_(sorted(sources))))
-            there = and_(message.c.channel.in_(sorted(channels)), ~message.c.audience.startswith(f"{Kind.PERSON}:"))
+            there = and_(
+                message.c.channel.in_(sorted(channels)), ~message.c.audience.startswith(f"{AudienceKind.PERSON}:")
+            )
             return or_(
                 message.c.conversation.in_(sorted(conversations)),
                 message.c.audience.in_(sorted(audiences)),

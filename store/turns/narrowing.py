@@ -18,7 +18,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from agent.memory.audience import GroupAudience, Place, TeamAudience, label
+from agent.memory.audience import AudienceKind, GroupAudience, Place, TeamAudience, label
 from agent.memory.profile import LEARNING, Partition
 from agent.records import Incoming
 from store import jobs, json_columns, rows, spending
@@ -45,7 +45,7 @@ MAX_KNOWN: Final = 10_000
 # Made once: a channel without anything public is looked at after each start.
 _PUBLIC: Final = (
     select(message.c.audience)
-    .where(message.c.channel == bindparam("channel"), message.c.audience.like("team:%"))
+    .where(message.c.channel == bindparam("channel"), message.c.audience.like(f"{AudienceKind.TEAM}:%"))
     .distinct()
 )
 
@@ -151,7 +151,7 @@ def _move_facts(connection: Connection, channel: str, wide: Collection[str], own
 def _move_entries(connection: Connection, channel: str, wide: Collection[str], own: str) -> None:
     said = select(message.c.id).where(message.c.channel == channel, message.c.audience == own)
     from_there = profile_entry.c.id.in_(select(profile_source.c.entry).where(profile_source.c.message.in_(said)))
-    elsewhere = profile_entry.c.audience.like("group:%"), profile_entry.c.audience != own
+    elsewhere = profile_entry.c.audience.like(f"{AudienceKind.GROUP}:%"), profile_entry.c.audience != own
     torn = connection.execute(select(profile_entry.c.id).where(from_there, *elsewhere)).scalars()
     profiles.remove(connection, frozenset(torn))
     moving = from_there, profile_entry.c.audience.in_(wide)

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from agent.events import Outcome
-from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import About, Deleted, During, Everything, Expired, Gone, Kind
+from agent.memory.audience import AudienceKind, GroupAudience, Place
+from agent.memory.forgetting import About, Deleted, During, Everything, Expired, Gone
 from agent.memory.periods import Period
 from agent.memory.profile import LEARNING
 from agent.records import DELETE_REPLY, Closing, ShownPage
@@ -114,7 +114,7 @@ async def test_what_is_past_its_time_in_places_of_its_kind_falls_in_batches(stor
     for one in old:
         await answered(store, one, "a boat")
     await answered(store, said("my secret"), "a secret")
-    plan = Expired(Kind.GROUP, old[1].time + timedelta(milliseconds=1))
+    plan = Expired(AudienceKind.GROUP, old[1].time + timedelta(milliseconds=1))
     while any((await store.forgetting.retire(plan, START, limit=1)).values()):
         pass
     assert [await said_in(store, each) for each in ("c0", "c1", "c2")] == [[], [], ["my boat 2", "a boat"]]

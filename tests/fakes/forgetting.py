@@ -8,18 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
+from agent.memory.audience import AudienceKind
 from agent.memory.facts import Fact
-from agent.memory.forgetting import (
-    About,
-    Deleted,
-    During,
-    Everything,
-    Expired,
-    ForgettingPlan,
-    Gone,
-    Kind,
-    OneThread,
-)
+from agent.memory.forgetting import About, Deleted, During, Everything, Expired, ForgettingPlan, Gone, OneThread
 from agent.memory.profile import ProfileEntry
 from agent.records import Author, StoredMessage
 from store.search.stem import stem
@@ -89,7 +80,7 @@ def _reaches(plan: ForgettingPlan, channel: str, message: StoredMessage) -> bool
         case Deleted(where, ids):
             return asked and channel == where and message.message_id in ids
         case Gone(conversations, channels, audiences, _):
-            there = channel in channels and not message.audience.startswith(f"{Kind.PERSON}:")
+            there = channel in channels and not message.audience.startswith(f"{AudienceKind.PERSON}:")
             return message.conversation in conversations or there or message.audience in audiences
         case Expired(kind, before):
             return asked and message.audience.startswith(f"{kind}:") and message.time < before

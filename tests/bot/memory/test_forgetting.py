@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from agent.memory.forgetting import Gone, Kind
+from agent.memory.audience import AudienceKind
+from agent.memory.forgetting import Gone
 from agent.records import Job, ShownPage
 from bot.host import Forgetter
 from bot.jobs import JobWorker
@@ -45,7 +46,7 @@ class World:
             withdraw=withdraw,
         )
 
-    def worker(self, days: dict[Kind, int]) -> JobWorker:
+    def worker(self, days: dict[AudienceKind, int]) -> JobWorker:
         handlers = Retiring(self.store, self.store.jobs, self.clock, days).handlers
         return JobWorker(self.store.jobs, handlers, self.clock, "worker")
 
@@ -113,10 +114,10 @@ async def test_what_is_past_its_time_is_looked_for_each_day(caplog: pytest.LogCa
     caplog.set_level("INFO")
     world = World()
     await answered(world.store, said("my secret boat"), "a boat")
-    retiring = Retiring(world.store, world.store.jobs, world.clock, {Kind.PERSON: 1})
+    retiring = Retiring(world.store, world.store.jobs, world.clock, {AudienceKind.PERSON: 1})
     await retiring.begin()
     await world.clock.advance(timedelta(days=30).total_seconds())
-    assert await world.worker({Kind.PERSON: 1}).work()
+    assert await world.worker({AudienceKind.PERSON: 1}).work()
     assert world.texts == []
     assert world.store.jobs.waiting[EXPIRED, ""].run_at - world.clock.now() <= EVERY
     lines = [record.getMessage() for record in caplog.records]

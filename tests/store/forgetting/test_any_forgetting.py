@@ -17,18 +17,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select, text
 
 from agent.events import Outcome
-from agent.memory.audience import GroupAudience, Place, label
-from agent.memory.forgetting import (
-    About,
-    Deleted,
-    During,
-    Everything,
-    Expired,
-    ForgettingPlan,
-    Gone,
-    Kind,
-    OneThread,
-)
+from agent.memory.audience import AudienceKind, GroupAudience, Place, label
+from agent.memory.forgetting import About, Deleted, During, Everything, Expired, ForgettingPlan, Gone, OneThread
 from agent.memory.periods import Period
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
@@ -134,7 +124,11 @@ def falls(plan: ForgettingPlan, one: Said) -> bool:
         case Gone(conversations=conversations):
             return one.conversation in conversations
         case Expired(kind, before):
-            return (kind is Kind.PERSON) == (one.talk.room == "own") and kind is not Kind.TEAM and one.time < before
+            return (
+                (kind is AudienceKind.PERSON) == (one.talk.room == "own")
+                and kind is not AudienceKind.TEAM
+                and one.time < before
+            )
         case _:
             assert_never(plan)
 
@@ -156,7 +150,7 @@ def plan_of(kind: str, person: str, at: int, world: list[Said]) -> ForgettingPla
         case "gone":
             return Gone(conversations=frozenset({one.conversation}))
         case _:
-            return Expired(Kind.GROUP, START + at * HOUR)
+            return Expired(AudienceKind.GROUP, START + at * HOUR)
 
 
 KINDS = ("thread", "everything", "during", "about", "deleted", "gone", "expired")
