@@ -13,10 +13,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from agent.memory.audience import AudienceKind
 from agent.memory.periods import Period
+
+PAUSED: Final = "paused"
+"""The value of the choice not to be learned from. It outlives everything else that a person chose: whoever asks not to be
+remembered does not ask to be remembered again.
+"""
 
 
 @dataclass(frozen=True, slots=True)

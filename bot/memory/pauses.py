@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from agent.memory.forgetting import PAUSED
 from agent.ports import Clock, Preferences, Profiles
 from agent.records import Incoming
 from bot.memory.words import Pause
 
 PAUSE: Final = "learning"
 """The preference's name."""
-PAUSED: Final = "paused"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Final
 
 from sqlalchemy import Column, Connection, and_, delete, exists, false, insert, or_, select, update
 
-from agent.memory.forgetting import Everything, ForgettingPlan, Gone, OneThread
+from agent.memory.forgetting import PAUSED, Everything, ForgettingPlan, Gone, OneThread
 from agent.records import Author
 from store import json_columns, spending
 from store.forgetting import derived, replies, unlearn
@@ -233,7 +233,8 @@ def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str,
     for who in people_:
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
-        counts["preferences"] += connection.execute(delete(preference).where(preference.c.owner == who)).rowcount
+        chosen = delete(preference).where(preference.c.owner == who, preference.c.value != PAUSED)
+        counts["preferences"] += connection.execute(chosen).rowcount
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount
 
 

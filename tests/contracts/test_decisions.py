@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
-from agent.memory.forgetting import EntriesPlan
+from agent.memory.forgetting import PAUSED, EntriesPlan, forget_everything
 from agent.memory.profile import Partition, opened, stated
 from agent.records import Closing
 from tests.contracts.steps import AnyStore, claimed
@@ -125,6 +125,15 @@ async def test_what_was_answered_in_a_pause_is_not_learned_from_when_it_is_edite
     await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "ok", passed_over=True), START)
     assert await store.forgetting.reword("C1", "1", "I sail", LATER, LATER)
     assert await store.profiles.unlearned(DM, 9) == []
+
+
+async def test_a_pause_of_learning_outlives_the_forgetting_of_everything_else(store: AnyStore) -> None:
+    await heard(store, said("I row"))
+    await store.preferences.set("ann", "learning in club", PAUSED)
+    await store.preferences.set("ann", "model", "terra")
+    receipt = await store.forgetting.forget(forget_everything("ann"), LATER)
+    assert receipt.erased["preferences"] == 1
+    assert await store.preferences.of("ann") == {"learning in club": PAUSED}
 
 
 async def test_of_many_who_change_a_choice_at_once_one_does(store: AnyStore) -> None:

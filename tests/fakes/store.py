@@ -14,7 +14,7 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience, audience_of, label, may_flow_from
 from agent.memory.facts import Fact
-from agent.memory.forgetting import Deleted, EntriesPlan, Everything, ForgettingPlan, OneThread, Preview, Wish
+from agent.memory.forgetting import PAUSED, Deleted, EntriesPlan, Everything, ForgettingPlan, OneThread, Preview, Wish
 from agent.memory.profile import LEARNING, Partition, ProfileEntry
 from agent.ports import Conversations, Forgetting, Knowledge, Ledger, Memories, Preferences
 from agent.records import (
@@ -504,7 +504,10 @@ class FakeStore:
         if isinstance(plan, Everything):
             self.served.pop(plan.person, None)
             self.spent.names.pop(plan.person, None)
-            counts["preferences"] = len(self.choices.kept.pop(plan.person, {}))
+            chosen = self.choices.kept.pop(plan.person, {})
+            stays = {name: value for name, value in chosen.items() if value == PAUSED}
+            counts["preferences"] = len(chosen) - len(stays)
+            self.choices.kept |= {plan.person: stays} if stays else {}
         return Receipt(counts, found_again=0, bytes_gone=True, replies=deleting)
 
     def _told(self) -> list[tuple[int, str, StoredMessage]]:
