@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.authority import Authority
-from agent.memory.composing import BINDING, MemoryContext, memory_context
+from agent.memory.composing import BINDING, MEMORY_TOKENS, MemoryContext, memory_context
 from agent.memory.earlier import Said
 from agent.memory.facts import Fact, Scope
 from agent.memory.injection import Injection, compress_for_injection
@@ -68,7 +68,7 @@ class ContextBudget:
 
     history: int = 12_000
     """About fifty pages of chat; enough to follow any thread, small enough for an 32k local model."""
-    memory: int = 3_000
+    memory: int = MEMORY_TOKENS
     """Everything but the profile: identity, environment, facts, earlier threads, working set."""
     profile: int = 800
     """About sixty short entries (seed 000)."""
