@@ -95,11 +95,6 @@ def forget_which() -> str:
     return "What shall I forget? Write `thread`, `everything`, `2 hours`, `since Monday`, or `about` and a word."
 
 
-def not_understood(words: str) -> str:
-    """Somebody wrote something after a command that means nothing there."""
-    return f"I did not understand “{literal(shortened(words, TITLE_CHARS))}”."
-
-
 def forget_declined() -> str:
     return "Nothing was forgotten."
 

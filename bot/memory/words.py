@@ -99,8 +99,9 @@ def delete_words(key: str) -> str:
     return f"delete {key}"
 
 
-def correct_words(key: str, text: str) -> str:
-    return f"correct {key} {text}"
+def correct_words(key: str) -> str:
+    """What the entry shall say stands behind them."""
+    return f"correct {key}"
 
 
 def everywhere_words(key: str, *, on: bool) -> str:

@@ -75,13 +75,8 @@ class _Tail:
     code_start: int = 0
 
 
-def healed(text: str) -> str:
-    """What to show of a text that is still growing."""
-    healing = heal(text)
-    return text[: healing.kept] + healing.added
-
-
 def heal(text: str) -> Healed:
+    """What to show of a text that is still growing."""
     tail = _tail(text)
     if tail.fence is not None:
         return _heal_fence(text, tail, tail.fence)

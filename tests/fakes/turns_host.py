@@ -18,8 +18,9 @@ from bot.access.lists import AccessRules
 from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
 from bot.turns.mind import Mind
+from bot.turns.places import TurnsLimits
 from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns, TurnsLimits
+from bot.turns.worker import Turns
 from store.databases.bell import LocalBell
 from tests.fakes.hosts import connections_of, host_on
 from tests.fakes.minds import always

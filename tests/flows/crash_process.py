@@ -29,8 +29,9 @@ from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.surface import Limits, Offer, PageKey, PageRef
 from bot.turns.mind import Mind
+from bot.turns.places import TurnsLimits
 from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns, TurnsLimits
+from bot.turns.worker import Turns
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.minds import always

@@ -16,8 +16,9 @@ from bot.platforms.slack.run import serve
 from bot.platforms.slack.settings import SlackSettings
 from bot.secret import Secret
 from bot.turns.mind import Mind
+from bot.turns.places import TurnsLimits
 from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns, TurnsLimits
+from bot.turns.worker import Turns
 from store.engine import open_store
 from tests.fakes.answers import answer_of
 from tests.fakes.fast_clock import FastClock

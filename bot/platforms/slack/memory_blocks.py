@@ -110,7 +110,7 @@ def _decisions(entry: ShownEntry, user: str) -> Json:
     prefill = entry.plain if len(entry.plain) <= PREFILL_CHARS else ""
     buttons: list[Json] = [
         _button(f"delete:{number}", "Delete", words.delete_words(key), user, style="danger", confirm=sure),
-        _button(f"{CORRECT}:{number}", "Correct", f"correct {key}", user, plain=prefill),
+        _button(f"{CORRECT}:{number}", "Correct", words.correct_words(key), user, plain=prefill),
     ]
     if entry.may_go_everywhere:
         everywhere = words.everywhere_words(key, on=True)

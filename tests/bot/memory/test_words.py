@@ -65,7 +65,7 @@ def test_a_mistyped_word_gets_the_nearest_one() -> None:
 
 def test_what_buttons_write_is_read_as_what_they_say() -> None:
     assert read(words.delete_words("p:7")) == Delete("p:7")
-    assert read(words.correct_words("f:7", "Friday")) == Correct("f:7", "Friday")
+    assert read(f"{words.correct_words('f:7')} Friday") == Correct("f:7", "Friday")
     assert read(words.everywhere_words("p:7", on=True)) == Everywhere("p:7")
     assert read(words.everywhere_words("p:7", on=False)) == Everywhere("p:7", on=False)
     assert read(words.page_words(2)) == Show(2)

@@ -4,11 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.reply.heal import HELD_CHARS, heal, healed
+from bot.reply.heal import HELD_CHARS, heal
 from tests.fakes.answers import answer_of, answers, scribbles
 from tests.fakes.reader import fences_are_balanced
 
 ANY_LIMIT = 1_200  # as far as lines go: the reader keeps those of up to 300 characters
+
+
+def healed(text: str) -> str:
+    """What is shown of it."""
+    healing = heal(text)
+    return text[: healing.kept] + healing.added
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ from bot.jobs import JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.turns.floor import Floor
 from bot.turns.mind import Mind
+from bot.turns.places import TurnsLimits
 from bot.turns.thinking import Thinking
-from bot.turns.worker import Turns, TurnsLimits
+from bot.turns.worker import Turns
 from store.databases.bell import LocalBell
 from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
