@@ -19,8 +19,8 @@ from agent.memory.audience import AudienceKind
 from agent.memory.periods import Period
 
 PAUSED: Final = "paused"
-"""The value of the choice not to be learned from. It outlives everything else that a person chose: whoever asks not to be
-remembered does not ask to be remembered again.
+"""The value of the choice not to be learned from. It outlives everything else that a person chose: whoever wants to be
+forgotten has not asked to be remembered again.
 """
 
 

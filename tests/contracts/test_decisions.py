@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
-from agent.memory.forgetting import PAUSED, EntriesPlan, forget_everything
+from agent.memory.forgetting import PAUSED, EntriesPlan, Everything
 from agent.memory.profile import Partition, opened, stated
 from agent.records import Closing
 from tests.contracts.steps import AnyStore, claimed
@@ -131,7 +131,7 @@ async def test_a_pause_of_learning_outlives_the_forgetting_of_everything_else(st
     await heard(store, said("I row"))
     await store.preferences.set("ann", "learning in club", PAUSED)
     await store.preferences.set("ann", "model", "terra")
-    receipt = await store.forgetting.forget(forget_everything("ann"), LATER)
+    receipt = await store.forgetting.forget(Everything("ann"), LATER)
     assert receipt.erased["preferences"] == 1
     assert await store.preferences.of("ann") == {"learning in club": PAUSED}
 
