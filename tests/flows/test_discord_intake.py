@@ -21,6 +21,7 @@ from tests.fakes.discord_world import (
     BO,
     BOT,
     DM_OF,
+    EPHEMERAL,
     GENERAL,
     GUILD,
     OTHER_BOT,
@@ -309,12 +310,13 @@ async def test_a_message_that_cannot_be_stored_is_taken_in_once_it_can_and_its_a
         assert str(shown["message_reference"]["message_id"]) == asked["id"]
 
 
-async def test_a_question_that_could_not_be_stored_is_answered_with_what_to_do() -> None:
+async def test_a_question_that_could_not_be_stored_is_answered_with_what_to_do_to_its_asker_alone() -> None:
     async with listening() as (fake, host):
         host.fail_next = StoreUnavailable("The disk is full: free some space.")
         await fake.command(ANN, "ask", question="hello?")
-        await fake.until(lambda: fake.world.shown(GENERAL))
-        assert fake.world.shown(GENERAL) == [UNAVAILABLE]
+        await fake.until(lambda: by_the_bot(fake))
+        (answer,) = by_the_bot(fake)
+        assert (answer["content"], bool(answer["flags"] & EPHEMERAL)) == (UNAVAILABLE, True)
 
 
 class BusyHost(FakeHost):
@@ -337,6 +339,18 @@ async def test_a_question_is_acknowledged_in_time_even_if_storing_it_takes_longe
         assert host.taken == []
         host.free.set()
         assert (await taken(host)).text == "hello?"
+
+
+async def test_a_question_that_fails_after_it_was_acknowledged_leaves_nothing_in_the_channel() -> None:
+    host = BusyHost()
+    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
+        interaction = await fake.command(ANN, "ask", question="hello?")
+        await fake.until(lambda: interaction.acknowledged)
+        host.fail_next = StoreUnavailable("The disk is full: free some space.")
+        host.free.set()
+        await fake.until(lambda: any(message["content"] == UNAVAILABLE for message in by_the_bot(fake)))
+        (answer,) = by_the_bot(fake)
+        assert answer["flags"] & EPHEMERAL
 
 
 async def test_a_question_is_stored_before_it_is_acknowledged() -> None:

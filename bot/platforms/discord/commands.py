@@ -20,7 +20,6 @@ from discord import app_commands
 from agent.errors import CogencyError, Refused
 from agent.messages import Depth
 from agent.records import Incoming
-from bot import wording
 from bot.host import Host
 from bot.platforms.discord import forgetting, reading, refusals
 from bot.platforms.discord import memory as memory_view
@@ -121,17 +120,16 @@ class Commands:
         storing = asyncio.ensure_future(self._store(interaction, question))
         try:
             await asyncio.wait({storing}, timeout=STORE_FIRST_S)
-            if refusals.refusal(storing) is None:
+            if refusals.failure(storing) is None:
                 await _acknowledge(interaction, private=question.private and not question.where.direct)
         finally:
             self._connection.acknowledged(str(interaction.id))
         try:
             await storing
-        except Refused as refused:
-            await refusals.answer(interaction, refused)
         except CogencyError as error:
-            log.warning("a question could not be taken in: %s", error)
-            await interaction.edit_original_response(content=wording.failure(error))
+            if not isinstance(error, Refused):
+                log.warning("a question could not be taken in: %s", error)
+            await refusals.answer(interaction, error)
 
     async def forgettable(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:  # noqa: ARG002 -- the same for all
         """What can be forgotten, offered while somebody types."""

@@ -63,8 +63,8 @@ async def _continue(
     storing = asyncio.ensure_future(_store(made, host, members))
     try:
         await asyncio.wait({storing}, timeout=STORE_FIRST_S)
-        if (refused := refusals.refusal(storing)) is not None:  # the button stays, for others
-            await refusals.answer(interaction, refused)
+        if (failed := refusals.failure(storing)) is not None:  # the button stays, for others and for later
+            await refusals.answer(interaction, failed)
             return
         await interaction.response.edit_message(view=None)
     finally:

@@ -1,4 +1,4 @@
-"""What is said to one who may not ask, or not now: to them alone, and no more often than it helps.
+"""What is said to one whose question was refused or could not be taken in: to them alone, no more often than helps.
 
 Above: `client`, `commands`, `pressing`. Below: `interactions`, discord.py.
 """
@@ -8,7 +8,7 @@ import logging
 
 import discord
 
-from agent.errors import Refused
+from agent.errors import CogencyError, Refused
 from bot import wording
 from bot.platforms.discord.interactions import Interaction
 
@@ -26,15 +26,15 @@ async def tell(author: discord.User | discord.Member, refused: Refused) -> None:
         log.info("a refusal could not be told (Discord's error %d)", error.code)
 
 
-def refusal(storing: "asyncio.Future[bool]") -> Refused | None:
-    """Why what was to be stored was refused, if that is known already."""
+def failure(storing: "asyncio.Future[bool]") -> CogencyError | None:
+    """Why what was to be stored was refused, or failed, if that is known already."""
     failed = storing.exception() if storing.done() and not storing.cancelled() else None
-    return failed if isinstance(failed, Refused) else None
+    return failed if isinstance(failed, CogencyError) else None
 
 
-async def answer(interaction: Interaction, refused: Refused) -> None:
-    """A command or a button was refused: whoever used it must be answered, and sees it alone."""
-    text = wording.literal(str(refused))
+async def answer(interaction: Interaction, failed: CogencyError) -> None:
+    """A command or a button was refused, or failed: whoever used it must be answered, and sees it alone."""
+    text = wording.failure(failed)
     try:
         if not interaction.response.is_done():
             await interaction.response.send_message(text, ephemeral=True)
@@ -42,4 +42,4 @@ async def answer(interaction: Interaction, refused: Refused) -> None:
         await interaction.delete_original_response()  # "is thinking…" may stand there for everybody
         await interaction.followup.send(text, ephemeral=True)
     except discord.HTTPException as error:
-        log.info("a refusal could not be told (Discord's error %d)", error.code)
+        log.info("a refusal or a failure could not be told (Discord's error %d)", error.code)
