@@ -83,6 +83,7 @@ async def test_an_entry_is_corrected_in_a_window() -> None:
         shown = await opened(fake, "1.")
         pressed = await fake.press(ANN, shown, "Correct")
         await fake.until(lambda: pressed.window)
+        assert pressed.window["components"][0]["components"][0]["value"] == "sailing"
         await fake.submit(ANN, pressed.window, "sailing, but only on lakes", shown)
         await fake.until(lambda: view.CORRECTED in shown["content"])
         assert options(shown) == ["1. sailing, but only on lakes"]

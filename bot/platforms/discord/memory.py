@@ -48,7 +48,10 @@ _ID: Final = re.compile(r"view:(\d{1,20}):(.{1,70})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """A button, a choice or a window: whose it is, and what it asks: words of `/memory`, OPEN, or CORRECT and a key."""
+    """A button, a choice or a window: whose it is, and what it asks.
+
+    That is words of `/memory`, or OPEN, or CORRECT with a key and the page on which it stands.
+    """
 
     person: int
     asked: str
@@ -90,7 +93,7 @@ async def _decide(interaction: Interaction, made: Pressed, host: Host, members: 
         await interaction.response.defer()
         await _open(interaction, host, members, "".join(data.get("values", ())[:1]))
     elif made.asked.startswith(f"{CORRECT} "):
-        await interaction.response.send_modal(_window(made))
+        await _ask_for_words(interaction, made, host, members)
     else:
         await interaction.response.defer()
         await _fill(interaction, host, members, made.asked)
@@ -114,17 +117,39 @@ async def _open(interaction: Interaction, host: Host, members: Members, asked: s
     """Show one entry whole, with what may be decided about it. `asked`: the page on which it stands, and its key."""
     page, _, key = asked.partition(" ")
     try:
-        viewer = await _viewer(interaction, members)
-        answer = await host.memory(viewer, words.page_words(int(page)) if page.isdecimal() else "")
+        answer = await _page(interaction, host, members, page)
     except CogencyError as error:
         answer = MemoryAnswer(wording.failure(error))
-    entry = next((one for one in answer.entries if one.key == key), None)
+    entry = _entry(answer, key)
     if entry is None:
         gone = list_view(answer, interaction.user.id)
         await interaction.edit_original_response(content=pages(list_text(answer), PAGE_CHARS)[0].text, view=gone)
     else:
         buttons = entry_view(entry, answer.page, interaction.user.id)
         await interaction.edit_original_response(content=view.line(entry, OPENED_CHARS), view=buttons)
+
+
+async def _ask_for_words(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
+    """Open the window for the words that hold instead, with those that stand there now."""
+    _, key, page = (*made.asked.split(" "), "")[:3]
+    try:
+        entry = _entry(await _page(interaction, host, members, page), key)
+    except CogencyError as error:
+        await interaction.response.send_message(wording.failure(error), ephemeral=True)
+        return
+    await interaction.response.send_modal(
+        _window(Pressed(made.person, f"{CORRECT} {key}"), entry.plain if entry else "")
+    )
+
+
+async def _page(interaction: Interaction, host: Host, members: Members, page: str) -> MemoryAnswer:
+    """That page of the list, the first if it is no number. Raises CogencyError."""
+    asked = words.page_words(int(page)) if page.isdecimal() else ""
+    return await host.memory(await _viewer(interaction, members), asked)
+
+
+def _entry(answer: MemoryAnswer, key: str) -> ShownEntry | None:
+    return next((one for one in answer.entries if one.key == key), None)
 
 
 def list_text(answer: MemoryAnswer) -> str:
@@ -158,7 +183,7 @@ def entry_view(entry: ShownEntry, page: int, person: int) -> discord.ui.View:
     shown = discord.ui.View(timeout=LIVES_S)
     delete = Pressed(person, words.delete_words(entry.key))
     shown.add_item(_button("Delete", delete, discord.ButtonStyle.danger))
-    shown.add_item(_button("Correct", Pressed(person, f"{CORRECT} {entry.key}")))
+    shown.add_item(_button("Correct", Pressed(person, f"{CORRECT} {entry.key} {page}")))
     if entry.may_go_everywhere:
         shown.add_item(_button("Use everywhere", Pressed(person, words.everywhere_words(entry.key, on=True))))
     if entry.everywhere:
@@ -174,11 +199,14 @@ def _button(
     return discord.ui.Button[discord.ui.View](label=label, style=style, custom_id=made.id)
 
 
-def _window(made: Pressed) -> discord.ui.Modal:
+def _window(made: Pressed, before: str) -> discord.ui.Modal:
     window = discord.ui.Modal(title="Correct an entry", custom_id=made.id, timeout=LIVES_S)
     window.add_item(
         discord.ui.TextInput[discord.ui.Modal](
-            label="In your own words", style=discord.TextStyle.paragraph, max_length=FACT_CHARS
+            label="In your own words",
+            style=discord.TextStyle.paragraph,
+            default=before[:FACT_CHARS] or None,
+            max_length=FACT_CHARS,
         )
     )
     return window
