@@ -15,6 +15,10 @@ from bot.models.chosen import ModelSettings, named_choice
 SETTING: Final = "COGENCY_EMBEDDINGS"
 _WITHOUT: Final = frozenset({ANTHROPIC.name, GEMINI.name, LIVE.name, REALTIME.name})
 """They offer no embeddings in OpenAI's form at these addresses."""
+_NO_EMBEDDINGS: Final = (
+    f"{SETTING} names no service with OpenAI's /embeddings: write it as in openai:text-embedding-3-small or "
+    "ollama:nomic-embed-text."
+)
 
 
 class OpenEmbedder(Embedder, Protocol):
@@ -30,12 +34,11 @@ class OpenEmbedder(Embedder, Protocol):
 
 def open_embedder(spec: str, settings: ModelSettings) -> OpenEmbedder:
     """Connects when it is first used. Raises SettingsError."""
+    if spec.partition(":")[0].strip().lower() in _WITHOUT:  # a key would not help
+        raise SettingsError(_NO_EMBEDDINGS)
     choice = named_choice(spec, settings, SETTING)
-    if choice.endpoint is None or choice.endpoint.name in _WITHOUT:
-        raise SettingsError(
-            f"{SETTING} names no service with OpenAI's /embeddings: write it as in openai:text-embedding-3-small or "
-            "ollama:nomic-embed-text."
-        )
+    if choice.endpoint is None:
+        raise SettingsError(_NO_EMBEDDINGS)
     from agent.providers.embeddings import HttpEmbedder  # noqa: PLC0415 -- see the module's docstring
 
     return HttpEmbedder(choice.endpoint, choice.model, choice.key.reveal() if choice.key else None)

@@ -24,6 +24,12 @@ def test_what_cannot_embed_is_refused_with_the_setting_and_the_remedy(named: str
         open_embedder(named, ModelSettings(anthropic_api_key=Secret("k"), gemini_api_key=Secret("k")))
 
 
+@pytest.mark.parametrize("named", ["anthropic:m", "Gemini:m", "rehearsal"])
+def test_a_service_without_embeddings_is_refused_as_such_and_asks_for_no_key(named: str) -> None:
+    with pytest.raises(SettingsError, match="names no service with OpenAI's /embeddings"):
+        open_embedder(named, ModelSettings())
+
+
 @pytest.mark.parametrize(("value", "read"), [("", None), ("off", None), ("OFF", None), ("ollama:m", "ollama:m")])
 def test_recall_goes_by_words_alone_unless_a_model_is_set(tmp_path: Path, value: str, read: str | None) -> None:
     assert load_settings({"COGENCY_EMBEDDINGS": value}, data_folder=tmp_path).embeddings == read
