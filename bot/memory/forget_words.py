@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
+from unicodedata import category
 
 from agent.memory.forgetting import About, During, Everything, OneThread, Wish
 from agent.memory.periods import Period, periods_in
@@ -34,6 +35,10 @@ MAX_REQUEST_WORDS: Final = 4
 """In a message; a longer one talks about forgetting. With `/forget` there is no such limit."""
 MAX_ABOUT_CHARS: Final = 50
 """A name or a few words; a button has to carry them."""
+MIN_ABOUT_CHARS: Final = 3
+"""Of one word: fewer letters stand in nearly everything."""
+MIN_CJK_CHARS: Final = 2
+"""The same where a letter is a syllable or a word: of Chinese, Japanese and Korean."""
 MAX_TOKEN_CHARS: Final = 70
 """Of the 100 that Discord's buttons hold; the rest says whose they are."""
 
@@ -53,6 +58,9 @@ _LAST: Final = re.compile(
 )
 _COMMAND: Final = re.compile(r"^/?forget(?: |$)", re.IGNORECASE)
 """Whoever is asked what to forget may write the command once more."""
+_CJK_WORD: Final = re.compile(
+    rf"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]{{{MIN_CJK_CHARS}}}"
+)
 _FILLERS: Final = frozenset({"in", "on", "the", "of", "from"})
 _SECONDS: Final = re.compile(r"\d{1,11}", re.ASCII)
 """Since 1970: more of them are no time that a clock can tell."""
@@ -145,7 +153,17 @@ def _about(words: str, asker: Asker) -> Wish | Unclear:
     words = words.replace("|", " ")
     if not any(char.isalnum() for char in words):
         return Unclear("Say what it is about, as in `/forget about Apollo`.")
+    if not (_CJK_WORD.search(words) or any(map(_is_long, words.split()))):
+        return Unclear(
+            f"Name a word of at least {MIN_ABOUT_CHARS} letters ({MIN_CJK_CHARS} in Chinese, Japanese or Korean): "
+            "shorter ones stand in nearly everything."
+        )
     return About(asker.person, words)
+
+
+def _is_long(word: str) -> bool:
+    """Vowel signs and accents count, too: in many scripts they are half of a word."""
+    return sum(category(char)[0] in "LMN" for char in word) >= MIN_ABOUT_CHARS
 
 
 def _period(plain: str, asker: Asker) -> Period | None:

@@ -85,3 +85,15 @@ def test_a_message_that_talks_about_forgetting_is_no_request() -> None:
     assert is_request("about Apollo", NOW)
     assert is_request("this", NOW)
     assert not any(is_request(words, NOW) for words in ("it", "about it", "this, what is new?", "about all of us here"))
+
+
+@pytest.mark.parametrize("words", ["a", "C++", "ab", "a b", "…x", "词", "é!"])
+def test_a_word_that_stands_in_nearly_everything_is_asked_for_more(words: str) -> None:
+    answer = read(f"about {words}", ANN)
+    assert isinstance(answer, Unclear)
+    assert "at least 3 letters" in answer.sentence
+
+
+@pytest.mark.parametrize("words", ["cat", "my cat", "a b cat", "R2D2", "病気", "東京 x", "김치", "हिंदी"])
+def test_a_telling_word_is_enough(words: str) -> None:
+    assert read(f"about {words}", ANN) == About("ann", words)
