@@ -37,7 +37,7 @@ from agent.turn import TurnLimits
 from benchmarks.report import print_report, read_options
 from bot.surface import Limits, Surface
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.engine import Store, open_store

@@ -35,7 +35,7 @@ from bot.models.switch import ModelSwitch
 from bot.settings import Settings
 from bot.surface import Surface
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.engine import Store, open_store

@@ -27,7 +27,7 @@ from bot.models.switch import ModelSwitch
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.slack.settings import SlackSettings
 from bot.settings import Settings, needed
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from store.engine import Store
 
 log = logging.getLogger(__name__)

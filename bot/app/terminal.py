@@ -24,7 +24,7 @@ from bot.models.desk import ModelDesk
 from bot.platforms.terminal.bot import SOURCE as TERMINAL
 from bot.platforms.terminal.bot import TerminalBot, TerminalSurfaces
 from bot.settings import Settings
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 
 
 @asynccontextmanager

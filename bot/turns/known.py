@@ -20,7 +20,7 @@ from agent.state import Execution, SituationSummary
 from bot.turns.mind import Mind
 
 LAST_ACTIONS = 3
-"""What stands in for a summary that nobody wrote (seed 002)."""
+"""What stands in for a summary that nobody wrote."""
 
 
 async def known_context(

@@ -1,7 +1,7 @@
 """From an incoming message to its finished reply: durable intake, and one turn at a time per conversation.
 
 Above: `bot.app` builds it; `bot.hosting` and the terminal call `submit`, `ask`, `stop_conversation`, `take_back`.
-Below: `bot.turns.answering` runs each turn, `bot.turns.lease`, `bot.turns.places`; the ports Ledger and Bell.
+Below: `bot.turns.answering` runs each turn, `bot.turns.lease`, `bot.turns.slots`; the ports Ledger and Bell.
 
 Rules (ARCHITECTURE.md, "One visible reply").
 - A message is stored, with its turn, before the platform is told that it arrived.
@@ -24,7 +24,7 @@ from bot.surface import Surface
 from bot.turns.answering import Answering, RunningTurn
 from bot.turns.asking import Asking
 from bot.turns.lease import Lease
-from bot.turns.places import Places, TurnsLimits
+from bot.turns.slots import Slots, TurnsLimits
 from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Turns:
         self._clock = clock
         self._owner = owner
         self._limits = limits
-        self._places = Places(limits, owner, clock, sources)
+        self._slots = Slots(limits, owner, clock, sources)
         self._bell = bell
         self._idle = asyncio.Event()
         self._running: dict[int, RunningTurn] = {}
@@ -67,12 +67,12 @@ class Turns:
         Turns that still run then get `grace_s` seconds. Others go on with them where they stopped: the processes on the
         same ledger at once, or this one after its next start.
         """
-        self._places.are_open = True
+        self._slots.are_open = True
         worker = asyncio.create_task(self._serve())
         try:
             yield
         finally:
-            self._places.are_open = False
+            self._slots.are_open = False
             worker.cancel()
             open_turns = [*self._running.values()]
             tasks = [running.task for running in open_turns]
@@ -91,12 +91,12 @@ class Turns:
         return await asyncio.shield(asyncio.ensure_future(self._take_in(incoming, terms)))
 
     async def _take_in(self, incoming: Incoming, terms: Terms | None) -> Accepted:
-        """Claims in the same transaction, if there is a place: that is one less for the person to wait for."""
-        claiming, lease = self._places.free(len(self._running)), self._lease()
-        with self._places.promise(claiming):
+        """Claims in the same transaction, if there is a slot: that is one less for the person to wait for."""
+        claiming, lease = self._slots.free(len(self._running)), self._lease()
+        with self._slots.promise(claiming):
             accepted = await self._ledger.accept(incoming, terms, claiming)
         self._idle.clear()
-        if accepted.claim is not None and not self._places.are_open:  # the end came meanwhile
+        if accepted.claim is not None and not self._slots.are_open:  # the end came meanwhile
             await self._give_back([accepted.claim])
         elif accepted.claim is not None:
             self._begin(accepted.claim, lease)
@@ -225,11 +225,11 @@ class Turns:
             await self._bell.wait(self._limits.sweep_s)
 
     def _rest(self) -> None:
-        if not (self._running or self._places.promised or self._bell.rung):
+        if not (self._running or self._slots.promised or self._bell.rung):
             self._idle.set()
 
     async def _claim(self) -> None:
-        while (claiming := self._places.free(len(self._running))) is not None:
+        while (claiming := self._slots.free(len(self._running))) is not None:
             lease = self._lease()
             claim = await self._ledger.claim(
                 claiming.owner,

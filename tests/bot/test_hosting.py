@@ -21,7 +21,7 @@ from bot.host import Forgetter, Host, Viewer
 from bot.hosting import serve_all
 from bot.surface import Surface
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.databases.bell import LocalBell

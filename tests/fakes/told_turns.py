@@ -16,7 +16,7 @@ from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
 from bot.turns.floor import Floor
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.databases.bell import LocalBell

@@ -18,7 +18,7 @@ from bot.access.lists import AccessRules
 from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.databases.bell import LocalBell

@@ -20,7 +20,7 @@ from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
 from bot.surface import Surface
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.engine import Store, open_store

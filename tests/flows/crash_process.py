@@ -29,7 +29,7 @@ from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.surface import Limits, Offer, PageKey, PageRef
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.engine import open_store

@@ -16,7 +16,7 @@ from bot.platforms.slack.run import serve
 from bot.platforms.slack.settings import SlackSettings
 from bot.secret import Secret
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.engine import open_store

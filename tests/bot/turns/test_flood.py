@@ -12,7 +12,7 @@ from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.surface import Surface
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.databases.bell import LocalBell

@@ -23,7 +23,7 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.surface import Surface
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import BROKEN, WAITED, Thinking
 from bot.turns.worker import Turns
 from store.databases.bell import LocalBell

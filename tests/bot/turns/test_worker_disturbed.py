@@ -11,7 +11,7 @@ from agent.events import Outcome
 from agent.providers.scripted import Pause, ScriptedProvider, Until
 from agent.records import Claim
 from bot.surface import Limits, PageKey, PageRef
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said

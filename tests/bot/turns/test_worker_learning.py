@@ -20,7 +20,7 @@ from bot.jobs import JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
 from bot.turns.floor import Floor
 from bot.turns.mind import Mind
-from bot.turns.places import TurnsLimits
+from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.databases.bell import LocalBell

@@ -1,4 +1,4 @@
-"""How many turns run at once in one process, and what may be claimed for a free place.
+"""How many turns run at once in one process, and what may be claimed for a free slot.
 
 Above: `bot.turns.worker`. Below: the port Clock.
 """
@@ -17,7 +17,7 @@ class TurnsLimits:
     max_running: int = 16
     """Turns that run at once in one process; more wait in the ledger."""
     per_person: int | None = 4
-    """Of them of one person, in all processes: enough for several threads, and others always find a free place."""
+    """Of them of one person, in all processes: enough for several threads, and others always find a free slot."""
     max_attempts: int = 10
     """Claims of a turn that gets no further: a question that crashes the process must not crash it for ever. Not fewer,
     because whoever kills a process takes innocent turns along."""
@@ -30,7 +30,7 @@ class TurnsLimits:
 
 
 @dataclass(slots=True)
-class Places:
+class Slots:
     """`sources`: see `Turns`. `are_open`: whether anything is answered here now."""
 
     limits: TurnsLimits
@@ -42,7 +42,7 @@ class Places:
     """Kept free for what is just taken in."""
 
     def free(self, running: int) -> Claiming | None:
-        """What may be claimed while so many turns run; None while there is no place for it."""
+        """What may be claimed while so many turns run; None while there is no slot for it."""
         limits = self.limits
         if not self.are_open or running + self.promised >= limits.max_running:
             return None
@@ -50,7 +50,7 @@ class Places:
 
     @contextmanager
     def promise(self, claiming: Claiming | None) -> Generator[None]:
-        """Keep the place of `claiming`, if there is one, until it is claimed."""
+        """Keep the slot of `claiming`, if there is one, until it is claimed."""
         self.promised += claiming is not None
         try:
             yield

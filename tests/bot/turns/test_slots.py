@@ -1,0 +1,38 @@
+"""A slot is free while fewer turns run than may, and while it is not kept for what is just taken in."""
+
+import pytest
+
+from bot.turns.slots import Slots, TurnsLimits
+from tests.fakes.clock import FakeClock
+
+
+def slots(*, are_open: bool = True) -> Slots:
+    return Slots(TurnsLimits(max_running=2), "worker", FakeClock(), lambda: None, are_open)
+
+
+def test_a_slot_is_free_until_as_many_run_as_may() -> None:
+    assert [slots().free(running) is not None for running in range(4)] == [True, True, False, False]
+
+
+def test_nothing_is_claimed_where_nothing_is_answered() -> None:
+    assert slots(are_open=False).free(0) is None
+
+
+def test_a_promised_slot_is_not_given_twice() -> None:
+    here = slots()
+    with here.promise(here.free(1)):
+        assert here.free(1) is None
+    assert here.free(1) is not None
+
+
+def test_a_promise_that_fails_gives_its_slot_back() -> None:
+    here = slots()
+    with pytest.raises(KeyError), here.promise(here.free(1)):
+        raise KeyError
+    assert here.free(1) is not None
+
+
+def test_no_slot_is_kept_for_what_was_promised_none() -> None:
+    here = slots()
+    with here.promise(here.free(2)):
+        assert here.promised == 0
