@@ -1,6 +1,6 @@
 """A moment of the next hours, as a person reads it on their own clock. Pure.
 
-Above: `bot.access.budgets`, `bot.access.surges`, `bot.memory.forgetting`. Below: nothing.
+Above: `bot.access` (when a limit ends), `bot.memory` (dates of entries, periods of forgetting). Below: nothing.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo

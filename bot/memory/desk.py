@@ -12,9 +12,7 @@ Rules
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
 from typing import Final, assert_never
-from zoneinfo import ZoneInfo
 
 from agent.errors import StoreError
 from agent.memory.audience import Place, label, may_flow_from
@@ -28,6 +26,7 @@ from agent.records import Receipt, Remembered
 from agent.spending import By, account
 from agent.spending import Period as SpendingPeriod
 from bot.host import MemoryAnswer, ShownEntry, Viewer
+from bot.local_time import zone_of
 from bot.memory import view, words
 from bot.memory.export import as_json
 from bot.memory.numbers import Numbers, decode
@@ -103,7 +102,9 @@ class MemoryDesk:
     async def _entries(self, viewer: Viewer) -> tuple[ShownEntry, ...]:
         known = await self.known(viewer)
         numbers = await self._numbered(viewer, lambda before: before.including(view.key_of(one) for one in known))
-        return view.listed(known, numbers, _zone(viewer), await self.facts.in_own_words(viewer.person.id))
+        return view.listed(
+            known, numbers, zone_of(viewer.person.time_zone), await self.facts.in_own_words(viewer.person.id)
+        )
 
     async def _numbers(self, viewer: Viewer) -> Numbers:
         return decode((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
@@ -233,10 +234,3 @@ class MemoryDesk:
             return done
         still = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         return "\n\n".join(filter(None, [done, still]))
-
-
-def _zone(viewer: Viewer) -> tzinfo:
-    try:
-        return ZoneInfo(viewer.person.time_zone)
-    except (KeyError, ValueError, OSError):
-        return UTC

@@ -12,9 +12,8 @@ Rules
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from typing import Final, assert_never
-from zoneinfo import ZoneInfo
 
 from agent.authority import Authority
 from agent.memory.audience import Place, label
@@ -23,6 +22,7 @@ from agent.memory.secrets import has_secret
 from agent.memory.writing import POLICY_AUTHORITY, NewFact, Refusal, WriteRefused
 from agent.ports import Clock, Facts
 from bot.host import Asker
+from bot.local_time import zone_of
 from bot.memory.desk import flowing
 from bot.memory.policy_words import Remove, Set, Show, Unclear, read
 from bot.wording import literal
@@ -67,7 +67,7 @@ class PolicyDesk:
 
     async def _shown(self, asker: Asker, before: str = "", *, past: bool = False) -> str:
         known = [one for one in await self._all(asker) if past or one.is_valid]
-        zone = _zone(asker)
+        zone = zone_of(asker.person.time_zone)
         listed = [_line(one, known, zone) for one in known if one.value]
         heading = NOTHING if not listed else PAST if past else HEADING
         return "\n\n".join(filter(None, [before, heading, "\n".join(listed)]))
@@ -124,10 +124,3 @@ def _line(one: Fact, known: Sequence[Fact], zone: tzinfo) -> str:
 def _when(one: Fact, zone: tzinfo) -> str:
     by = {Authority.ADMIN: "an administrator", Authority.MANAGER: "a manager"}.get(one.authority, "somebody")
     return f"{one.timestamp.astimezone(zone).date().isoformat()} by {by}"
-
-
-def _zone(asker: Asker) -> tzinfo:
-    try:
-        return ZoneInfo(asker.person.time_zone)
-    except (KeyError, ValueError, OSError):
-        return UTC
