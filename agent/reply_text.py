@@ -1,4 +1,4 @@
-"""How the parts of a reply become its one text. PURE.
+"""How the parts of a reply become its one text. Pure.
 
 A reply is said in parts: what the model writes in each iteration, and our own notices. The turn stores the whole and
 `bot.reply.draft` shows it while it grows; both take it from here, so that what is stored is what was shown.

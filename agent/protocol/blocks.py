@@ -1,4 +1,4 @@
-"""One block, from behind its opening tag to its end. PURE.
+"""One block, from behind its opening tag to its end. Pure.
 
 Above: `agent.protocol.parser`. Below: `agent.protocol.json_scan`, `agent.protocol.tags`, `agent.protocol.meaning`.
 

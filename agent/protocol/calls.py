@@ -1,4 +1,4 @@
-"""What an `<execute>` block asks for: JSON text in, calls or a reason out. PURE.
+"""What an `<execute>` block asks for: JSON text in, calls or a reason out. Pure.
 
 Above: `agent.protocol.blocks`. Below: `agent.protocol.json_text`.
 

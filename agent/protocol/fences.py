@@ -1,4 +1,4 @@
-"""Code fences: in them, tags are text. PURE.
+"""Code fences: in them, tags are text. Pure.
 
 Above: `agent.protocol.parser`, `agent.protocol.trial`, `agent.protocol.render`. Below: `agent.protocol.tags`.
 

@@ -1,4 +1,4 @@
-"""The delimiter protocol's words: tags, fields, limits, and the text that teaches a model to use them. PURE.
+"""The delimiter protocol's words: tags, fields, limits, and the text that teaches a model to use them. Pure.
 
 Above: all of `agent.protocol`, `agent.context`, `agent.transcript`, the providers' adapters.
 Below: nothing.

@@ -1,4 +1,4 @@
-"""Finding the end of a JSON value in a text that arrives in pieces. PURE.
+"""Finding the end of a JSON value in a text that arrives in pieces. Pure.
 
 Above: `agent.protocol.blocks`. Below: nothing.
 

@@ -1,4 +1,4 @@
-"""Reading a model's JSON: strictly, or mended where only one meaning is possible. PURE.
+"""Reading a model's JSON: strictly, or mended where only one meaning is possible. Pure.
 
 Above: `agent.protocol.parser`, calls, meaning, render. Below: `agent.protocol.grammar`.
 

@@ -1,4 +1,4 @@
-"""What the body of a block says: text in, events out. PURE.
+"""What the body of a block says: text in, events out. Pure.
 
 Above: `agent.protocol.blocks`. Below: `agent.protocol.calls`, `agent.protocol.json_text`.
 """

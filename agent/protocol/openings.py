@@ -1,4 +1,4 @@
-"""What begins here? The decisions of the parser, one for each place where something can begin. PURE.
+"""What begins here? The decisions of the parser, one for each place where something can begin. Pure.
 
 Above: `agent.protocol.parser`, `agent.protocol.trial`. Below: `agent.protocol.tags`, `agent.protocol.fences`.
 

@@ -1,4 +1,4 @@
-"""What a parser lets out: text in order with events, without the whitespace that a removed block leaves. PURE.
+"""What a parser lets out: text in order with events, without the whitespace that a removed block leaves. Pure.
 
 Above: `agent.protocol.parser`. Below: `agent.events`.
 

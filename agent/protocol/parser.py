@@ -1,4 +1,4 @@
-"""Reading what a model writes: text in, events out, however the text is cut. PURE.
+"""Reading what a model writes: text in, events out, however the text is cut. Pure.
 
 Above: `agent.loop`. Below: `agent.protocol.openings`, `.blocks`, `.trial`, `.output`.
 

@@ -1,4 +1,4 @@
-"""Writing the protocol: results and steps as the model reads them, and other people's text made harmless. PURE.
+"""Writing the protocol: results and steps as the model reads them, and other people's text made harmless. Pure.
 
 Above: `agent.context`, `agent.transcript`, the tools. Below: `agent.protocol.grammar`, `agent.protocol.tags`.
 

@@ -1,4 +1,4 @@
-"""Recognising tags at one position of a stream whose end may still be missing. PURE.
+"""Recognising tags at one position of a stream whose end may still be missing. Pure.
 
 Above: `agent.protocol.parser`, `agent.protocol.trial`, `agent.protocol.blocks`, `agent.protocol.render`.
 Below: `agent.protocol.grammar`.

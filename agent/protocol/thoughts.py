@@ -1,4 +1,4 @@
-"""Calls that stand in thoughts which were never closed. PURE.
+"""Calls that stand in thoughts which were never closed. Pure.
 
 Above: `agent.protocol.parser`. Below: `agent.protocol.blocks`.
 

@@ -1,4 +1,4 @@
-"""Blocks out of place: calls, or talk about calls? PURE.
+"""Blocks out of place: calls, or talk about calls? Pure.
 
 Above: `agent.protocol.parser`. Below: `agent.protocol.tags`, `agent.protocol.fences`.
 

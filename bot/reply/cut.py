@@ -1,4 +1,4 @@
-"""Where a page ends, and what the next one takes over from it. PURE.
+"""Where a page ends, and what the next one takes over from it. Pure.
 
 Above: `bot.reply.split`, which says the rules. Below: `bot.reply.markdown`.
 """

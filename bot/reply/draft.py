@@ -1,4 +1,4 @@
-"""What a reply says so far: folds the agent's events into visible text and a status line. PURE.
+"""What a reply says so far: folds the agent's events into visible text and a status line. Pure.
 
 Above: `bot.reply.live`. Below: `agent.events`, `agent.reply_text`.
 """

@@ -1,4 +1,4 @@
-"""Makes an unfinished text fit to be shown: what is open is closed, what would flicker is held back. PURE.
+"""Makes an unfinished text fit to be shown: what is open is closed, what would flicker is held back. Pure.
 
 Above: `bot.reply.live`, for intermediate frames only; the final text is shown raw. Below: `bot.reply.markdown`.
 

@@ -1,4 +1,4 @@
-"""As much Markdown as a page's edge must know: fences, tables, and spans that fall apart when they are cut. PURE.
+"""As much Markdown as a page's edge must know: fences, tables, and spans that fall apart when they are cut. Pure.
 
 Above: `bot.reply.split`, `bot.reply.heal`. Below: nothing.
 

@@ -1,4 +1,4 @@
-"""When the next write may start. PURE: it answers "not before t" and never sleeps.
+"""When the next write may start. Pure: it answers "not before t" and never sleeps.
 
 Above: `bot.reply.live`. Below: `bot.surface.Limits`. Times are `Clock.monotonic` seconds.
 

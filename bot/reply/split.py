@@ -1,4 +1,4 @@
-"""Cuts a growing text into pages that each stand alone. PURE.
+"""Cuts a growing text into pages that each stand alone. Pure.
 
 Above: `bot.reply.live`. Below: `bot.reply.cut`, `bot.reply.markdown`.
 

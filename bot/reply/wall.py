@@ -1,4 +1,4 @@
-"""What hangs on the wall, what should, and the one write that comes next. PURE.
+"""What hangs on the wall, what should, and the one write that comes next. Pure.
 
 Above: `bot.reply.live` performs the writes and reports back. Below: `bot.reply.split`, `bot.reply.heal`, `bot.surface`.
 

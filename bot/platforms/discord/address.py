@@ -1,4 +1,4 @@
-"""Where an answer belongs, as the text that travels with a message through the ledger. PURE.
+"""Where an answer belongs, as the text that travels with a message through the ledger. Pure.
 
 Above: `inbound` writes it, `surface` reads it, also after a restart. Below: nothing.
 """

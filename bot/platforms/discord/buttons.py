@@ -1,4 +1,4 @@
-"""The buttons under a reply: "Stop" while it grows, "Continue" where it was cut. PURE.
+"""The buttons under a reply: "Stop" while it grows, "Continue" where it was cut. Pure.
 
 Above: `surface` shows them, `pressing` does what they say. Below: nothing.
 

@@ -1,4 +1,4 @@
-"""From a message or a command on Discord to an `Incoming`, or nothing. PURE.
+"""From a message or a command on Discord to an `Incoming`, or nothing. Pure.
 
 Above: `client`, `commands`, `pressing`. Below: `address`, `markup`, `place`.
 

@@ -1,4 +1,4 @@
-"""Discord's markup as a model should read it: names instead of ids. PURE.
+"""Discord's markup as a model should read it: names instead of ids. Pure.
 
 Above: `inbound`, `surroundings`. Below: nothing.
 """

@@ -1,4 +1,4 @@
-"""Who can read a Discord channel, from plain facts about it. PURE.
+"""Who can read a Discord channel, from plain facts about it. Pure.
 
 Above: `inbound`, `reading`, `commands`. Below: `agent.memory.audience`.
 

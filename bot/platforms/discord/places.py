@@ -1,4 +1,4 @@
-"""Places of Discord that are no more, as forgetting knows them. PURE.
+"""Places of Discord that are no more, as forgetting knows them. Pure.
 
 Above: `client`. Below: `place`; `agent.memory.forgetting`.
 

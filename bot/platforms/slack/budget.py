@@ -1,4 +1,4 @@
-"""How often one method of the Web API may be called, shared fairly. PURE: it answers "in so many seconds".
+"""How often one method of the Web API may be called, shared fairly. Pure: it answers "in so many seconds".
 
 Above: `surface`. Below: nothing. Times are `Clock.monotonic` seconds.
 
