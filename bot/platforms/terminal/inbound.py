@@ -151,6 +151,12 @@ Command: TypeAlias = (
 )
 
 
+def is_command(line: str) -> bool:
+    """Whether it begins as a command does, known or not."""
+    text = line.strip()
+    return text.startswith("/") and not text.startswith("//")
+
+
 def parse(line: str) -> Command:
     """Read one typed line (or a pasted text of several lines). Never raises."""
     text = line.strip()
@@ -158,7 +164,7 @@ def parse(line: str) -> Command:
         return Nothing()
     if text.startswith("//"):
         return Ask(text[1:])
-    if not text.startswith("/"):
+    if not is_command(text):
         return Stop() if is_stop(text) else Ask(text)
     first, *others = text.split(maxsplit=1)
     word, rest = first.lower(), "".join(others)

@@ -26,6 +26,7 @@ from bot.spending_text import account_text
 from bot.surface import Surface
 
 AGREE = "Write `yes` to forget; anything else keeps everything."
+KEPT = "Kept everything."
 
 
 def open_window() -> Window:
@@ -78,13 +79,15 @@ class _Chat:
         self._now = now
         self._conversation = bot.new_conversation()
         self._listed: list[Thread] | None = None
+        self._instead: str | None = None
+        """A command that the person wrote where they were asked something: what is done next."""
         self._displays: list[Display] = []
 
     async def run(self) -> None:
         self._window.greet(self._bot.greeting())
         await self._answered(self._bot.unfinished(self._go_on))
         self._window.recall(await self._bot.past_questions())
-        while (line := await self._window.read()) is not None:
+        while (line := await self._read()) is not None:
             command = inbound.parse(line)
             if isinstance(command, inbound.Quit):
                 return
@@ -93,6 +96,10 @@ class _Chat:
                 await self._answered(self._bot.unfinished(self._go_on))
             except CogencyError as error:
                 self._window.say(wording.literal(str(error)))
+
+    async def _read(self) -> str | None:
+        line, self._instead = self._instead, None
+        return await self._window.read() if line is None else line
 
     async def _do(self, command: inbound.Command) -> None:
         match command:
@@ -189,14 +196,23 @@ class _Chat:
             self._window.say(f"```json\n{answer.file}\n```")
 
     async def _forget(self, words: str) -> None:
-        words = words or await self._window.answer(wording.forget_which())
+        if not words:
+            words = await self._window.answer(wording.forget_which())
+            if inbound.is_command(words):
+                self._instead = words
+                return
         if not words.strip():
             self._window.say(wording.forget_declined())
             return
         answer = await self._bot.ask_to_forget(words, self._conversation)
         while answer.token:
             below = "\n\n" if "\n" in answer.text else " "
-            if not await self._agreed(f"{answer.text}{below}{AGREE}"):
+            said = await self._window.answer(f"{answer.text}{below}{AGREE}")
+            if inbound.is_command(said):
+                self._window.say(KEPT)
+                self._instead = said
+                return
+            if said.strip().lower() != "yes":
                 self._window.say(wording.forget_declined())
                 return
             answer = await self._bot.forget(answer.token, self._conversation)
@@ -204,6 +220,3 @@ class _Chat:
             self._listed = None
             self._window.recall(await self._bot.past_questions())
         self._window.say(answer.text)
-
-    async def _agreed(self, question: str) -> bool:
-        return (await self._window.answer(question)).strip().lower() == "yes"

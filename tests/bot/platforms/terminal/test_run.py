@@ -14,7 +14,7 @@ from agent.messages import Depth
 from bot import wording
 from bot.exits import Exit
 from bot.platforms.terminal.pipe import PipeWindow
-from bot.platforms.terminal.run import chat
+from bot.platforms.terminal.run import KEPT, chat
 from bot.wording import forget_which
 from tests.fakes.chatbot import TIME, FakeChatBot
 
@@ -95,6 +95,21 @@ async def test_words_that_name_nothing_to_forget_get_one_sentence() -> None:
     texts = await conversation(bot, "one", "/forget", "both", "two")
     assert texts[2] == "I did not understand “both”."
     assert bot.asked == {"c1": ["one", "two"]}
+
+
+async def test_a_command_in_place_of_a_yes_keeps_everything_and_is_done() -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "remember that tea is hot", "/forget everything", "/memory", "/quit", "yes")
+    assert texts[2:] == [KEPT, "I know 1.", "1. tea is hot (today)"]
+    assert len(bot.facts) == 1
+    assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], KEPT]
+
+
+async def test_a_command_in_place_of_what_to_forget_is_done() -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "one", "/forget", "/forget thread", "yes", "/forget", "/memory")
+    assert texts[2].startswith("I will forget this thread")
+    assert texts[-2:] == [forget_which(), "I know 0."]
 
 
 async def test_after_forgetting_a_thread_the_next_question_begins_a_new_one() -> None:
