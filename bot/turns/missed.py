@@ -31,6 +31,10 @@ TELL = 2
 """Failures after which somebody is told: one alone, as when a database is started anew, is over at once."""
 
 
+async def _nobody(_: StoreUnavailable) -> None:
+    """Nobody waits for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """How much is looked at."""
@@ -89,7 +93,9 @@ class Listening:
         self._until = self.clock.now()
         await self._keep(self._until)
 
-    async def insist(self, take: Callable[[], Awaitable[T]], tell: Callable[[StoreUnavailable], Awaitable[None]]) -> T:
+    async def insist(
+        self, take: Callable[[], Awaitable[T]], tell: Callable[[StoreUnavailable], Awaitable[None]] = _nobody
+    ) -> T:
         """Take something in, however often the database fails: whoever else waits for it keeps their order.
 
         `tell`: it did not work the second time either. Raises StoreUnavailable when it has become too old.

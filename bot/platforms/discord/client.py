@@ -9,7 +9,7 @@ refers to, or to store it. No message is kept here: the library's cache of messa
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from weakref import WeakValueDictionary
@@ -18,6 +18,7 @@ import discord
 from discord import app_commands
 
 from agent.errors import CogencyError, Refused, StoreUnavailable
+from agent.memory.forgetting import Gone
 from agent.providers.http import Http
 from agent.records import Incoming
 from bot import wording
@@ -128,7 +129,7 @@ class DiscordClient(discord.Client):
         await self._missed.resumed()
 
     async def on_ready(self) -> None:
-        await self._change(self._host.back([known_as(guild.id) for guild in self.guilds]))
+        await self._change(lambda: self._host.back([known_as(guild.id) for guild in self.guilds]))
         lacking = {guild.name: missing for guild in self.guilds if (missing := permissions.lacking(guild))}
         if lacking:
             servers = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
@@ -163,7 +164,7 @@ class DiscordClient(discord.Client):
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         if payload.message.edited_at is not None:  # else a link only unfolds
             async with self._in_order(payload.channel_id):
-                await self._change(self._amend(payload.message))
+                await self._change(lambda: self._amend(payload.message))
 
     async def _amend(self, message: discord.Message) -> None:
         """An edit begins nothing; it changes a question that waits, and what is known. Raises CogencyError."""
@@ -181,34 +182,34 @@ class DiscordClient(discord.Client):
         async with self._in_order(channel):
             found = self.get_channel(channel)
             parent = found.parent_id if isinstance(found, discord.Thread) else channel
-            await self._change(self._host.withdraw(str(parent), frozenset(map(str, messages))))
+            await self._change(lambda: self._host.withdraw(str(parent), frozenset(map(str, messages))))
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
-        await self._change(self._host.gone(known_as(channel.id), places.of_channels([channel.id]), at_once=True))
+        await self._gone(channel.id, places.of_channels([channel.id]), at_once=True)
 
     async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
-        await self._change(
-            self._host.gone(known_as(payload.thread_id), places.of_thread(payload.thread_id), at_once=True)
-        )
+        await self._gone(payload.thread_id, places.of_thread(payload.thread_id), at_once=True)
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         """The bot was taken out of a server, or the server is no more."""
         channels = [channel.id for channel in guild.channels]
-        await self._change(self._host.gone(known_as(guild.id), places.of_channels(channels, guild.id), at_once=False))
+        await self._gone(guild.id, places.of_channels(channels, guild.id), at_once=False)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
-        await self._change(self._host.back([known_as(guild.id)]))
+        await self._change(lambda: self._host.back([known_as(guild.id)]))
 
     async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:
-        await self._change(closing.by_channel(self._host, before, after))
+        await self._change(lambda: closing.by_channel(self._host, before, after))
 
     async def on_guild_role_update(self, before: discord.Role, after: discord.Role) -> None:
-        await self._change(closing.by_role(self._host, before, after))
+        await self._change(lambda: closing.by_role(self._host, before, after))
 
-    @staticmethod
-    async def _change(changing: Coroutine[object, object, object]) -> None:
+    async def _gone(self, number: int, place: Gone, *, at_once: bool) -> None:
+        await self._change(lambda: self._host.gone(known_as(number), place, at_once=at_once))
+
+    async def _change(self, change: Callable[[], Awaitable[object]]) -> None:
         try:
-            await changing
+            await self._listening.insist(change)
         except CogencyError as error:
             log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
 

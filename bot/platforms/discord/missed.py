@@ -102,11 +102,8 @@ class Missed:
         await self.listening.note()
 
     async def _in_turn(self, place: Place) -> bool:
-        async def nobody(_: StoreUnavailable) -> None:
-            """They do not wait."""
-
         async with self.in_order(place.id):
-            return await self.listening.insist(lambda: self._looked_at(place, None), nobody)
+            return await self.listening.insist(lambda: self._looked_at(place, None))
 
     async def _looked_at(self, place: Place, before: discord.Message | None) -> bool:
         """Take in what was missed in one place, the oldest first. False if it is worth another try.
