@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -145,15 +145,34 @@ async def test_a_direct_conversation_that_began_meanwhile_is_looked_at_before_wh
 
 
 class Forgetful(FakeHost):
-    """Cannot store the next `failures` messages."""
+    """Can do nothing with the next `failures` messages and deletions."""
 
     failures = 0
 
     async def take(self, incoming: Incoming) -> bool:
+        self._away()
+        return await super().take(incoming)
+
+    async def withdraw(self, channel: str, messages: Collection[str]) -> None:
+        self._away()
+        await super().withdraw(channel, messages)
+
+    def _away(self) -> None:
         if self.failures:
             self.failures -= 1
             raise StoreUnavailable("The database cannot be reached.")
-        return await super().take(incoming)
+
+
+async def test_a_deletion_that_cannot_be_followed_yet_is_followed_when_it_can() -> None:
+    host = Forgetful()
+    async with running_discord(FastClock()) as fake, serving(fake, host):
+        await all_heard(host)
+        said = await fake.write(ANN, "my boat is blue")
+        await taken(host, 1)
+        host.failures = 3
+        await fake.take_back(said)
+        await fake.until(lambda: bool(host.withdrawn))
+    assert host.withdrawn == [(host.taken[0].channel, said["id"])]
 
 
 async def test_what_cannot_be_stored_holds_up_what_follows_it_until_it_can() -> None:
