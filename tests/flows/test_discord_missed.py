@@ -171,7 +171,8 @@ async def test_a_deletion_that_cannot_be_followed_yet_is_followed_when_it_can() 
         await taken(host, 1)
         host.failures = 3
         await fake.take_back(said)
-        await fake.until(lambda: bool(host.withdrawn))
+        await fake.write(ANN, "no, red")
+        await taken(host, 2)
     assert host.withdrawn == [(host.taken[0].channel, said["id"])]
 
 
