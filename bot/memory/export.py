@@ -2,7 +2,7 @@
 
 Above: `bot.memory.desk`. Below: the records.
 
-The schema (version 1); the README describes it. Times are ISO 8601 in UTC, audiences are labels ("person:…", "group:…",
+The schema (version 1); `docs/export.md` describes it. Times are ISO 8601 in UTC, audiences are labels ("person:…", "group:…",
 "team:…"), money is in US dollars at list prices.
 """
 
