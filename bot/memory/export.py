@@ -2,8 +2,8 @@
 
 Above: `bot.memory.desk`. Below: the records.
 
-The schema (version 1); `docs/export.md` describes it. Times are ISO 8601 in UTC, audiences are labels ("person:…", "group:…",
-"team:…"), money is in US dollars at list prices.
+The schema (version 1) is described in `docs/export.md`. Times are ISO 8601 in UTC, audiences are labels ("person:…",
+"group:…", "team:…"), money is in US dollars at list prices.
 """
 
 import json
