@@ -27,3 +27,12 @@ class FastClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(0.0, seconds) / self._speed)
+
+
+class MovedClock(FastClock):
+    """One that a test may put forward."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s

@@ -1,41 +1,23 @@
 """Two people, a direct message, a private and a public channel on Discord: what is known where, and who is told so."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from bot.access.readers import MAX_AGE_S
 from bot.hosting import BotHost
+from tests.fakes.canoe import answer
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, STAFF, VIEW, Payload
-from tests.fakes.fast_clock import FastClock
+from tests.fakes.fast_clock import MovedClock
 from tests.flows.bot import live_host
 
 ME = f"<@{BOT}>"
-REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The canoe is vermilion."}}]\n</execute>'
-RECALL = '<execute>[{"name": "recall", "args": {"query": "canoe"}}]\n</execute>'
 PLACES = [(ANN, DM_OF[ANN]), (BO, DM_OF[BO]), (ANN, GENERAL), (BO, GENERAL), (ANN, STAFF), (BO, STAFF)]
-
-
-def answer(messages: Sequence[Message]) -> str:
-    """A model that notes what it is told to note, and looks everything else up."""
-    if "<results>" in messages[-1].text:
-        return "Done."
-    return REMEMBER if "remember my canoe" in messages[-1].text else RECALL
-
-
-class MovedClock(FastClock):
-    """One that a test may put forward."""
-
-    ahead_s = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.ahead_s
 
 
 @dataclass

@@ -1,13 +1,13 @@
 """Two people, a direct message, a private and a public channel in Slack: what is known where, and who is told so."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from bot.access.readers import MAX_AGE_S
-from tests.fakes.fast_clock import FastClock
+from tests.fakes.canoe import answer
+from tests.fakes.fast_clock import MovedClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_things import BOT_USER, FakeWhisper
@@ -15,24 +15,6 @@ from tests.fakes.store import FakeStore
 from tests.fakes.turns_host import turns_host
 
 ME = f"<@{BOT_USER}>"
-REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The canoe is vermilion."}}]\n</execute>'
-RECALL = '<execute>[{"name": "recall", "args": {"query": "canoe"}}]\n</execute>'
-
-
-def answer(messages: Sequence[Message]) -> str:
-    """A model that notes what it is told to note, and looks everything else up."""
-    if "<results>" in messages[-1].text:
-        return "Done."
-    return REMEMBER if "remember my canoe" in messages[-1].text else RECALL
-
-
-class MovedClock(FastClock):
-    """One that a test may put forward."""
-
-    ahead_s = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.ahead_s
 
 
 @dataclass
