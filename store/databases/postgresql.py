@@ -39,7 +39,7 @@ STATEMENT_S: Final = 30.0
 """For one statement; the slowest, the search for proof over a year of messages, takes seconds."""
 LOCK_S: Final = 15.0
 """For another writer: longer than one should hold a lock, shorter than STATEMENT_S, so that it is the cause named."""
-IDLE_S: Final = 5.0
+IDLE_S: Final = 9.0
 """For a process that stops in the middle of a transaction, as on a machine that is frozen: its locks are taken from it,
 before those who wait for them run out of connections (POOL_WAIT_S)."""
 TRIES: Final = 5

@@ -44,6 +44,8 @@ from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
 
 SECRET = re.compile(r"secret\d+")
+NUMBERED = re.compile(r'"number": (\d+),[^{}]*"text": "([^"]*)"')
+"""A message as the learner's prompt holds it."""
 TEAM = "t"
 GUEST = "t:gil"
 PEOPLE = ("t:ann", "t:bob", GUEST)
@@ -198,10 +200,13 @@ class Town:
 
 
 def insights(messages: Sequence[Message]) -> str:
-    """Whatever is there is a goal of the person, and a fact."""
-    found = sorted(secrets(messages))
-    goals = [{"field": "goals", "text": f"boat {secret}", "from": [1]} for secret in found]
-    stated = [{"key": f"boat {secret}", "value": secret, "from": [1], "scope": "global"} for secret in found]
+    """Whatever is said is a goal of the person, and a fact, each from the message that says so."""
+    numbered = [found for message in messages for found in NUMBERED.findall(message.text)]
+    told = [(int(number), secret) for number, text in numbered for secret in SECRET.findall(text)]
+    goals = [{"field": "goals", "text": f"boat {secret}", "from": [number]} for number, secret in told]
+    stated = [
+        {"key": f"boat {secret}", "value": secret, "from": [number], "scope": "global"} for number, secret in told
+    ]
     return json.dumps({"insights": goals, "facts": stated})
 
 

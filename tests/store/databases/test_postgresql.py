@@ -157,7 +157,7 @@ async def test_every_connection_has_its_time_limits(store: Store) -> None:
         names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "application_name")
         return tuple(connection.execute(text(f"SHOW {name}")).scalar_one() for name in names)
 
-    assert await store.database.read(limits) == ("30s", "15s", "5s", "cogency")
+    assert await store.database.read(limits) == ("30s", "15s", "9s", "cogency")
 
 
 def test_the_locks_of_a_frozen_process_are_taken_from_it_before_others_run_out_of_connections() -> None:
