@@ -113,7 +113,7 @@ class SqliteThread(aiosqlite.Connection):
         return self
 
     async def transaction(self, begin: Begin, work: Callable[[Connection], T]) -> T:
-        execute = cast("Callable[..., Awaitable[T]]", self._execute)  # pyright: ignore[reportUnknownMemberType]  # untyped
+        execute = cast("Callable[..., Awaitable[T]]", self._execute)  # pyright: ignore[reportUnknownMemberType] -- aiosqlite does not type it
         return await execute(_transaction, self._begun_with[begin], work)
 
     def _connected(self) -> sqlite3.Connection:
