@@ -6,16 +6,16 @@ Rules. `take` returns only after the message is stored: acknowledge the platform
 method may raise CogencyError, whose one sentence may be shown to the person.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.authority import Authority
 from agent.memory.audience import Place
 from agent.memory.forgetting import Gone
 from agent.ports import Membership
-from agent.records import Incoming, LastSeen, Person, ShownPage
+from agent.records import Answered, Incoming, LastSeen, Person, ShownPage, Verdict
 from agent.spending import Account
 from bot.surface import Surface
 
@@ -99,6 +99,14 @@ class ForgetAnswer:
 
     text: str
     token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Something that a person may want to ask next: what a button says, and the question that it sends."""
+
+    title: str
+    message: str
 
 
 class Host(Protocol):
@@ -207,4 +215,62 @@ class Host(Protocol):
         self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset()
     ) -> None:
         """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
+        ...
+
+    async def reply_at(self, source: str, page: str) -> Answered | None:
+        """The finished reply of which this is a page, by the page's id; None if the bot does not know it (any more)."""
+        ...
+
+    async def reply_of(self, turn: int) -> Answered | None:
+        """The finished reply of a turn; None if there is none (any more)."""
+        ...
+
+    async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
+        """Keep what this person thinks of a reply, in place of what they thought before; None takes it back.
+
+        False if the bot does not know the reply any more.
+        """
+        ...
+
+    async def delete_reply(self, turn: int, person: str) -> bool:
+        """Delete a reply in the platform, and its words from memory, for the person whom it answers.
+
+        False if there is no such reply. Raises Refused for anybody else.
+        """
+        ...
+
+    async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
+        """The conversation to which a message in a channel that goes on and on (a direct message) belongs.
+
+        `channel`: the id of the channel's own conversation, which is the first; another begins with `message` (its id)
+        when nothing was said in the current one for `idle` before `time`.
+        """
+        ...
+
+    async def current_conversation(self, channel: str) -> str:
+        """The conversation that goes on in such a channel now."""
+        ...
+
+    async def begin_conversation(self, channel: str, name: str) -> None:
+        """What is said next in such a channel begins a conversation. `name`: unique, such as an interaction's id."""
+        ...
+
+    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+        """What this person may want to ask next, of what may be shown at their place; the likeliest first."""
+        ...
+
+    async def choices(self, owner: str) -> Mapping[str, str]:
+        """What was chosen for a person (their id), a "channel:" or a "team:", by the choice's name."""
+        ...
+
+    async def choose(self, owner: str, name: str, value: str | None) -> None:
+        """Keep a choice; None takes it back."""
+        ...
+
+    def operates(self, person: str) -> bool:
+        """Whether this person is one of the bot's operators."""
+        ...
+
+    async def report(self, person: str) -> str | None:
+        """How the bot does, for an operator, as Markdown: health, spending, verdicts; None for anybody else."""
         ...

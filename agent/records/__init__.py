@@ -8,6 +8,7 @@ Rules: ids of people, conversations and platform messages are opaque texts made 
 unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
+from agent.records.feedback import Answered, Verdict
 from agent.records.forgetting import DELETE_REPLY, REACHED_ONCE, Receipt, ShownPage
 from agent.records.messages import Author, Incoming, LastSeen, Person, Quoted, StoredMessage, Thread
 from agent.records.recall import Embedded, Hit, Meaning, RecallQuery, Remembered, Unembedded
@@ -17,6 +18,7 @@ __all__ = [
     "DELETE_REPLY",
     "REACHED_ONCE",
     "Accepted",
+    "Answered",
     "Author",
     "Claim",
     "Claiming",
@@ -37,5 +39,6 @@ __all__ = [
     "StoredMessage",
     "Thread",
     "Unembedded",
+    "Verdict",
     "Waiting",
 ]

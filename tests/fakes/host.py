@@ -4,18 +4,18 @@ Above: tests of the platform adapters. Below: `bot.host`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from agent.errors import CogencyError, SettingsError
+from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.memory.forgetting import Gone
 from agent.ports import Membership
-from agent.records import Incoming, LastSeen, Receipt, ShownPage
+from agent.records import Answered, Incoming, LastSeen, Receipt, ShownPage, Verdict
 from agent.spending import Account, Spent
 from bot import wording
-from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Viewer
+from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Suggestion, Viewer
 from bot.surface import Surface
 
 
@@ -56,6 +56,15 @@ class FakeHost:
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
     """Until when each platform has been heard; `noted` is set by each change after the first."""
     noted: asyncio.Event = field(default_factory=asyncio.Event)
+    replies: list[Answered] = field(default_factory=list[Answered])
+    """Those that have ended."""
+    verdicts: dict[tuple[int, str], Verdict] = field(default_factory=dict[tuple[int, str], Verdict])
+    deleted_replies: list[int] = field(default_factory=list[int])
+    current: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
+    """The conversation that goes on in a direct message, and when something was said there last."""
+    suggested: tuple[Suggestion, ...] = ()
+    chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    operators: set[str] = field(default_factory=set[str])
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -167,6 +176,66 @@ class FakeHost:
         self._fail()
         self.asked_for_usage.append(person)
         return self.account
+
+    async def reply_at(self, source: str, page: str) -> Answered | None:
+        return next((one for one in self.replies if one.source == source and page in one.pages), None)
+
+    async def reply_of(self, turn: int) -> Answered | None:
+        return next((one for one in self.replies if one.turn == turn), None)
+
+    async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
+        self._fail()
+        if await self.reply_of(turn) is None:
+            return False
+        if verdict is None:
+            self.verdicts.pop((turn, person), None)
+        else:
+            self.verdicts[turn, person] = verdict
+        return True
+
+    async def delete_reply(self, turn: int, person: str) -> bool:
+        self._fail()
+        reply = await self.reply_of(turn)
+        if reply is None:
+            return False
+        if reply.person != person:
+            raise Refused("Only whoever asked can delete this reply.")
+        self.replies.remove(reply)
+        self.deleted_replies.append(turn)
+        return True
+
+    async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
+        current, last = self.current.get(channel, (channel, None))
+        if last is not None and time - last > idle:
+            current = f"{channel}:{message}"
+        self.current[channel] = (current, time)
+        return current
+
+    async def current_conversation(self, channel: str) -> str:
+        return self.current.get(channel, (channel, None))[0]
+
+    async def begin_conversation(self, channel: str, name: str) -> None:
+        self.current[channel] = (f"{channel}:{name}", None)
+
+    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:  # noqa: ARG002 -- one for all
+        return self.suggested[:limit]
+
+    async def choices(self, owner: str) -> Mapping[str, str]:
+        return self.chosen_for.get(owner, {})
+
+    async def choose(self, owner: str, name: str, value: str | None) -> None:
+        self._fail()
+        chosen = self.chosen_for.setdefault(owner, {})
+        if value is None:
+            chosen.pop(name, None)
+        else:
+            chosen[name] = value
+
+    def operates(self, person: str) -> bool:
+        return person in self.operators
+
+    async def report(self, person: str) -> str | None:
+        return "All is well." if person in self.operators else None
 
     def _keep(self, incoming: Incoming, kept: list[Incoming]) -> bool:
         self._fail()
