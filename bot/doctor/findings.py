@@ -1,0 +1,53 @@
+"""What an examination finds: one line each, with what to change. Pure.
+
+Above: the checks. Below: nothing.
+
+Rules
+- A check is a pure function from facts to findings; facts are gathered at the edge, by an adapter's `examine`.
+- A finding names settings, scopes and channels, never the value of a secret.
+- What could not be found out is a warning that says so: not knowing is neither good nor bad.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How bad it is."""
+
+    GOOD = "ok"
+    """As it should be."""
+    WARNING = "warning"
+    """Something will not work, or could not be found out; the rest does."""
+    PROBLEM = "problem"
+    """The bot does not run, or nobody can talk to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`where`: Settings, Database, Model, Slack or Discord. `what`: a sentence without a stop.
+
+    `remedy`: what exactly to change, as a sentence; "" where nothing is to be done.
+    """
+
+    level: Level
+    where: str
+    what: str
+    remedy: str = ""
+
+
+def healthy(findings: Iterable[Finding]) -> bool:
+    """Whether nothing stands in the way of running."""
+    return all(finding.level is not Level.PROBLEM for finding in findings)
+
+
+def lines(findings: Sequence[Finding]) -> str:
+    """One line a finding, in their order."""
+    return "".join(f"{_line(finding)}\n" for finding in findings)
+
+
+def _line(finding: Finding) -> str:
+    said = f"{finding.where}: {finding.what}".replace("\n", " ")
+    remedy = f" {finding.remedy}".replace("\n", " ") if finding.remedy else ""
+    return f"{finding.level:7}  {said}.{remedy}"

@@ -1,0 +1,26 @@
+"""A finding is one line that says how bad it is, where, and what to change."""
+
+import pytest
+
+from bot.doctor import Finding, Level, healthy, lines
+
+GOOD = Finding(Level.GOOD, "Slack", "signed in as cogency")
+WARNING = Finding(Level.WARNING, "Slack", "the bot is in no channel", "Invite it: /invite @cogency.")
+PROBLEM = Finding(Level.PROBLEM, "Database", "it cannot be opened", "Check COGENCY_DATABASE_URL.")
+
+
+def test_each_finding_is_one_line_with_its_remedy() -> None:
+    assert lines([GOOD, WARNING, PROBLEM]).splitlines() == [
+        "ok       Slack: signed in as cogency.",
+        "warning  Slack: the bot is in no channel. Invite it: /invite @cogency.",
+        "problem  Database: it cannot be opened. Check COGENCY_DATABASE_URL.",
+    ]
+
+
+def test_what_was_said_elsewhere_never_makes_a_second_line() -> None:
+    assert lines([Finding(Level.WARNING, "Slack", "two\nlines", "to\nchange")]).count("\n") == 1
+
+
+@pytest.mark.parametrize(("findings", "well"), [([GOOD, WARNING], True), ([GOOD, PROBLEM], False), ([], True)])
+def test_only_a_problem_stands_in_the_way(findings: list[Finding], *, well: bool) -> None:
+    assert healthy(findings) is well
