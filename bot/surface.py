@@ -88,10 +88,17 @@ class PageUnsent(SurfaceError):
 
 
 class Offer(StrEnum):
-    """What a reader may do about a reply that has ended, at a press of a button where there are buttons."""
+    """What a reader may do about a reply, at a press of a button where there are buttons."""
 
+    STOP = "stop"
+    """Only while it grows; the others when it has ended."""
     CONTINUE = "continue"
     """Let the model go on where its answer was cut."""
+    REGENERATE = "regenerate"
+    """Answer the same question once more."""
+    GOOD = "good"
+    BAD = "bad"
+    DELETE = "delete"
 
 
 class Surface(Protocol):
