@@ -217,8 +217,11 @@ class Host(Protocol):
         """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
         ...
 
-    async def reply_at(self, source: str, page: str) -> Answered | None:
-        """The finished reply of which this is a page, by the page's id; None if the bot does not know it (any more)."""
+    async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        """The finished reply of which this is a page, by the page's id; None if the bot does not know it (any more).
+
+        `channel`: of the question, where page ids are unique only there (Slack's).
+        """
         ...
 
     async def reply_of(self, turn: int) -> Answered | None:

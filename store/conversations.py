@@ -41,6 +41,9 @@ class SqlConversations:
     async def questions(self, person: str, *, limit: int) -> list[str]:
         return await self._database.read(questions, person, limit)
 
+    async def last_said(self, conversation: str) -> datetime | None:
+        return await self._database.read(last_said, conversation)
+
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
         """See the port. Only the latest turns are looked at (`seen.LATEST_TURNS`)."""
         return await self._database.read(seen.last_seen, source, since, limit)
@@ -167,6 +170,11 @@ def latest_elsewhere(connection: Connection, person_id: str, conversation_id: st
 def participants(connection: Connection, conversation_id: str) -> frozenset[str] | None:
     wrote = select(participant.c.person).where(participant.c.conversation == conversation_id)
     return frozenset(connection.execute(wrote).scalars()) or None
+
+
+def last_said(connection: Connection, conversation_id: str) -> datetime | None:
+    latest = select(message.c.time).where(message.c.conversation == conversation_id)
+    return connection.execute(latest.order_by(message.c.time.desc()).limit(1)).scalar_one_or_none()
 
 
 def questions(connection: Connection, person_id: str, limit: int) -> list[str]:

@@ -24,6 +24,7 @@ from agent.ports import (
     Memories,
     Preferences,
     Profiles,
+    Replies,
     Spending,
     WorkingSet,
 )
@@ -45,6 +46,7 @@ from store.migrations import HEAD
 from store.preferences import SqlPreferences
 from store.spending import SqlSpending
 from store.turns.ledger import SqlLedger
+from store.turns.replies import SqlReplies
 from store.upgrade import Prepared, prepare, require_head
 
 PATIENCE_S: Final = 1.0
@@ -71,6 +73,7 @@ class Store:
     preferences: Preferences
     spending: Spending
     jobs: Jobs
+    replies: Replies
     bell: LocalBell
     database: Database
     version_before: str | None
@@ -145,6 +148,7 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
         SqlPreferences(database),
         SqlSpending(database),
         SqlJobs(database),
+        SqlReplies(database),
         _bell(opened),
         database,
         prepared.before,

@@ -64,6 +64,13 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class OneReply:
+    """What the bot said in one turn; the question stays."""
+
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class Gone:
     """What anybody said in conversations, channels and teams that are no more, or that the bot was taken out of.
 
@@ -96,7 +103,7 @@ class Expired:
 Wish: TypeAlias = OneThread | Everything | During | About
 """What a person may ask for."""
 
-ForgettingPlan: TypeAlias = Wish | Deleted | Gone | Expired
+ForgettingPlan: TypeAlias = Wish | Deleted | OneReply | Gone | Expired
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from agent.ports.models import (
     WarningProvider,
 )
 from agent.ports.tools import Tool, ToolContext, ToolOutput
-from agent.ports.work import Bell, Jobs, Ledger
+from agent.ports.work import Bell, Jobs, Ledger, Replies
 
 __all__ = [
     "Bell",
@@ -62,6 +62,7 @@ __all__ = [
     "Provider",
     "ProviderEvent",
     "ReasoningArrived",
+    "Replies",
     "ResponseEnded",
     "ResumingProvider",
     "Session",

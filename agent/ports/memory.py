@@ -42,6 +42,10 @@ class Conversations(Protocol):
         """What the person wrote last, in all conversations, oldest first."""
         ...
 
+    async def last_said(self, conversation: str) -> datetime | None:
+        """When something was said in this conversation last; None if nothing is known of it."""
+        ...
+
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
         """A platform's conversations in which somebody wrote since then, the latest first."""
         ...

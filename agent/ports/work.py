@@ -3,13 +3,14 @@
 Above: `bot.turns.worker`, `bot.jobs`. Implemented by: `store`, and by small fakes in `tests/fakes`.
 """
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.admission import Terms
 from agent.events import Outcome
 from agent.memory.audience import Place
-from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Job, Waiting
+from agent.records import Accepted, Answered, Claim, Claiming, Closing, Incoming, Job, Load, Verdict, Waiting
 
 
 class Ledger(Protocol):
@@ -112,11 +113,41 @@ class Ledger(Protocol):
         """The pages of the reply to a turn that is over, none if it was forgotten; None while it is open."""
         ...
 
+    async def load(self) -> Load:
+        """How many turns run and wait, in all processes together."""
+        ...
+
     async def release_all(self) -> int:
         """Embedded start-up: every lease belongs to a dead process. Frees those turns; returns how many.
 
         Does nothing where other processes work on the same database: their leases hold, and a dead one's run out.
         """
+        ...
+
+
+class Replies(Protocol):
+    """The replies that stand in platforms, as long as their questions and their words are kept."""
+
+    async def at(self, source: str, shown: str, channel: str = "") -> Answered | None:
+        """The finished reply of which this is a page, by the platform's ids; None if there is none (any more).
+
+        `channel`: of the question, where page ids are unique only there.
+        """
+        ...
+
+    async def of(self, turn: int) -> Answered | None:
+        """The finished reply of a turn; None if it shows none (any more)."""
+        ...
+
+    async def judge(self, turn: int, person: str, verdict: Verdict | None, now: datetime) -> bool:
+        """Keep what somebody thinks of a reply, in place of what they thought before; None takes it back.
+
+        False if there is no such reply.
+        """
+        ...
+
+    async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
+        """How many people think so of replies, of what was judged since then."""
         ...
 
 

@@ -20,4 +20,6 @@ class Answered:
     message_id: str
     person: str
     question: str
+    audience: str
+    """The label of those who could read the question."""
     pages: tuple[str, ...]

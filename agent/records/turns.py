@@ -58,6 +58,14 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """How many turns run, and how many wait."""
+
+    running: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """Work outside of turns that this worker does: learning, a reminder, a clean-up. Later writes carry `epoch`.
 

@@ -13,7 +13,17 @@ from typing import Final, assert_never
 from sqlalchemy import Column, ColumnElement, Connection, Table, and_, exists, false, or_, select
 
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting import About, Deleted, During, Everything, Expired, ForgettingPlan, Gone, OneThread
+from agent.memory.forgetting import (
+    About,
+    Deleted,
+    During,
+    Everything,
+    Expired,
+    ForgettingPlan,
+    Gone,
+    OneReply,
+    OneThread,
+)
 from agent.records import Author
 from store.forgetting.batches import among
 from store.memory import people
@@ -75,6 +85,8 @@ def chosen(connection: Connection, plan: ForgettingPlan, limit: int | None = Non
             return _about(connection, plan)
         case Deleted():
             return _deleted(connection, plan)
+        case OneReply(number):
+            return Chosen(messages(connection, and_(message.c.turn == number, message.c.author == Author.BOT)))
         case _:
             pass
     said = messages(connection, _messages(plan), limit)

@@ -34,11 +34,13 @@ from store.tables import (
     job,
     message,
     meta,
+    page,
     participant,
     person,
     preference,
     profile,
     turn,
+    verdict,
     working_item,
     workspace,
 )
@@ -184,6 +186,9 @@ def _drop_turns(connection: Connection, doomed: Doomed, counts: dict[str, int]) 
     """What belongs to the turns that fall; the turns themselves go after their messages."""
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
     counts["actions"] += drop(connection, action_record.c.turn, doomed.turns)
+    silent = {one.turn for one in doomed.said.values() if one.author == Author.BOT} | doomed.turns
+    for column in (page.c.turn, verdict.c.turn):
+        drop(connection, column, silent)
     for where in among(turn.c.id, doomed.turns):
         spending.detach(connection, select(turn.c.id).where(where))
     for id_ in doomed.worn:
@@ -233,6 +238,7 @@ def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str,
     for who in people_:
         connection.execute(delete(workspace).where(workspace.c.person == who))
         connection.execute(delete(profile).where(profile.c.person == who))
+        connection.execute(delete(verdict).where(verdict.c.person == who))
         chosen = delete(preference).where(preference.c.owner == who, preference.c.value != PAUSED)
         counts["preferences"] += connection.execute(chosen).rowcount
         counts["people"] += connection.execute(delete(person).where(person.c.id == who)).rowcount

@@ -67,6 +67,26 @@ class Turn(SQLModel, table=True):
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 
 
+class Page(SQLModel, table=True):
+    """A page of a finished reply, by the platform's own id; they go with what the reply said."""
+
+    __table_args__: ClassVar[Any] = (Index("ix_page_page", "page", "source"), NEVER_REUSED)
+
+    id: int | None = Field(default=None, primary_key=True)
+    turn: int = Field(foreign_key="turn.id", index=True)
+    source: str = Field(sa_type=StorableText)
+    page: str = Field(sa_type=StorableText)
+
+
+class Verdict(SQLModel, table=True):
+    """What somebody thinks of the reply of a turn."""
+
+    turn: int = Field(primary_key=True, foreign_key="turn.id")
+    person: str = Field(sa_type=StorableText, primary_key=True, index=True)
+    verdict: str = Field(sa_type=StorableText)
+    time: datetime = Field(sa_type=UtcDateTime, index=True)
+
+
 class Job(SQLModel, table=True):
     """Work outside of turns. `person` and `conversation` say with whom it is forgotten; the person may be unknown."""
 
@@ -128,6 +148,8 @@ class TaskWorkspace(SQLModel, table=True):
 
 
 turn = metadata.tables["turn"]
+page = metadata.tables["page"]
+verdict = metadata.tables["verdict"]
 job = metadata.tables["job"]
 action_record = metadata.tables["action_record"]
 workspace = metadata.tables["task_workspaces"]

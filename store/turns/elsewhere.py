@@ -9,10 +9,10 @@ Where no other process can work on the database, everybody else is gone.
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, true, update
 
 from agent.events import Outcome
-from agent.records import Author
+from agent.records import Author, Load
 from store import json_columns
 from store.tables import RUNNING, WAITING, message, turn
 
@@ -48,3 +48,10 @@ def pages(connection: Connection, number: int) -> tuple[str, ...] | None:
     if found is None:
         return ()
     return None if found.state in {WAITING, RUNNING} else tuple(json_columns.pages(found.pages))
+
+
+def load(connection: Connection) -> Load:
+    """How many turns run and wait."""
+    counted = select(turn.c.state, func.count()).where(turn.c.state.in_((WAITING, RUNNING))).group_by(turn.c.state)
+    found = {row[0]: row[1] for row in connection.execute(counted)}
+    return Load(running=found.get(RUNNING, 0), waiting=found.get(WAITING, 0))

@@ -21,7 +21,7 @@ from agent.admission import Terms
 from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import Place, label, may_flow_from
-from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Waiting
+from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Load, Waiting
 from store import json_columns, rows, spending
 from store.databases.database import Database, in_order, new_id
 from store.forgetting.erased import ErasedIds
@@ -29,7 +29,7 @@ from store.memory import facts, learning, people, working
 from store.search import index
 from store.search.text import index_words
 from store.tables import DONE, RUNNING, WAITING, action_record, conversation, fact, message, turn
-from store.turns import amending, belated, elsewhere, joining, workspaces
+from store.turns import amending, belated, elsewhere, joining, replies, workspaces
 from store.turns.claiming import claim
 from store.turns.narrowing import Kinds, narrow
 from store.turns.terms import check
@@ -124,6 +124,9 @@ class SqlLedger:
     async def pages(self, turn: int) -> tuple[str, ...] | None:
         return await self._database.read(elsewhere.pages, turn)
 
+    async def load(self) -> Load:
+        return await self._database.read(elsewhere.load)
+
     async def release_all(self) -> int:
         """See the port. Where other processes work too nothing is freed: a dead one's leases simply run out."""
         return 0 if self._database.is_shared else await self._database.write(release_all)
@@ -214,6 +217,7 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
     _write(connection, claim, rows.ending(closing, now))
     asked = claim.incoming
     workspaces.drop(connection, claim.turn)
+    replies.show(connection, claim, closing.pages)
     audience = label(asked.place.audience)
     if closing.reply:
         _store(

@@ -10,7 +10,17 @@ from typing import assert_never
 
 from agent.memory.audience import AudienceKind
 from agent.memory.facts import Fact
-from agent.memory.forgetting import About, Deleted, During, Everything, Expired, ForgettingPlan, Gone, OneThread
+from agent.memory.forgetting import (
+    About,
+    Deleted,
+    During,
+    Everything,
+    Expired,
+    ForgettingPlan,
+    Gone,
+    OneReply,
+    OneThread,
+)
 from agent.memory.profile import ProfileEntry
 from agent.records import Author, StoredMessage
 from store.search.stem import stem
@@ -22,7 +32,7 @@ Told = Collection[tuple[int, str, StoredMessage]]
 
 def said(plan: ForgettingPlan, told: Told) -> list[StoredMessage]:
     """The messages that fall, with the replies to what people said."""
-    named = [(turn, message) for turn, channel, message in told if _reaches(plan, channel, message)]
+    named = [(turn, message) for turn, channel, message in told if _reaches(plan, turn, channel, message)]
     asked = {turn for turn, message in named if message.author is Author.PERSON}
     ids = {message.id for _, message in named}
     return [
@@ -68,7 +78,7 @@ class _Known:
         return cls(person, f"{one.key} {one.text}", one.time, one.audience, not one.sources)
 
 
-def _reaches(plan: ForgettingPlan, channel: str, message: StoredMessage) -> bool:
+def _reaches(plan: ForgettingPlan, turn: int, channel: str, message: StoredMessage) -> bool:
     asked = message.author is Author.PERSON
     match plan:
         case OneThread() | Everything():
@@ -79,6 +89,8 @@ def _reaches(plan: ForgettingPlan, channel: str, message: StoredMessage) -> bool
             return message.person == person and _speaks_of(words, message.text)
         case Deleted(where, ids):
             return asked and channel == where and message.message_id in ids
+        case OneReply(number):
+            return not asked and turn == number
         case Gone(conversations, channels, audiences, _):
             there = channel in channels and not message.audience.startswith(f"{AudienceKind.PERSON}:")
             return message.conversation in conversations or there or message.audience in audiences
@@ -101,7 +113,7 @@ def _knows(plan: ForgettingPlan, known: _Known) -> bool:
         case Expired(kind, before):
             old = known.sourceless and known.audience.startswith(f"{kind}:") and known.time < before
             return old and known.person != ""
-        case OneThread() | Deleted():
+        case OneThread() | Deleted() | OneReply():
             return False
         case _:
             assert_never(plan)

@@ -177,8 +177,9 @@ class FakeHost:
         self.asked_for_usage.append(person)
         return self.account
 
-    async def reply_at(self, source: str, page: str) -> Answered | None:
-        return next((one for one in self.replies if one.source == source and page in one.pages), None)
+    async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        found = (one for one in self.replies if one.source == source and page in one.pages)
+        return next((one for one in found if channel in ("", one.channel)), None)
 
     async def reply_of(self, turn: int) -> Answered | None:
         return next((one for one in self.replies if one.turn == turn), None)

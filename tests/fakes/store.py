@@ -16,7 +16,7 @@ from agent.memory.audience import GroupAudience, Place, TeamAudience, audience_o
 from agent.memory.facts import Fact
 from agent.memory.forgetting import PAUSED, Deleted, EntriesPlan, Everything, ForgettingPlan, OneThread, Preview, Wish
 from agent.memory.profile import LEARNING, Partition, ProfileEntry
-from agent.ports import Conversations, Forgetting, Knowledge, Ledger, Memories, Preferences
+from agent.ports import Conversations, Forgetting, Knowledge, Ledger, Memories, Preferences, Replies
 from agent.records import (
     DELETE_REPLY,
     REACHED_ONCE,
@@ -29,11 +29,13 @@ from agent.records import (
     Incoming,
     Known,
     LastSeen,
+    Load,
     RecallQuery,
     Receipt,
     ShownPage,
     StoredMessage,
     Thread,
+    Verdict,
     Waiting,
 )
 from agent.state import LastActions, SituationSummary
@@ -45,6 +47,7 @@ from tests.fakes.facts import FakeFacts
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.preferences import FakePreferences
 from tests.fakes.profiles import FakeProfiles
+from tests.fakes.replies import FakeReplies
 from tests.fakes.spending import FakeSpending
 from tests.fakes.working import FakeWorkingSet
 
@@ -87,6 +90,9 @@ class FakeStore:
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
     facts: FakeFacts = field(default_factory=FakeFacts)
     working_set: FakeWorkingSet = field(default_factory=FakeWorkingSet)
+    judged: dict[tuple[int, str], tuple[Verdict, datetime]] = field(
+        default_factory=dict[tuple[int, str], tuple[Verdict, datetime]]
+    )
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
     erased_messages: set[int] = field(default_factory=set[int])
@@ -122,6 +128,10 @@ class FakeStore:
     @property
     def spending(self) -> FakeSpending:
         return self.spent
+
+    @property
+    def replies(self) -> Replies:
+        return FakeReplies(self.turns, self.messages, self.judged)
 
     async def close(self) -> None:
         """Nothing to give back."""
@@ -343,6 +353,10 @@ class FakeStore:
         closing = known[turn].closing
         return () if closing is None else closing.pages
 
+    async def load(self) -> Load:
+        states = [turn.state for turn in self.turns]
+        return Load(states.count("running"), states.count("waiting"))
+
     async def release_all(self) -> int:
         running = [turn for turn in self.turns if turn.state == "running"]
         for turn in running:
@@ -419,6 +433,9 @@ class FakeStore:
         asked = [(m.id, m.text) for _, m in self.messages if m.person == person and m.author is Author.PERSON]
         return [text for _, text in sorted(asked)[-limit:]] if limit > 0 else []
 
+    async def last_said(self, conversation: str) -> datetime | None:
+        return max((m.time for _, m in self.messages if m.conversation == conversation), default=None)
+
     async def last_seen(self, source: str, *, since: datetime, limit: int) -> list[LastSeen]:
         found: dict[str, LastSeen] = {}
         asked = [turn.incoming for turn in self.turns if turn.incoming.source == source]
@@ -492,6 +509,7 @@ class FakeStore:
             self.spent.record(turn.id, turn.incoming, json_columns.calls(turn.progress), now)
         self.spent.detach({turn.id for turn in turns})
         counts = {"messages": len(gone), "facts": len(facts), "turns": len(turns), "profile": len(entries)}
+        self._drop_verdicts(plan, gone, turns)
         self._unlearn(plan, gone)
         self.erased_messages |= sources
         self.working_set.forget(sources)
@@ -509,6 +527,16 @@ class FakeStore:
             counts["preferences"] = len(chosen) - len(stays)
             self.choices.kept |= {plan.person: stays} if stays else {}
         return Receipt(counts, found_again=0, bytes_gone=True, replies=deleting)
+
+    def _drop_verdicts(self, plan: ForgettingPlan, gone: list[StoredMessage], turns: list[FakeTurn]) -> None:
+        silent = {turn for turn, m in self.messages if m in gone and m.author is Author.BOT} | {t.id for t in turns}
+        for turn in self.turns:
+            if turn.id in silent and turn.closing is not None:
+                turn.closing = replace(turn.closing, pages=())
+        everything = plan.person if isinstance(plan, Everything) else None
+        for turn, person in [*self.judged]:
+            if turn in silent or person == everything:
+                del self.judged[turn, person]
 
     def _told(self) -> list[tuple[int, str, StoredMessage]]:
         channels = {turn.id: turn.incoming.channel for turn in self.turns}

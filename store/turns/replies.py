@@ -1,0 +1,96 @@
+"""The replies that stand in platforms: found by a page or by their turn, and what people think of them.
+
+Above: `store.engine` bundles it; the ledger shows and `store.forgetting` takes away. Below: `store.databases.database`,
+tables.
+
+Rule: a reply is known as long as its question is and its own words are; its pages go with them.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
+
+from agent.records import Answered, Author, Claim, Verdict
+from store.databases.database import Database, in_order
+from store.tables import message, page, turn, verdict
+
+_SHOW: Final = insert(page)
+_QUESTION: Final = (
+    select(
+        turn.c.id,
+        turn.c.source,
+        turn.c.conversation,
+        turn.c.channel,
+        turn.c.message_id,
+        turn.c.person,
+        message.c.text,
+        message.c.audience,
+    )
+    .join_from(turn, message, message.c.turn == turn.c.id)
+    .where(message.c.author == Author.PERSON)
+    .order_by(message.c.id)
+    .limit(1)
+)
+
+
+class SqlReplies:
+    """The port Replies on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def at(self, source: str, shown: str, channel: str = "") -> Answered | None:
+        return await self._database.read(at, source, shown, channel)
+
+    async def of(self, turn: int) -> Answered | None:
+        return await self._database.read(of, turn)
+
+    async def judge(self, turn: int, person: str, verdict: Verdict | None, now: datetime) -> bool:
+        return await self._database.write(judge, turn, person, verdict, now)
+
+    async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
+        return await self._database.read(verdicts, since)
+
+
+def show(connection: Connection, claim: Claim, pages: tuple[str, ...]) -> None:
+    """The reply of this turn has these pages."""
+    if pages:
+        source = claim.incoming.source
+        connection.execute(_SHOW, [{"turn": claim.turn, "source": source, "page": each} for each in pages])
+
+
+def at(connection: Connection, source: str, shown: str, channel: str) -> Answered | None:
+    here = select(page.c.turn).where(page.c.page == shown, page.c.source == source)
+    if channel:
+        here = here.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
+    found = connection.execute(here.order_by(page.c.turn.desc()).limit(1)).scalar_one_or_none()
+    return None if found is None else of(connection, found)
+
+
+def of(connection: Connection, number: int) -> Answered | None:
+    pages = tuple(connection.execute(_pages(), {"of": number}).scalars())
+    asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none() if pages else None
+    return None if asked is None else Answered(*asked, pages=pages)
+
+
+def judge(connection: Connection, number: int, person: str, thought: Verdict | None, now: datetime) -> bool:
+    in_order(connection, f"verdict {number} {person}")
+    if of(connection, number) is None:
+        return False
+    mine = (verdict.c.turn == number, verdict.c.person == person)
+    if thought is None:
+        connection.execute(delete(verdict).where(*mine))
+    elif connection.execute(update(verdict).where(*mine).values(verdict=thought, time=now)).rowcount == 0:
+        connection.execute(insert(verdict).values(turn=number, person=person, verdict=thought, time=now))
+    return True
+
+
+def verdicts(connection: Connection, since: datetime) -> dict[Verdict, int]:
+    counted = select(verdict.c.verdict, func.count()).where(verdict.c.time >= since).group_by(verdict.c.verdict)
+    return {Verdict(row[0]): row[1] for row in connection.execute(counted)}
+
+
+def _pages() -> Select[str]:
+    return select(page.c.page).where(page.c.turn == bindparam("of")).order_by(page.c.id)

@@ -1,0 +1,119 @@
+"""The contract of the port Replies: found by page and by turn, judged, and gone with their words."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from agent.events import Outcome
+from agent.memory.audience import label
+from agent.memory.forgetting import Everything, OneReply
+from agent.records import Answered, Claim, Closing, Incoming, Load, Verdict
+from tests.contracts.steps import AnyStore, claimed, texts_found
+from tests.fakes.incoming import START, said
+
+PAGES = ("page 1", "page 2")
+LATER = START + timedelta(hours=1)
+
+
+async def shown(store: AnyStore, incoming: Incoming, *pages: str) -> Claim:
+    """Take a message in and answer it on these pages."""
+    await store.ledger.accept(incoming)
+    claim = await claimed(store)
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "in the harbour", pages=pages), incoming.time)
+    return claim
+
+
+async def test_a_reply_is_found_by_its_turn_and_by_each_of_its_pages(store: AnyStore) -> None:
+    asked = said("where is my boat?")
+    claim = await shown(store, asked, *PAGES)
+    reply = Answered(
+        claim.turn,
+        asked.source,
+        asked.conversation,
+        asked.channel,
+        asked.message_id,
+        "ann",
+        "where is my boat?",
+        label(asked.place.audience),
+        PAGES,
+    )
+    assert await store.replies.of(claim.turn) == reply
+    assert [await store.replies.at(asked.source, page) for page in PAGES] == [reply, reply]
+    assert await store.replies.at(asked.source, "page 1", asked.channel) == reply
+
+
+async def test_no_reply_is_found_for_another_page_another_platform_or_another_channel(store: AnyStore) -> None:
+    asked = said("where is my boat?")
+    await shown(store, asked, *PAGES)
+    assert await store.replies.at(asked.source, "page 3") is None
+    assert await store.replies.at("elsewhere", "page 1") is None
+    assert await store.replies.at(asked.source, "page 1", "another channel") is None
+
+
+async def test_two_channels_may_hold_pages_of_one_name(store: AnyStore) -> None:
+    here = await shown(store, said("here?"), "1.1")
+    there = await shown(store, replace(said("there?"), channel="another channel"), "1.1")
+    found = await store.replies.at(there.incoming.source, "1.1", here.incoming.channel)
+    assert found is not None
+    assert found.turn == here.turn
+
+
+async def test_a_turn_that_runs_or_shows_nothing_has_no_reply(store: AnyStore) -> None:
+    await store.ledger.accept(said("where is my boat?"))
+    claim = await claimed(store)
+    assert await store.replies.of(claim.turn) is None
+    await store.ledger.finish(claim, Closing(Outcome.STOPPED, ""), START)
+    assert await store.replies.of(claim.turn) is None
+
+
+async def test_everybody_has_one_verdict_on_a_reply_and_may_change_it(store: AnyStore) -> None:
+    claim = await shown(store, said("where is my boat?"), *PAGES)
+    assert await store.replies.judge(claim.turn, "ann", Verdict.BAD, START)
+    assert await store.replies.judge(claim.turn, "bob", Verdict.GOOD, START)
+    assert await store.replies.judge(claim.turn, "ann", Verdict.GOOD, LATER)
+    assert dict(await store.replies.verdicts(START)) == {Verdict.GOOD: 2}
+    assert dict(await store.replies.verdicts(LATER)) == {Verdict.GOOD: 1}
+    assert await store.replies.judge(claim.turn, "ann", None, LATER)
+    assert dict(await store.replies.verdicts(START)) == {Verdict.GOOD: 1}
+
+
+async def test_what_is_no_reply_is_not_judged(store: AnyStore) -> None:
+    assert not await store.replies.judge(7, "ann", Verdict.GOOD, START)
+    assert not await store.replies.verdicts(START)
+
+
+async def test_a_reply_that_is_deleted_leaves_its_question(store: AnyStore) -> None:
+    claim = await shown(store, said("where is my boat?"), *PAGES)
+    await store.replies.judge(claim.turn, "ann", Verdict.BAD, START)
+    await store.forgetting.forget(OneReply(claim.turn), LATER, replies=True)
+    assert await store.replies.of(claim.turn) is None
+    assert not await store.replies.verdicts(START)
+    history = await store.conversations.history("thread", before_turn=10**6, limit=9)
+    assert [message.text for message in history] == ["where is my boat?"]
+    assert await texts_found(store, "harbour") == []
+    job = await store.jobs.claim(frozenset({"delete_reply"}), "worker", LATER, timedelta(minutes=1))
+    assert job is not None
+
+
+async def test_forgetting_everything_takes_replies_and_verdicts_along(store: AnyStore) -> None:
+    mine, theirs = await shown(store, said("mine?"), "1"), await shown(store, said("theirs?", person="bob"), "2")
+    await store.replies.judge(mine.turn, "bob", Verdict.GOOD, START)
+    await store.replies.judge(theirs.turn, "ann", Verdict.GOOD, START)
+    await store.forgetting.forget(Everything("ann"), LATER)
+    assert await store.replies.of(mine.turn) is None
+    assert await store.replies.of(theirs.turn) is not None
+    assert not await store.replies.verdicts(START)
+
+
+async def test_how_many_turns_run_and_wait_is_told(store: AnyStore) -> None:
+    assert await store.ledger.load() == Load(0, 0)
+    await store.ledger.accept(said("one"))
+    await store.ledger.accept(said("two"))
+    await claimed(store)
+    assert await store.ledger.load() == Load(running=1, waiting=1)
+
+
+async def test_when_something_was_said_last_is_told(store: AnyStore) -> None:
+    assert await store.conversations.last_said("thread") is None
+    asked = said("where is my boat?")
+    await store.ledger.accept(asked)
+    assert await store.conversations.last_said("thread") == asked.time
