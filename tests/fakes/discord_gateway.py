@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import WSMsgType, web
 
@@ -27,7 +27,7 @@ from tests.fakes.discord_world import (
     GUILD,
     Payload,
     World,
-    member,
+    parts,
     user,
     without_content,
 )
@@ -37,6 +37,10 @@ PATIENCE_S = 20.0
 
 MESSAGE_CONTENT = 1 << 15
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11
+
+
+ELSEWHERE = "11"
+"""A server that the bot is not a member of."""
 
 
 @dataclass(eq=False)
@@ -57,6 +61,10 @@ class FakeDiscord:
         self.rest.changed = self._notice
         self.grant_message_content = True
         self.heartbeat_s = 41.25
+        self.elsewhere = False
+        """Commands come from a server that has not installed the bot, but their person has."""
+        self.member_may = ALL_PERMISSIONS
+        """The permissions of whoever uses a command, in its channel."""
         self._silent: set[web.WebSocketResponse] = set()
         self.gateway_token = TOKEN
         self.identified = 0
@@ -125,11 +133,22 @@ class FakeDiscord:
     async def command(self, person: str, name: str, channel: str = GENERAL, /, **options: object) -> Interaction:
         """A person uses a slash command."""
         known = next(command for command in self.rest.commands if command["name"] == name)
-        given = [
-            {"name": key, "type": 5 if isinstance(value, bool) else 3, "value": value} for key, value in options.items()
-        ]
-        data = {"id": known["id"], "name": name, "type": 1, "options": given}
+        files = [cast("Payload", value) for value in options.values() if isinstance(value, dict)]
+        data: Payload = {
+            "id": known["id"],
+            "name": name,
+            "type": 1,
+            "options": [_option(key, value) for key, value in options.items()],
+            "resolved": {"attachments": {file["id"]: file for file in files}},
+        }
         return await self._interact(person, channel, 2, data)
+
+    async def choose_menu(self, person: str, name: str, message: Payload) -> Interaction:
+        """A person chooses an entry of a message's menu of apps."""
+        known = next(command for command in self.rest.commands if command["name"] == name and command["type"] == 3)
+        resolved = {"messages": {message["id"]: message}}
+        data = {"id": known["id"], "name": name, "type": 3, "target_id": message["id"], "resolved": resolved}
+        return await self._interact(person, message["channel_id"], 2, data)
 
     async def complete(self, person: str, name: str, option: str, typed: str, channel: str = GENERAL) -> Interaction:
         """A person types a part of an option of a slash command, which the bot may complete."""
@@ -140,29 +159,50 @@ class FakeDiscord:
 
     async def press(self, person: str, message: Payload, label: str) -> Interaction:
         """A person presses a button of a message."""
-        buttons = [button for row in message["components"] for button in row["components"]]
-        custom_id = next(button["custom_id"] for button in buttons if button.get("label") == label)
+        custom_id = next(part["custom_id"] for part in parts(message) if part["type"] == 2 and _called(part, label))
         data = {"custom_id": custom_id, "component_type": 2}
         return await self._interact(person, message["channel_id"], 3, data, message=message)
 
     async def choose(self, person: str, message: Payload, label: str) -> Interaction:
         """A person chooses one of the options of a message's menu, by the beginning of its label."""
-        menus = [part for row in message["components"] for part in row["components"] if part["type"] == 3]
-        values = [option["value"] for menu in menus for option in menu["options"] if option["label"].startswith(label)]
-        data = {"custom_id": menus[0]["custom_id"], "component_type": 3, "values": values[:1]}
+        menus = [part for part in parts(message) if part["type"] == 3]
+        menu, value = next(
+            (menu, option["value"]) for menu in menus for option in menu["options"] if option["label"].startswith(label)
+        )
+        data = {"custom_id": menu["custom_id"], "component_type": 3, "values": [value]}
         return await self._interact(person, message["channel_id"], 3, data, message=message)
 
-    async def submit(self, person: str, window: Payload, text: str, message: Payload) -> Interaction:
-        """A person types into the only field of a window, which was opened from a message, and sends it."""
+    async def submit(
+        self, person: str, window: Payload, text: str, message: Payload | None = None, channel: str = GENERAL
+    ) -> Interaction:
+        """A person types into the only field of a window, which was opened from a message if any, and sends it."""
         (row,) = window["components"]
         (field,) = row["components"]
         filled = {"type": 1, "components": [{"type": 4, "custom_id": field["custom_id"], "value": text}]}
         data = {"custom_id": window["custom_id"], "components": [filled]}
+        if message is None:
+            return await self._interact(person, channel, 5, data)
         return await self._interact(person, message["channel_id"], 5, data, message=message)
+
+    async def react(self, person: str, emoji: str, message: Payload, *, take_back: bool = False) -> None:
+        """A person adds an emoji to a message, or takes it back."""
+        event: Payload = {
+            "user_id": person,
+            "channel_id": message["channel_id"],
+            "message_id": message["id"],
+            "message_author_id": message["author"]["id"],
+            "emoji": {"id": None, "name": emoji},
+            "burst": False,
+            "type": 0,
+        }
+        if message["channel_id"] in self.world.channels:
+            event |= {"guild_id": GUILD, "member": self.world.member(person)}
+        await self.dispatch("MESSAGE_REACTION_REMOVE" if take_back else "MESSAGE_REACTION_ADD", event)
 
     async def _interact(self, person: str, channel: str, kind: int, data: Payload, **more: Any) -> Interaction:
         token = f"interaction-{self.world.new_id()}"
         interaction = Interaction(self.world.new_id(), token, person, channel, self.world.clock.monotonic())
+        interaction.by_person = self.elsewhere
         if "message" in more:
             interaction.original = more["message"]["id"]
         self.rest.interactions[token] = interaction
@@ -178,7 +218,7 @@ class FakeDiscord:
             "app_permissions": ALL_PERMISSIONS,
             "entitlements": [],
             "attachment_size_limit": 10_485_760,
-            "authorizing_integration_owners": {"0": "0" if direct else GUILD},
+            "authorizing_integration_owners": {"1": person} if self.elsewhere else {"0": "0" if direct else GUILD},
             "context": 1 if direct else 0,
             "data": data,
             **more,
@@ -186,11 +226,12 @@ class FakeDiscord:
         if direct:
             event |= {"user": user(person), "channel": {"id": channel, "type": 1, "recipients": [user(person)]}}
         else:
+            server = ELSEWHERE if self.elsewhere else GUILD
             event |= {
-                "guild_id": GUILD,
-                "guild": {"id": GUILD, "features": [], "locale": "en-GB"},
-                "channel": {**self.world.channels[channel], "permissions": ALL_PERMISSIONS},
-                "member": member(person, permissions=ALL_PERMISSIONS),
+                "guild_id": server,
+                "guild": {"id": server, "features": [], "locale": "en-GB"},
+                "channel": {**self.world.channels[channel], "guild_id": server, "permissions": ALL_PERMISSIONS},
+                "member": self.world.member(person, permissions=self.member_may),
             }
         await self.dispatch("INTERACTION_CREATE", event)
         return interaction
@@ -302,6 +343,19 @@ class FakeDiscord:
 
     def _notice(self) -> None:
         self._changed.set()
+
+
+def _option(name: str, value: object) -> Payload:
+    """A filled-in option of a command: a switch, a file, or text."""
+    if isinstance(value, dict):
+        return {"name": name, "type": 11, "value": cast("Payload", value)["id"]}
+    return {"name": name, "type": 5 if isinstance(value, bool) else 3, "value": value}
+
+
+def _called(button: Payload, label: str) -> bool:
+    """A button shows its label, or an emoji."""
+    emoji: Payload = button.get("emoji") or {}
+    return label in {button.get("label"), emoji.get("name")}
 
 
 @asynccontextmanager

@@ -9,15 +9,30 @@ within three seconds and can be answered for fifteen minutes.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
 from tests.fakes.discord_requests import API, Handler, Refused, Requests
-from tests.fakes.discord_world import ANN, BOT, DM_OF, EPHEMERAL, GUILD, LOADING, Payload, World, member, user
+from tests.fakes.discord_world import (
+    ANN,
+    BOT,
+    COMPONENTS_V2,
+    DM_OF,
+    EPHEMERAL,
+    GUILD,
+    LOADING,
+    Payload,
+    World,
+    parts,
+    user,
+)
 
 ACKNOWLEDGE_S = 3.0
 TOKEN_LIFE_S = 900.0
+FOLLOW_UPS = 5
+"""For an interaction that only its person's installation allows."""
+PANEL_PARTS, PANEL_CHARS = 40, 4_000
 
 
 @dataclass
@@ -33,6 +48,9 @@ class Interaction:
     """The window that was opened for it."""
     choices: list[str] = field(default_factory=list[str])
     """What was offered while somebody typed."""
+    by_person: bool = False
+    """Whether only the person has installed the bot, not the server."""
+    followed: int = 0
 
 
 class FakeRest(Requests):
@@ -52,6 +70,7 @@ class FakeRest(Requests):
             ("GET", "/applications/@me", self._application),
             ("GET", "/oauth2/applications/@me", self._application),
             ("PUT", "/applications/{application}/commands", self._put_commands),
+            ("GET", "/applications/{application}/commands", self._get_commands),
             ("POST", "/users/@me/channels", self._open_dm),
             ("GET", "/guilds/{guild}/members/{member}", self._get_member),
             ("GET", "/channels/{channel}", self._get_channel),
@@ -87,6 +106,11 @@ class FakeRest(Requests):
         self.commands = [{**common, **command, "id": self.world.new_id(), "application_id": BOT} for command in body]
         return self.commands
 
+    async def _get_commands(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+        """With translations only for who asks for them; what is usual is left out, as Discord does."""
+        whole = request.query.get("with_localizations") == "true"
+        return [_told(command, whole=whole) for command in self.commands]
+
     async def _open_dm(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         person = str(body["recipient_id"])
         return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
@@ -94,7 +118,7 @@ class FakeRest(Requests):
     async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         if request.match_info["member"] in self.world.absent:
             raise Refused(404, 10007, "Unknown Member")
-        return member(request.match_info["member"])
+        return self.world.member(request.match_info["member"])
 
     async def _get_thread_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         person, thread = request.match_info["member"], self._channel(request)
@@ -120,14 +144,14 @@ class FakeRest(Requests):
         channel = request.match_info["channel"]
         if channel not in self.world.channels and channel not in DM_OF.values():
             raise Refused(404, 10003, "Unknown Channel")
-        _check_content(body)
+        _check_shown(body)
         nonce = str(body.get("nonce") or "")
         if len(nonce) > 25:
             raise Refused(400, 50035, "Invalid Form Body")
         if body.get("enforce_nonce") and nonce in self._nonces:
             return self.world.messages[self._nonces[nonce]]
         shown = {"flags": body.get("flags", 0), "components": body.get("components", [])}
-        said = self.world.message(channel, BOT, body["content"], nonce=nonce, **shown)
+        said = self.world.message(channel, BOT, body.get("content") or "", nonce=nonce, **shown)
         if "message_reference" in body:
             said["type"] = 19
             said["message_reference"] = {
@@ -175,16 +199,15 @@ class FakeRest(Requests):
         interaction.acknowledged = True
         data: Payload = body.get("data") or {}
         kind = body["type"]
+        if kind == 4:
+            _check_shown(data)
         if kind in {4, 5}:
             flags = data.get("flags", 0) | (LOADING if kind == 5 else 0)
-            said = self._add_answer(interaction, data.get("content", ""), flags)
+            said = self._add_answer(interaction, data.get("content") or "", flags)
             said["components"] = data.get("components", [])
             interaction.original = said["id"]
         elif kind == 7:
-            message = self.world.messages[interaction.original]
-            message["components"] = data.get("components", message["components"])
-            if "content" in data:
-                self.world.edit(message, data["content"])
+            self._changed(self.world.messages[interaction.original], data)
         elif kind == 9:
             interaction.window = data
         elif kind == 8:
@@ -194,8 +217,11 @@ class FakeRest(Requests):
 
     async def _follow_up(self, request: web.Request, body: Payload) -> Payload:
         interaction = self._interaction(request)
-        _check_content(body)
-        said = self._add_answer(interaction, body["content"], body.get("flags", 0))
+        _check_shown(body)
+        interaction.followed += 1
+        if interaction.by_person and interaction.followed > FOLLOW_UPS:
+            raise Refused(400, 40094, "This interaction has reached the maximum number of follow up messages")
+        said = self._add_answer(interaction, body.get("content") or "", body.get("flags", 0))
         said["components"] = body.get("components", [])
         return said
 
@@ -207,12 +233,16 @@ class FakeRest(Requests):
 
     def _changed(self, message: Payload, body: Payload) -> Payload:
         """What is given changes; all else stays."""
+        flags = message["flags"] & COMPONENTS_V2 | body.get("flags", 0)
+        if {"content", "components"} & body.keys():
+            kept = {"content": message["content"], "components": message["components"]}
+            _check_shown({**kept, **body, "flags": flags})
+        message["flags"] |= flags & COMPONENTS_V2
         message["components"] = body.get("components", message["components"])
         if "files" in body:
             message["files"] = body["files"]
         if "content" in body:
-            _check_content(body)
-            self.world.edit(message, body["content"])
+            self.world.edit(message, body["content"] or "")
         return message
 
     async def _delete_answer(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
@@ -267,9 +297,35 @@ class FakeRest(Requests):
         return web.Response(body=self.files[name], content_type="text/plain")
 
 
-def _check_content(body: Payload) -> None:
-    content = body.get("content") or ""
-    if not content.strip():
+def _told(told: object, *, whole: bool) -> Any:
+    """A part of a command, as it is read back."""
+    if isinstance(told, list):
+        return [_told(each, whole=whole) for each in cast("list[object]", told)]
+    if not isinstance(told, dict):
+        return told
+    hidden = set[str]() if whole else {"name_localizations", "description_localizations"}
+    usual: tuple[object, ...] = (False, [])
+    return {
+        key: _told(value, whole=whole)
+        for key, value in cast("Payload", told).items()
+        if key not in hidden and value not in usual
+    }
+
+
+def _check_shown(body: Payload) -> None:
+    """Text, perhaps with rows of buttons below; or a panel of components, and nothing else."""
+    content: str = body.get("content") or ""
+    components: list[Payload] = body.get("components") or []
+    inside = [*parts({"components": components})]
+    if any(len(part.get("custom_id", "")) > 100 or len(part.get("label") or "") > 80 for part in inside):
+        raise Refused(400, 50035, "Invalid Form Body")
+    if body.get("flags", 0) & COMPONENTS_V2:
+        chars = sum(len(part["content"]) for part in inside if part["type"] == 10)
+        if content or not inside or len(inside) > PANEL_PARTS or chars > PANEL_CHARS:
+            raise Refused(400, 50035, "Invalid Form Body")
+        return
+    if not (content.strip() or body.get("files")):
         raise Refused(400, 50006, "Cannot send an empty message")
-    if len(content) > 2000:
+    rows = all(row["type"] == 1 and len(row["components"]) <= 5 for row in components)
+    if len(content) > 2000 or not rows or len(components) > 5:
         raise Refused(400, 50035, "Invalid Form Body")

@@ -5,7 +5,7 @@ Above: `tests.fakes.discord_rest`, `tests.fakes.discord_gateway`. Below: nothing
 Ids are snowflakes of the clock's time, as clients read the time of a message off its id.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -29,6 +29,7 @@ ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))
 VIEW = 1 << 10
 CONNECT = 1 << 20
 EPHEMERAL = 1 << 6
+COMPONENTS_V2 = 1 << 15
 LOADING = 1 << 7
 
 _EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
@@ -73,6 +74,8 @@ class World:
     """Who is no longer in the server."""
     in_thread: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """Who was invited to a private thread."""
+    roles_of: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By person: the ids of the roles that they have besides everybody's."""
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -98,7 +101,11 @@ class World:
             "unavailable": False,
             "member_count": 4,
             "large": False,
-            "roles": [_role(GUILD, "@everyone", self.everyone_may), _role("31", "cogency", "0", bot_id=BOT)],
+            "roles": [
+                _role(GUILD, "@everyone", self.everyone_may),
+                _role("31", "cogency", "0", bot_id=BOT),
+                *(_role(number, f"role {number}", "0") for number in sorted(set[str]().union(*self.roles_of.values()))),
+            ],
             "channels": [channel for channel in self.channels.values() if channel["type"] != 11],
             "threads": [channel for channel in self.channels.values() if channel["type"] == 11],
             "members": [member(BOT, roles=["31"])],
@@ -140,6 +147,10 @@ class World:
         self.edits[said["id"]] = [content] if content else []
         return said
 
+    def member(self, number: str, **more: Any) -> Payload:
+        """Somebody in the server, with their roles."""
+        return member(number, roles=self.roles_of.get(number, []), **more)
+
     def edit(self, message: Payload, content: str) -> None:
         message |= {"content": content, "edited_timestamp": self.clock.now().isoformat()}
         self.edits[message["id"]].append(content)
@@ -180,7 +191,7 @@ class World:
         """The message as the gateway sends it: in a server with the server's id and the author's membership."""
         if message["channel_id"] not in self.channels:
             return message
-        asker = {key: value for key, value in member(message["author"]["id"]).items() if key != "user"}
+        asker = {key: value for key, value in self.member(message["author"]["id"]).items() if key != "user"}
         return {**message, "guild_id": GUILD, "member": asker}
 
     def _channel(self, number: str, name: str, kind: int, **more: Any) -> Payload:
@@ -198,6 +209,22 @@ class World:
             "last_message_id": None,
             **more,
         }
+
+
+def parts(message: Payload) -> Iterator[Payload]:
+    """Every component of a message, those inside of others behind these."""
+    waiting: list[Payload] = [*message["components"]]
+    while waiting:
+        part = waiting.pop(0)
+        yield part
+        inner = [*part.get("components", []), *(part[key] for key in ("accessory", "component") if key in part)]
+        waiting = [*inner, *waiting]
+
+
+def seen(message: Payload) -> str:
+    """All the text that a message shows: its content, or that of its components."""
+    texts = [part["content"] for part in parts(message) if part["type"] == 10]
+    return "\n".join([message["content"], *texts] if message["content"] else texts)
 
 
 def text_file(name: str, address: str, size: int, content_type: str = "text/plain; charset=utf-8") -> Payload:
