@@ -140,6 +140,22 @@ def url(*schemes: str) -> Callable[[str], str]:
     return read
 
 
+def listen_address(value: str) -> tuple[str, int]:
+    """A host and a port to listen at, as in 0.0.0.0:3000 or [::]:3000."""
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", value, re.ASCII)
+    if match is None or not 0 < int(match[2]) < 65_536:
+        raise ValueError("must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000")
+    return match[1].strip("[]"), int(match[2])
+
+
+def slack_groups(value: str) -> frozenset[str]:
+    """Ids of Slack's user groups with commas between them."""
+    found = frozenset(piece.strip() for piece in value.split(","))
+    if not all(re.fullmatch(r"S[A-Z0-9]+", piece, re.ASCII) for piece in found):
+        raise ValueError("must be ids of user groups with commas between them, as in S0123,S0456")
+    return found
+
+
 key = secret()
 web_address = url("https", "http")
 socket_address = url("wss", "ws")

@@ -177,6 +177,16 @@ class Settings:
         Secret | None, From("SLACK_APP_TOKEN", casts.secret("xapp-", "make one on the app's page, Basic Information"))
     ] = None
     slack_signing_secret: Annotated[Secret | None, From("SLACK_SIGNING_SECRET", casts.key)] = None
+    slack_config_token: Annotated[
+        Secret | None, From("SLACK_CONFIG_TOKEN", casts.secret("xoxe.xoxp-", "make one on https://api.slack.com/apps"))
+    ] = None
+    """For `cogency doctor` only: with it, it sees how the app is set up."""
+    slack_connections: Annotated[int, From("COGENCY_SLACK_CONNECTIONS", casts.whole(1, 10))] = 2
+    """One goes on while the other is replaced; ten are Slack's limit, for all processes together."""
+    slack_http: Annotated[tuple[str, int] | None, From("COGENCY_SLACK_HTTP", casts.listen_address)] = None
+    """Where to listen for Slack's requests; None: Socket Mode."""
+    slack_managers: Annotated[frozenset[str], From("COGENCY_SLACK_MANAGERS", casts.slack_groups)] = frozenset()
+    """User groups whose members are managers."""
     discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", casts.key)] = None
     slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", casts.web_address)] = "https://slack.com/api"
     discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", casts.web_address)] = (

@@ -5,28 +5,30 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from importlib.metadata import version
 
 from agent.errors import SettingsError
 from bot.access.allowances import Allowances
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
-from bot.access.lists import Kind
 from bot.access.readers import Readers
+from bot.app.adapters import discord_settings, slack_settings
 from bot.app.clock import CLOCK
 from bot.app.parts import background_of, forget_desk, memory_desk, mind, open_models, open_store_of, open_turns
 from bot.background import Background
-from bot.casts import DiscordReplies
 from bot.connections import Connections
+from bot.health import Health
 from bot.host import Host
 from bot.hosting import BotHost, Desks, serve_all
 from bot.house_rules import access_rules, budgets, gate_rules
+from bot.memory.answers import ReplyDesk
 from bot.memory.policy import PolicyDesk
 from bot.memory.withheld import Withheld
 from bot.models.desk import ModelDesk
 from bot.models.switch import ModelSwitch
-from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.slack.settings import SlackSettings
-from bot.settings import Settings, needed
+from bot.settings import Settings
 from bot.turns.slots import TurnsLimits
 from store.engine import Store
 
@@ -66,30 +68,37 @@ def _host(settings: Settings, store: Store, models: ModelSwitch, connections: Co
         forgetting=forget_desk(settings, store, turns, work),
         budgets=BudgetDesk(access, allowances, CLOCK),
         policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
+        replies=ReplyDesk(store.replies, store.forgetting, store.jobs, CLOCK, connections.deletions),
+        health=Health(store.ledger, store.replies, store.spending, CLOCK, CLOCK.now(), partial(_about, store, models)),
     )
-    return BotHost(connections, gate, turns, store.ledger, store.conversations, store.spending, desks, CLOCK)
+    return BotHost(
+        connections,
+        gate,
+        turns,
+        store.ledger,
+        store.conversations,
+        store.spending,
+        store.replies,
+        store.preferences,
+        desks,
+        CLOCK,
+    )
+
+
+def _about(store: Store, models: ModelSwitch) -> list[str]:
+    """What an operator may know of this process: its version, its models, its store."""
+    return [
+        f"**Version**: {version('cogency-bot')}. **Model**: {models.sentence}",
+        f"**Store**: {store.database.where}.",
+    ]
 
 
 def platforms(settings: Settings) -> dict[str, Callable[[Host], Awaitable[None]]]:
     """How to serve each platform that the settings hold a token for. Raises SettingsError if there is none."""
     chosen: dict[str, Callable[[Host], Awaitable[None]]] = {}
-    if settings.slack_bot_token or settings.slack_app_token:
-        slack = SlackSettings(
-            needed(settings.slack_bot_token, "SLACK_BOT_TOKEN"),
-            needed(settings.slack_app_token, "SLACK_APP_TOKEN"),
-            settings.slack_api_base_url,
-            settings.allowed_bots,
-        )
+    if (slack := slack_settings(settings)) is not None:
         chosen["Slack"] = partial(_serve_slack, slack)
-    if settings.discord_token:
-        discord = DiscordSettings(
-            settings.discord_token,
-            settings.discord_api_base_url,
-            settings.discord_gateway_url,
-            ReplyMode.THREAD if settings.discord_replies is DiscordReplies.THREAD else ReplyMode.IN_PLACE,
-            settings.allowed_bots,
-            home=frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM),
-        )
+    if (discord := discord_settings(settings)) is not None:
         chosen["Discord"] = partial(_serve_discord, discord)
     if not chosen:
         raise SettingsError("There is nothing to run: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN.")

@@ -203,6 +203,29 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             f"xoxb-{HIDDEN}",
             'SLACK_APP_TOKEN must begin with "xapp-": make one on the app\'s page, Basic Information.',
         ),
+        *[
+            (
+                "COGENCY_SLACK_HTTP",
+                value,
+                "COGENCY_SLACK_HTTP must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000.",
+            )
+            for value in ("3000", "localhost", "localhost:0", "localhost:65536", "http://localhost:3000", ":3000")
+        ],
+        (
+            "COGENCY_SLACK_MANAGERS",
+            "managers",
+            "COGENCY_SLACK_MANAGERS must be ids of user groups with commas between them, as in S0123,S0456.",
+        ),
+        (
+            "COGENCY_SLACK_CONNECTIONS",
+            "11",
+            "COGENCY_SLACK_CONNECTIONS must be a whole number from 1 to 10.",
+        ),
+        (
+            "SLACK_CONFIG_TOKEN",
+            f"xoxb-{HIDDEN}",
+            'SLACK_CONFIG_TOKEN must begin with "xoxe.xoxp-": make one on https://api.slack.com/apps.',
+        ),
         (
             "DISCORD_TOKEN",
             f"Bot {HIDDEN}",
@@ -315,6 +338,18 @@ def test_a_missing_setting_is_named_where_it_is_needed() -> None:
     assert needed(3, "COGENCY_X") == 3
     with pytest.raises(SettingsError, match=r"^DISCORD_TOKEN is missing: set it in the environment or in \.env\.$"):
         needed(load_settings({}).discord_token, "DISCORD_TOKEN")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("127.0.0.1:3000", ("127.0.0.1", 3000)),
+        ("[::1]:80", ("::1", 80)),
+        ("bot.example:65535", ("bot.example", 65_535)),
+    ],
+)
+def test_an_address_to_listen_at_is_a_host_and_a_port(written: str, read: tuple[str, int]) -> None:
+    assert load_settings({"COGENCY_SLACK_HTTP": written}).slack_http == read
 
 
 @pytest.mark.parametrize(

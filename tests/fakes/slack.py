@@ -1,4 +1,4 @@
-"""Slack on loopback: the Web API over HTTP, Socket Mode over WebSocket, `response_url`s and files.
+"""Slack on loopback: the Web API over HTTP, events over sockets or HTTP, `response_url`s and files.
 
 Above: tests of the Slack adapter, with the real slack-bolt. Below: `tests.fakes.slack_state`, aiohttp.
 
@@ -20,6 +20,7 @@ from aiohttp import WSMsgType, web
 
 from agent.ports import Clock
 from tests.fakes.slack_faults import Fault, limited
+from tests.fakes.slack_http import Posts
 from tests.fakes.slack_state import RateLimited, Refusal, Workspace
 from tests.fakes.slack_things import (
     APP,
@@ -46,6 +47,8 @@ class FakeSlack:
 
     clock: Clock
     scopes: str = ""
+    over_http: bool = False
+    """Events come as requests instead of through sockets; `posts` sends them."""
     state: Workspace = field(init=False)
     acks: dict[str, Object] = field(default_factory=dict[str, Object])
     faults: dict[str, deque[Fault]] = field(default_factory=lambda: defaultdict(deque))
@@ -61,6 +64,7 @@ class FakeSlack:
 
     def __post_init__(self) -> None:
         self.state = Workspace(self.clock)
+        self.posts = Posts(self.clock, self._acknowledge)
         self._numbers = count(1)
         self._waiting: list[Object] = []
         self._last: Object = {}
@@ -87,6 +91,7 @@ class FakeSlack:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.posts.close()
         for socket in [*self.sockets]:
             await socket.close()
         await self._runner.cleanup()
@@ -176,17 +181,27 @@ class FakeSlack:
         return self._envelope("events_api", {**about, **body})
 
     async def deliver(self, envelope: Object, socket: int = -1, attempt: int = 0) -> str:
-        """Send it through one socket, or as soon as there is one; the envelope's id, under which its ack is found."""
-        if not self.sockets:
+        """Send it through one socket, or as soon as there is one; the envelope's id, under which its ack is found.
+
+        Over HTTP `socket` is the process that it goes to first; -1 is the next in turn.
+        """
+        if not self.sockets and not self.over_http:
             self._waiting.append(envelope)
             return envelope["envelope_id"]
         self.delivered.add(envelope["envelope_id"])
         self.sent[envelope["envelope_id"]] = envelope
         self._last = envelope
+        if self.over_http:
+            self.posts.deliver(envelope, None if socket < 0 else socket, attempt)
+            return envelope["envelope_id"]
         retry = {"retry_attempt": attempt, "retry_reason": "timeout"} if attempt else {}
         with suppress(ConnectionError):  # lost with its socket, as on any line
             await self.sockets[socket].send_json({**envelope, **retry})
         return envelope["envelope_id"]
+
+    def _acknowledge(self, envelope_id: str, ack: Object) -> None:
+        self.acks[envelope_id] = ack
+        self._changed.set()
 
     async def acked(self, envelope_id: str) -> Object:
         """What was answered to the envelope."""
@@ -268,8 +283,7 @@ class FakeSlack:
                 await socket.pong(message.data)
             if message.type is WSMsgType.TEXT:
                 ack: Object = json.loads(message.data)
-                self.acks[ack["envelope_id"]] = ack
-                self._changed.set()
+                self._acknowledge(ack["envelope_id"], ack)
         del self._transports[socket]
         if socket in self.sockets:
             self.sockets.remove(socket)

@@ -1,42 +1,81 @@
-"""The Slack adapter, served against the fake with a host.
+"""The Slack adapter, served against the fake with a host, through sockets or over HTTP.
 
 Above: tests of the Slack adapter. Below: `bot.platforms.slack.run`, `tests.fakes.slack`.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+import socket
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from agent.ports import Clock
 from bot.host import Host
 from bot.platforms.slack.run import serve
-from bot.platforms.slack.settings import SlackSettings
+from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode
 from bot.secret import Secret
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
+
+SOCKETS = SocketMode(Secret(APP_TOKEN), connections=1)
+LOOK_S = 0.02
+
+
+def http_events() -> HttpEvents:
+    """At a port that is free."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return HttpEvents(Secret(SIGNING_SECRET), "127.0.0.1", probe.getsockname()[1])
 
 
 def settings(slack: FakeSlack) -> SlackSettings:
-    return SlackSettings(Secret(BOT_TOKEN), Secret(APP_TOKEN), slack.url)
+    """For the way in which this workspace delivers events."""
+    return SlackSettings(Secret(BOT_TOKEN), http_events() if slack.over_http else SOCKETS, slack.url)
 
 
 @asynccontextmanager
-async def serving(slack: FakeSlack, host: Host, clock: Clock | None = None, **more: Any) -> AsyncGenerator[None, None]:
-    """The adapter, connected; whatever ends it early fails the test."""
+async def serving(
+    slack: FakeSlack, host: Host, clock: Clock | None = None, *, delivery: Delivery | None = None, **more: Any
+) -> AsyncGenerator[None, None]:
+    """The adapter, connected; whatever ends it early fails the test. Several make several processes."""
+    chosen = settings(slack)
+    chosen = replace(chosen, delivery=delivery or chosen.delivery, **more)
     sockets = len(slack.sockets)
-    task = asyncio.create_task(serve(host, replace(settings(slack), **more), clock or slack.clock))
-    waiting = asyncio.create_task(slack.connected(sockets + 1))
+    task = asyncio.create_task(serve(host, chosen, clock or slack.clock))
     try:
-        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            await task
-        await waiting
-        yield
+        match chosen.delivery:
+            case SocketMode(connections=connections):
+                await _or_failed(slack.connected(sockets + connections), task)
+                yield
+            case HttpEvents(port=port):
+                await _or_failed(_listens(slack, port), task)
+                slack.posts.ports.append(port)
+                try:
+                    yield
+                finally:
+                    slack.posts.ports.remove(port)
+            case _:
+                assert_never(chosen.delivery)
     finally:
-        waiting.cancel()
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
     await slack.connected(sockets)
+
+
+async def _listens(slack: FakeSlack, port: int) -> None:
+    while not await slack.posts.healthy(port):  # noqa: ASYNC110 -- it happens behind a port
+        await asyncio.sleep(LOOK_S)
+
+
+async def _or_failed(waiting: Awaitable[None], task: asyncio.Task[None]) -> None:
+    """Until this has happened; what ended the adapter before is raised."""
+    happening = asyncio.ensure_future(waiting)
+    try:
+        await asyncio.wait({task, happening}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            await task
+        await happening
+    finally:
+        happening.cancel()

@@ -10,6 +10,7 @@ Object: TypeAlias = dict[str, Any]
 
 TEAM, BOT_USER, BOT_ID, APP = "T0TEAM", "U0BOT", "B0BOT", "A0APP"
 BOT_TOKEN, APP_TOKEN = "xoxb-fake", "xapp-fake"
+SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 
 RESPONSES = 5
 """The answers that one `response_url` takes."""

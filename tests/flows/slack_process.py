@@ -13,7 +13,7 @@ from agent.tools.registry import Registry
 from agent.turn import TurnLimits
 from bot.hosting import serve_all
 from bot.platforms.slack.run import serve
-from bot.platforms.slack.settings import SlackSettings
+from bot.platforms.slack.settings import SlackSettings, SocketMode
 from bot.secret import Secret
 from bot.turns.mind import Mind
 from bot.turns.slots import TurnsLimits
@@ -53,6 +53,6 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     turns = Turns(store.ledger, thinking, connections.surface_for, store.bell, clock, owner, limits)
     host = host_on(store, turns, connections, clock)
     await store.ledger.release_all()
-    settings = SlackSettings(Secret(BOT_TOKEN), Secret(APP_TOKEN), url)
+    settings = SlackSettings(Secret(BOT_TOKEN), SocketMode(Secret(APP_TOKEN), connections=1), url)
     async with asyncio.timeout(LONGEST_S):
         await serve_all({"Slack": lambda: serve(host, settings, clock)}, host, grace_s=0.0)

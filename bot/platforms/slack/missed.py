@@ -73,14 +73,23 @@ class Missed:
         """A socket is open."""
         first = self._catching_up is None
         if first or (not self.listening.behind and self.listening.silent_for() > OUTAGE):
-            self.listening.behind = True
-            self._since = self.listening.since()
-            self._catching_up = asyncio.create_task(self._catch_up())
+            self._begin(self.listening.since())
         self.listening.connected = True
 
     def lost(self) -> None:
         """The last socket is about to close, or dead."""
         self.listening.connected = False
+
+    def gap(self, since: datetime) -> None:
+        """Between that time and now some events did not come."""
+        bounds, now = self.listening.bounds, self.listening.clock.now()
+        if not self.listening.behind:
+            self._begin(max(since - bounds.overlap, now - bounds.age))
+
+    def _begin(self, since: datetime | None) -> None:
+        self.listening.behind = True
+        self._since = since
+        self._catching_up = asyncio.create_task(self._catch_up())
 
     async def close(self) -> None:
         tasks: list[asyncio.Task[bool] | asyncio.Task[None]] = [*self._looked.values()]

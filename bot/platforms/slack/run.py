@@ -2,17 +2,18 @@
 
 Above: `bot.app` runs `serve` beside the other platforms. Below: every other module of this folder.
 
-Rules: one workspace, one pair of tokens. What is wrong at the start ends in one sentence that names the setting.
+Rules: one workspace, one bot token. What is wrong at the start ends in one sentence that names the setting.
 """
 
 import asyncio
 import logging
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, assert_never
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
 from aiohttp import ClientSession, ClientTimeout
+from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, SettingsError
@@ -25,8 +26,10 @@ from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.guests import Guests
+from bot.platforms.slack.http import Endpoint
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
+from bot.platforms.slack.line import Delivery, Line
 from bot.platforms.slack.listeners import bolt_app
 from bot.platforms.slack.membership import SlackMembership
 from bot.platforms.slack.missed import Missed
@@ -35,7 +38,7 @@ from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places
 from bot.platforms.slack.reply_to import decode
-from bot.platforms.slack.settings import SlackSettings
+from bot.platforms.slack.settings import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.sockets import Sockets
 from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface, delete_page
 from bot.platforms.slack.threads import Threads
@@ -76,22 +79,34 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         missed = Missed(api, me, listening, intake)
         owed = Owed(listening, missed.see, control.keep_waiting)
         app = bolt_app(web, settings.bot_token, me, owed, desk, control)
-        sockets = Sockets(app, api, web, settings, clock, missed)
+        delivery = _delivery(app, api, web, settings, clock, missed)
         keeping = [asyncio.create_task(listening.keep()), asyncio.create_task(guests.keep())]
         try:
             await host.back([me.source])
             await listening.begin()
-            await sockets.open()
+            await delivery.open()
             log.info("connected to Slack as %s", me.name)
-            await sockets.failed
+            await delivery.failed
         except SlackError as error:
             _explain(error, settings, "SLACK_APP_TOKEN")
         finally:
             for task in keeping:
                 task.cancel()
             await missed.close()
-            await sockets.close()
+            await delivery.close()
             await owed.close()
+
+
+def _delivery(
+    app: AsyncApp, api: SlackApi, web: AsyncWebClient, settings: SlackSettings, clock: Clock, line: Line
+) -> Delivery:
+    match settings.delivery:
+        case SocketMode():
+            return Sockets(app, api, web, settings.delivery, clock, line)
+        case HttpEvents():
+            return Endpoint(app, settings.delivery, clock, line)
+        case _:
+            assert_never(settings.delivery)
 
 
 def _client(settings: SlackSettings, session: ClientSession, token: str | None = None) -> AsyncWebClient:
@@ -121,6 +136,7 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:
         bot=text(who, "bot_id"),
         address=text(who, "url"),
         name=text(who, "user") or "bot",
+        prefix=settings.command_prefix,
     )
 
 

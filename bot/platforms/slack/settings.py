@@ -4,18 +4,50 @@ Above: `bot.app` builds it of the program's settings. Below: `bot.secret`.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from bot.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class SocketMode:
+    """Events come through sockets that the bot opens: nothing of it has to be reached from outside."""
+
+    app_token: Secret
+    """xapp-…, with the scope connections:write."""
+    connections: int = 2
+    """Open at once; Slack sends each event through any of them. While one is dead and nobody has noticed yet, the other
+    goes on, and what was lost comes again through it. Slack allows ten for all processes together."""
+    ping_s: float = 5.0
+    """How often a socket is tried; one that was silent for four times as long is dead, and replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpEvents:
+    """Events come as requests, each to any of several processes on one database."""
+
+    signing_secret: Secret
+    """Of the app's page "Basic Information": whoever does not know it is not Slack."""
+    host: str
+    port: int
+    """Where to listen; what Slack reaches is a balancer or proxy before it, which speaks TLS. 0: any that is free."""
+
+
+Delivery: TypeAlias = SocketMode | HttpEvents
 
 
 @dataclass(frozen=True, slots=True)
 class SlackSettings:
     bot_token: Secret
     """xoxb-…, of the app's page "OAuth & Permissions"."""
-    app_token: Secret
-    """xapp-…, with the scope connections:write: Socket Mode connects with it."""
+    delivery: Delivery
     api_base_url: str = "https://slack.com/api"
     allowed_bots: frozenset[str] = frozenset()
     """Ids (B…) of other bots that may talk to this one. Two bots that answer each other never stop."""
-    ping_s: float = 5.0
-    """How often a socket is tried; one that was silent for four times as long is dead, and replaced."""
+    managers: frozenset[str] = frozenset()
+    """Ids (S…) of user groups whose members are managers: Slack itself knows none."""
+    groups: frozenset[str] = frozenset()
+    """Ids (S…) of user groups that the operator's lists name as roles."""
+    command_prefix: str = ""
+    """What the names of all slash commands begin with, for a workspace in which other apps want them: "cogency-" makes
+    them /cogency-ask and so on. The app's manifest must say the same."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,7 +15,7 @@ from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.missed import Spot, spots_of
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import BOUND_S, FakeSlack
-from tests.fakes.slack_bot import serving
+from tests.fakes.slack_bot import SOCKETS, serving
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_USER, FakeMessage
 
@@ -58,7 +59,7 @@ async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(
     host = FakeHost()
     asked = await talked(slack, host)
     slack.state.write(ANN, GENERAL, "and its sails?", asked.ts)
-    slack.state.write(ANN, DM, "are you there?")
+    missed = slack.state.write(ANN, DM, "are you there?")
     slack.state.write(BOB, GENERAL, f"{ME} when does it sail?")
     with caplog.at_level(logging.INFO, "bot"):
         async with back(slack, host):
@@ -66,7 +67,7 @@ async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(
     assert sorted(texts(host)) == ["and its sails?", "are you there?", "when does it sail?"]
     by_text = {each.text: each for each in host.taken}
     assert by_text["and its sails?"].conversation == f"{TEAM}:{GENERAL}:{asked.ts}"
-    assert by_text["are you there?"].conversation == f"{TEAM}:{DM}"
+    assert by_text["are you there?"].conversation == f"{TEAM}:{DM}:{missed.ts}"
     assert by_text["are you there?"].place.within_team == TEAM
     assert by_text["when does it sail?"].person.name == "bob"
     assert any("caught up on 3 messages since 2026-01-05" in each.getMessage() for each in caplog.records)
@@ -194,7 +195,7 @@ async def test_a_refusal_is_not_told_for_what_was_missed(slack: FakeSlack) -> No
 
 async def test_a_socket_that_dies_without_a_word_is_replaced(slack: FakeSlack) -> None:
     host = FakeHost()
-    async with serving(slack, host, ping_s=0.1):
+    async with serving(slack, host, delivery=replace(SOCKETS, ping_s=0.1)):
         slack.fall_silent()
         await slack.until(lambda: slack.opened == 2)
         await slack.say(ANN, DM, "are you there?")

@@ -9,7 +9,7 @@ from agent.errors import CogencyError, SettingsError, StoreError, StoreUnavailab
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.records import Incoming
 from bot.platforms.slack.run import SlackUnreachable, serve
-from bot.platforms.slack.settings import SlackSettings
+from bot.platforms.slack.settings import SlackSettings, SocketMode
 from bot.secret import Secret
 from bot.wording import KEPT_WAITING
 from tests.fakes.fast_clock import FastClock
@@ -42,12 +42,12 @@ async def test_a_mention_is_taken_once_though_it_comes_as_two_events(slack: Fake
 async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
-        await slack.say(ANN, DM, "hello")
+        asked = await slack.say(ANN, DM, "hello")
         await host.arrived.wait()
     (taken,) = host.taken
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert taken.place.within_team == TEAM
-    assert taken.conversation == f"{TEAM}:{DM}"
+    assert taken.conversation == f"{TEAM}:{DM}:{asked.ts}"
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ async def test_a_token_without_the_right_to_write_is_refused_at_the_start() -> N
 
 
 async def test_a_network_that_is_down_is_one_sentence_that_names_the_address(slack: FakeSlack) -> None:
-    closed = SlackSettings(Secret("xoxb-x"), Secret("xapp-x"), "http://127.0.0.1:9/api")
+    closed = SlackSettings(Secret("xoxb-x"), SocketMode(Secret("xapp-x")), "http://127.0.0.1:9/api")
     with pytest.raises(SlackUnreachable, match="SLACK_API_BASE_URL") as raised:
         async with asyncio.timeout(15):
             await serve(FakeHost(), closed, slack.clock)

@@ -1,0 +1,60 @@
+"""What each platform's adapter needs to be told, from the program's settings. Pure."""
+
+from agent.errors import SettingsError
+from bot.access.lists import Kind
+from bot.casts import DiscordReplies
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode
+from bot.settings import Settings, needed
+
+
+def slack_settings(settings: Settings) -> SlackSettings | None:
+    """None without a token. Raises SettingsError when not everything is there that serving Slack takes."""
+    if not (settings.slack_bot_token or settings.slack_app_token or settings.slack_http):
+        return None
+    return SlackSettings(
+        needed(settings.slack_bot_token, "SLACK_BOT_TOKEN"),
+        _delivery(settings),
+        settings.slack_api_base_url,
+        settings.allowed_bots,
+        managers=settings.slack_managers,
+        groups=_groups(settings),
+    )
+
+
+def _groups(settings: Settings) -> frozenset[str]:
+    """The user groups of Slack that lists name as roles."""
+    lists = (settings.allow, settings.deny, *settings.model_access.values())
+    roles = (entry.id for entries in lists for entry in entries if entry.kind is Kind.ROLE)
+    return frozenset(role for role in roles if role.startswith("S"))
+
+
+def _delivery(settings: Settings) -> Delivery:
+    if settings.slack_http is None:
+        if settings.slack_app_token is None:
+            raise SettingsError(
+                "SLACK_APP_TOKEN is missing: set it for Socket Mode, or else COGENCY_SLACK_HTTP and "
+                "SLACK_SIGNING_SECRET for events over HTTP."
+            )
+        return SocketMode(settings.slack_app_token, settings.slack_connections)
+    if settings.slack_app_token is not None:
+        raise SettingsError(
+            "SLACK_APP_TOKEN and COGENCY_SLACK_HTTP are both set: keep the first for Socket Mode, or the second for "
+            "events over HTTP."
+        )
+    host, port = settings.slack_http
+    return HttpEvents(needed(settings.slack_signing_secret, "SLACK_SIGNING_SECRET"), host, port)
+
+
+def discord_settings(settings: Settings) -> DiscordSettings | None:
+    """None without a token."""
+    if settings.discord_token is None:
+        return None
+    return DiscordSettings(
+        settings.discord_token,
+        settings.discord_api_base_url,
+        settings.discord_gateway_url,
+        ReplyMode.THREAD if settings.discord_replies is DiscordReplies.THREAD else ReplyMode.IN_PLACE,
+        settings.allowed_bots,
+        home=frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM),
+    )

@@ -1,0 +1,131 @@
+"""Slack's side of events over HTTP: signed requests to the bot, each to one of its processes, again when it failed.
+
+Above: `tests.fakes.slack` delivers through it. Below: aiohttp, slack-sdk's signatures.
+
+It follows the documentation: three seconds for an answer; an event that got none, or not 200, comes again at once,
+after a minute and after five, with headers that say which attempt it is and why; what people press or command does not.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, TypeAlias
+from urllib.parse import urlencode
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+from slack_sdk.signature import SignatureVerifier
+
+from agent.ports import Clock
+from tests.fakes.slack_things import SIGNING_SECRET
+
+Object: TypeAlias = dict[str, Any]
+
+PATIENCE_S = 3.0
+RETRY_AFTER_S = (0.0, 60.0, 300.0)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """`status` is 0 where nobody answered."""
+
+    envelope: str
+    number: int
+    port: int
+    status: int
+
+
+@dataclass
+class Posts:
+    """`ports` are the bot's processes behind the balancer; `answered` is told what a request was answered with."""
+
+    clock: Clock
+    answered: Callable[[str, Object], None]
+    ports: list[int] = field(default_factory=list[int])
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
+    _turn: "count[int]" = field(default_factory=count)
+    _under_way: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    def deliver(self, envelope: Object, process: int | None, attempt: int) -> None:
+        """Begin; `process` is the one that the balancer chooses first, None for the next in turn."""
+        task = asyncio.create_task(self._deliver(envelope, process, attempt))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def close(self) -> None:
+        for task in [*self._under_way]:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def healthy(self, port: int) -> bool:
+        """What the balancer asks now and then."""
+        try:
+            async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}/health") as response:
+                return response.status == 200
+        except ClientError:
+            return False
+
+    async def post(self, body: bytes, headers: Mapping[str, str], process: int | None = None) -> tuple[int, bytes]:
+        """One request as it is: the status and what was answered. Raises ClientError and TimeoutError."""
+        url = f"http://127.0.0.1:{self._port(process)}/slack/events"
+        async with (
+            ClientSession(timeout=ClientTimeout(total=PATIENCE_S)) as session,
+            session.post(url, data=body, headers=headers) as response,
+        ):
+            return response.status, await response.read()
+
+    def signed(self, body: bytes, kind: str = "application/json", secret: str = SIGNING_SECRET) -> dict[str, str]:
+        """The headers that go with a body."""
+        time = str(int(self.clock.now().timestamp()))
+        signature = SignatureVerifier(secret).generate_signature(timestamp=time, body=body) or ""
+        return {"Content-Type": kind, "X-Slack-Request-Timestamp": time, "X-Slack-Signature": signature}
+
+    async def _deliver(self, envelope: Object, process: int | None, attempt: int) -> None:
+        body, kind = _encoded(envelope)
+        pauses = RETRY_AFTER_S if envelope["type"] == "events_api" else ()
+        reason = "http_timeout" if attempt else ""
+        for number, pause in enumerate((None, *pauses), start=attempt):
+            if pause is not None:
+                await self.clock.sleep(pause)
+            retry = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": reason} if number else {}
+            status, said, reason = await self._try(body, self.signed(body, kind) | retry, process)
+            self.attempts.append(Attempt(envelope["envelope_id"], number, self._port(process), status))
+            if status == 200:
+                self.answered(envelope["envelope_id"], _acknowledged(envelope["envelope_id"], said))
+                return
+            process = None
+
+    async def _try(self, body: bytes, headers: Mapping[str, str], process: int | None) -> tuple[int, bytes, str]:
+        try:
+            status, said = await self.post(body, headers, process)
+        except TimeoutError:
+            return 0, b"", "http_timeout"
+        except ClientError:
+            return 0, b"", "connection_failed"
+        return status, said, "http_error"
+
+    def _port(self, process: int | None) -> int:
+        """Port 9 is where nobody listens."""
+        if not self.ports:
+            return 9
+        return self.ports[next(self._turn) % len(self.ports) if process is None else process]
+
+
+def _encoded(envelope: Object) -> tuple[bytes, str]:
+    """As Slack sends it: events as JSON, commands as a form, the rest as JSON in a form."""
+    payload: Object = envelope["payload"]
+    if envelope["type"] == "events_api":
+        return json.dumps(payload).encode(), "application/json"
+    form = payload if envelope["type"] == "slash_commands" else {"payload": json.dumps(payload)}
+    return urlencode(form).encode(), "application/x-www-form-urlencoded"
+
+
+def _acknowledged(envelope: str, said: bytes) -> Object:
+    """As an answer through a socket would be."""
+    if not said:
+        return {"envelope_id": envelope}
+    try:
+        return {"envelope_id": envelope, "payload": json.loads(said)}
+    except ValueError:
+        return {"envelope_id": envelope, "payload": {"text": said.decode()}}
