@@ -80,7 +80,7 @@ def calls(progress: str) -> tuple[ModelCall, ...]:
 def words_alone(payload: str) -> bool:
     """Whether a message brought nothing along."""
     kept = read(payload)
-    return not (_items(_field(kept, "quoted")) or _items(_field(kept, "images")))
+    return not any(_items(_field(kept, name)) for name in ("quoted", "images", "files"))
 
 
 def without_quoted(payload: str, gone: Callable[[str], bool]) -> str:

@@ -15,7 +15,7 @@ from agent.authority import Authority
 from agent.events import Outcome
 from agent.memory.audience import Place, audience_of
 from agent.messages import Depth, Image, ResultStatus, ToolCall, ToolResult
-from agent.records import Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
+from agent.records import Attachment, Author, Claim, Closing, Incoming, Person, Quoted, StoredMessage, Thread
 from agent.state import ActionRecord, SituationSummary
 from store.json_columns import WITHDRAWN, id_list, json_text
 
@@ -35,6 +35,7 @@ def payload(incoming: Incoming) -> str:
             "reply_to": incoming.reply_to,
             "quoted": [asdict(quoted) for quoted in incoming.quoted],
             "images": [_image_text(image) for image in incoming.images],
+            "files": [asdict(file) for file in incoming.files],
             "depth": incoming.depth,
             "authority": incoming.authority,
             "roles": sorted(incoming.roles),
@@ -90,6 +91,7 @@ def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
         reply_to=kept.get("reply_to", ""),
         quoted=tuple(Quoted(**quoted) for quoted in kept.get("quoted", ())),
         images=tuple(_image(image) for image in kept.get("images", ())),
+        files=tuple(Attachment(**file) for file in kept.get("files", ())),
         depth=Depth(kept.get("depth", Depth.ADAPT)),
         authority=Authority(kept.get("authority", Authority.EMPLOYEE)),
         roles=frozenset(kept.get("roles", ())),

@@ -5,6 +5,7 @@ Above: `agent.loop`, the tools and `bot` call them. Implemented by: `agent.provi
 """
 
 from agent.ports.clock import Clock
+from agent.ports.hearing import Transcriber, Transcript
 from agent.ports.meaning import Embedder, Embeddings
 from agent.ports.membership import Membership
 from agent.ports.memory import (
@@ -72,6 +73,8 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolOutput",
+    "Transcriber",
+    "Transcript",
     "WarningProvider",
     "WorkingSet",
 ]

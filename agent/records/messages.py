@@ -32,6 +32,24 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message, before anybody has read it; kept only while the turn runs.
+
+    `name`, `media_type` and `size` (bytes, 0 if unknown) are what the platform says of it; `address` is what its
+    adapter fetches it by, "" where it cannot be had. `spoken`: it is what the message says, in place of written words.
+    `source` says what it is in words for the model, `author` who sent it.
+    """
+
+    name: str
+    media_type: str
+    size: int
+    address: str
+    author: str = ""
+    spoken: bool = False
+    source: str = "attached file"
+
+
+@dataclass(frozen=True, slots=True)
 class Incoming:
     """A message to the bot, read from a platform's event by an `inbound` module.
 
@@ -53,6 +71,8 @@ class Incoming:
     quoted: tuple[Quoted, ...] = ()
     images: tuple[Image, ...] = ()
     """Pictures that came with the message; kept only while the turn runs."""
+    files: tuple[Attachment, ...] = ()
+    """Files that came with the message, to be read when its turn runs."""
     depth: Depth = Depth.ADAPT
     authority: Authority = Authority.EMPLOYEE
     roles: frozenset[str] = frozenset()

@@ -1,0 +1,111 @@
+"""The text of a PDF, read by a process of its own.
+
+Above: `bot.attachments.reading`. Below: `pdf_process`, which it starts and kills.
+"""
+
+import asyncio
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bot.attachments import notes
+
+SECONDS: Final = 15.0
+"""Of wall-clock time: a report of two hundred pages takes three on a small machine; the person waits for it."""
+MEMORY_BYTES: Final = 768 * 1024 * 1024
+"""Ten times what large honest files take; below what a small server has."""
+MAX_PAGES: Final = 300
+"""More than any model is given; each costs time even where it is empty."""
+MAX_CHARS: Final = 400_000
+"""Of text: far more than is shown, so that what is cut can be counted."""
+AT_ONCE: Final = 2
+"""Processes side by side: as many as a small machine has cores, lest answers stand still while files are read."""
+
+_LINE_BYTES: Final = MAX_CHARS * 12
+"""The longest line that can come: JSON writes a character beyond the first 65,536 with twelve."""
+_SCRIPT: Final = Path(__file__).with_name("pdf_process.py")
+
+
+@dataclass(slots=True)
+class _Read:
+    """What has come so far. `pages`: how many there are, -1 before that is known."""
+
+    pages: int = -1
+    fault: str = ""
+    texts: list[str] | None = None
+
+
+class PdfTexts:
+    """Reads PDFs, some at once."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._turn = asyncio.Semaphore(AT_ONCE)
+
+    async def read(self, data: bytes) -> tuple[str, str]:
+        """The text, page by page, and why there is none or not all of it: one of them may be ""."""
+        read = _Read()
+        async with self._turn:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-B",
+                str(_SCRIPT),
+                *map(str, (MEMORY_BYTES, int(self._seconds) + 1, MAX_PAGES, MAX_CHARS)),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={},  # it may know no secret
+                limit=_LINE_BYTES,
+            )
+            late = False
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await _exchange(process, data, read)
+            except TimeoutError:
+                late = True
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                await asyncio.shield(process.wait())
+        return _text(read, late=late)
+
+
+async def _exchange(process: asyncio.subprocess.Process, data: bytes, read: _Read) -> None:
+    assert process.stdin is not None  # noqa: S101 -- both are pipes
+    assert process.stdout is not None  # noqa: S101 -- as above
+    try:
+        process.stdin.write(data)
+        await process.stdin.drain()
+        process.stdin.close()
+    except ConnectionError:
+        return  # it died
+    async for line in process.stdout:
+        said = json.loads(line)
+        if read.texts is not None:
+            read.texts.append(said)
+        elif isinstance(said, int):
+            read.pages, read.texts = said, []
+        else:
+            read.fault = said
+    await process.wait()
+
+
+def _text(read: _Read, *, late: bool) -> tuple[str, str]:
+    texts = read.texts or []
+    text = "\n\n".join(f"[page {number}]\n{page.strip()}" for number, page in enumerate(texts, 1) if page.strip())
+    if read.fault:
+        return "", notes.LOCKED if read.fault == "locked" else notes.BROKEN_PDF
+    if not text:
+        return "", _nothing(read, late=late)
+    if len(texts) < read.pages:
+        return text, f"(these are {len(texts)} of {read.pages} pages)"
+    return text, ""
+
+
+def _nothing(read: _Read, *, late: bool) -> str:
+    if late:
+        return notes.LATE
+    return notes.SCANNED if read.texts else notes.BROKEN_PDF

@@ -1,0 +1,225 @@
+"""Reads the files of a question when its turn begins: pictures, text, PDFs, speech.
+
+Above: `bot.turns.thinking`, through `bot.turns.mind`. Below: `kinds`, `text`, `pdf`, `share`, `notes`; the platforms'
+ways to fetch a file; the port Transcriber.
+
+Rules. A file is fetched only if its kind may be read, and never beyond the bound of its kind. What it turns out to be
+counts, not what it says. Files are read one after the other, in bounded time; the rest are named with the reason.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from agent.errors import ProviderError
+from agent.messages import Image, ModelCall
+from agent.ports import Transcriber
+from agent.records import Attachment, Incoming, Quoted
+from agent.tokens import estimate_tokens
+from bot.attachments import notes
+from bot.attachments.kinds import Kind, announced, found, is_pdf, picture_type
+from bot.attachments.pdf import PdfTexts
+from bot.attachments.share import cut, shares
+from bot.attachments.text import charset_of, decode
+
+log = logging.getLogger(__name__)
+
+Fetch: TypeAlias = Callable[[str, int], Awaitable[bytes | None]]
+"""The first so many bytes of the file at an `Attachment.address`; None if it cannot be had."""
+Charge: TypeAlias = Callable[[str, Sequence[ModelCall]], Awaitable[None]]
+"""Puts calls on the bill of the person with this id."""
+
+MAX_PICTURES: Final = 5
+"""Of one message: each costs a model about as much as a page of text, and rarely are more meant."""
+MAX_FILES: Final = 10
+"""Besides pictures: what Discord lets one message carry; each costs time in which the person sees nothing."""
+FETCH_S: Final = 20.0
+"""For one file: 20 MB on a slow line; a platform that takes longer has lost it."""
+READ_S: Final = 60.0
+"""For all files of a message: nobody waits longer before the first word."""
+TEXT_TOKENS: Final = 12_000
+"""What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model."""
+
+_MOST: Final = {
+    Kind.TEXT: 256_000,  # more than the model is given, whatever the alphabet
+    Kind.PICTURE: 5_000_000,  # what every vendor takes; a photograph that a chat has made fit is smaller
+    Kind.PDF: 20_000_000,  # a book with pictures
+    Kind.SOUND: 25_000_000,  # what services for transcription take: some twenty minutes and more
+}
+"""In bytes."""
+_CALLED: Final = {Kind.PICTURE: "a picture", Kind.PDF: "a PDF", Kind.SOUND: "a sound"}
+
+CANNOT_LISTEN: Final = (
+    "I cannot listen to voice messages yet: please write to me instead. (My operator can switch it on with "
+    "COGENCY_TRANSCRIPTION.)"
+)
+CANNOT_LISTEN_NOW: Final = "I could not listen to your voice message: {reason}. Please try again, or write to me."
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What came with a question. `spoken`: the question itself, if it was said; `sorry`: why that cannot be heard."""
+
+    quoted: tuple[Quoted, ...] = ()
+    images: tuple[Image, ...] = ()
+    spoken: str = ""
+    sorry: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """`reason`: why the content cannot be had."""
+
+    reason: str
+
+
+_Content: TypeAlias = _Text | _Unread | Image
+
+
+class Reader:
+    """`fetchers`: by the source of the messages; a platform that connects later adds its own."""
+
+    def __init__(
+        self,
+        fetchers: Mapping[str, Fetch],
+        transcriber: Transcriber | None = None,
+        charge: Charge | None = None,
+        *,
+        text_tokens: int = TEXT_TOKENS,
+        fetch_s: float = FETCH_S,
+        read_s: float = READ_S,
+        pdfs: PdfTexts | None = None,
+    ) -> None:
+        self._fetchers = fetchers
+        self._transcriber = transcriber
+        self._charge = charge
+        self._text_tokens = text_tokens
+        self._fetch_s = fetch_s
+        self._read_s = read_s
+        self._pdfs = pdfs or PdfTexts()
+
+    async def read(self, incoming: Incoming) -> Attached:
+        """Everything that the message brought along, as far as it can be read."""
+        contents: list[_Content] = []
+        left = {True: MAX_PICTURES, False: MAX_FILES}
+        try:
+            async with asyncio.timeout(self._read_s):
+                for file in incoming.files:
+                    is_picture = announced(file.name, file.media_type) is Kind.PICTURE
+                    left[is_picture] -= 1
+                    few = left[is_picture] >= 0
+                    contents.append(await self._content(file, incoming) if few else _Unread(notes.TOO_MANY))
+        except TimeoutError:
+            log.info("some files of a message could not be read in time")
+        contents += [_Unread(notes.LATE)] * (len(incoming.files) - len(contents))
+        return self._attached([*zip(incoming.files, contents, strict=True)])
+
+    def _attached(self, read: Sequence[tuple[Attachment, _Content]]) -> Attached:
+        heard = [content.words for file, content in read if file.spoken and isinstance(content, _Text)]
+        unheard = [content.reason for file, content in read if file.spoken and isinstance(content, _Unread)]
+        if unheard and len(unheard) == len(read):
+            return Attached(sorry=_sorry(unheard[0]))
+        texts = [
+            (file, _words(file, content))
+            for file, content in read
+            if not (isinstance(content, Image) or (file.spoken and isinstance(content, _Text)))
+        ]
+        given = shares([estimate_tokens(words) for _, words in texts], self._text_tokens)
+        return Attached(
+            tuple(_quoted(file, cut(words, most)) for (file, words), most in zip(texts, given, strict=True)),
+            tuple(content for _, content in read if isinstance(content, Image)),
+            spoken="\n\n".join(heard),
+        )
+
+    async def _content(self, file: Attachment, incoming: Incoming) -> _Content:
+        said = announced(file.name, file.media_type)
+        if said is Kind.OFFICE or said is Kind.OTHER:
+            return _Unread(notes.of_kind(said))
+        if said is Kind.SOUND and self._transcriber is None:
+            return _Unread(notes.UNHEARD)
+        data = await self._fetched(file, said or Kind.TEXT, incoming.source)
+        if said is None and isinstance(data, bytes):
+            said = found(data)
+            if said is not None and said in _CALLED:  # only now do we know how much of it to fetch
+                data = await self._fetched(file, said, incoming.source)
+        if isinstance(data, _Unread):
+            return data
+        match said:
+            case Kind.PICTURE:
+                kind = picture_type(data)
+                return _Unread(notes.NOT_A_PICTURE) if kind is None else Image(kind, data)
+            case Kind.PDF:
+                return await self._pdf(data)
+            case Kind.SOUND:
+                return await self._heard(file, data, incoming.person.id)
+            case _:
+                return _text(file, data, said)
+
+    async def _fetched(self, file: Attachment, kind: Kind, source: str) -> bytes | _Unread:
+        """The file, as far as the bound of its kind; of text a beginning will do."""
+        most = _MOST[kind]
+        too_large = _Unread(notes.too_large(_CALLED[kind], most)) if kind in _CALLED else None
+        if too_large is not None and file.size > most:
+            return too_large
+        fetch = self._fetchers.get(source)
+        if fetch is None or not file.address:
+            return _Unread(notes.UNREACHABLE)
+        try:
+            async with asyncio.timeout(self._fetch_s):
+                data = await fetch(file.address, most + 1)
+        except TimeoutError:
+            return _Unread(notes.LATE)
+        if data is None:
+            return _Unread(notes.UNREACHABLE)
+        return too_large if too_large is not None and len(data) > most else data
+
+    async def _pdf(self, data: bytes) -> _Content:
+        if not is_pdf(data):
+            return _Unread(notes.NOT_A_PDF)
+        text, why = await self._pdfs.read(data)
+        return _Text("\n\n".join(filter(None, [text, why]))) if text else _Unread(why)
+
+    async def _heard(self, file: Attachment, data: bytes, person: str) -> _Content:
+        if self._transcriber is None:
+            return _Unread(notes.UNHEARD)
+        try:
+            transcript = await self._transcriber.transcribe(data, notes.shown(file.name), file.media_type)
+        except ProviderError as error:
+            log.warning("a voice message could not be turned into text: %s", error)
+            return _Unread(notes.NOT_UNDERSTOOD)
+        if self._charge is not None:
+            await self._charge(person, [transcript.call])
+        words = transcript.text.strip()
+        return _Text(words) if words else _Unread(notes.SILENT)
+
+
+def _text(file: Attachment, data: bytes, said: Kind | None) -> _Content:
+    is_ = found(data)
+    if is_ is Kind.OFFICE or is_ is Kind.OTHER:
+        return _Unread(notes.of_kind(is_))
+    most = _MOST[Kind.TEXT]
+    words = decode(data[:most], charset_of(file.media_type), whole=len(data) <= most)
+    if words is None:
+        return _Unread(notes.NO_TEXT if said is Kind.TEXT else notes.WRONG_KIND)
+    return _Text(words if len(data) <= most else f"{words}\n(the file goes on)")
+
+
+def _words(file: Attachment, content: _Text | _Unread) -> str:
+    if isinstance(content, _Unread):
+        return notes.not_read(file.media_type, file.size, content.reason)
+    return content.words or "(the file is empty)"
+
+
+def _quoted(file: Attachment, words: str) -> Quoted:
+    return Quoted(f"{file.source} {notes.shown(file.name)}", file.author, words)
+
+
+def _sorry(reason: str) -> str:
+    return CANNOT_LISTEN if reason == notes.UNHEARD else CANNOT_LISTEN_NOW.format(reason=reason)

@@ -1,0 +1,34 @@
+"""What stands for files that are not read, and how files are named."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.attachments import notes
+
+
+def test_a_file_that_is_not_read_is_named_with_kind_size_and_reason() -> None:
+    assert notes.not_read("application/zip; x", 1234, "why") == "(not read: why; application/zip, 1,234 bytes)"
+    assert notes.not_read("", 0, "why") == "(not read: why; unknown kind, size unknown)"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("notes.md", "notes.md"),
+        ("two\nlines\r\n.txt", "two lines .txt"),
+        ("gpj.\u202eexe", "gpj. exe"),
+        ("a\u200bb\0c.txt", "a b c.txt"),
+        (f"{'x' * 300}-2.pdf", f"{'x' * 67}…xxxxxx-2.pdf"),
+        ("", ""),
+    ],
+)
+def test_a_name_is_one_line_without_tricks(name: str, shown: str) -> None:
+    assert notes.shown(name) == shown
+
+
+@given(st.text(max_size=300))
+def test_any_name_is_one_bounded_line(name: str) -> None:
+    shown = notes.shown(name)
+    assert len(shown) <= notes.MAX_NAME_CHARS
+    assert len(shown.splitlines()) <= 1

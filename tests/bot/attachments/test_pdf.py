@@ -1,0 +1,47 @@
+"""PDFs, read in a process of their own: honest, damaged and hostile ones."""
+
+import time
+
+import pytest
+
+from bot.attachments import notes, pdf
+from bot.attachments.pdf import PdfTexts
+from tests.fakes import pdfs
+
+
+async def test_the_text_of_each_page_is_read() -> None:
+    text, why = await PdfTexts().read(pdfs.pdf("The boat is blue.\nIt lies in Lübeck.", "", "The end (of it)."))
+    assert text == "[page 1]\nThe boat is blue.\nIt lies in Lübeck.\n\n[page 3]\nThe end (of it)."
+    assert why == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (pdfs.pdf("", ""), notes.SCANNED),
+        (pdfs.locked(), notes.LOCKED),
+        (b"%PDF-1.7\nand nothing more", notes.BROKEN_PDF),
+        (pdfs.pdf("torn")[:200], notes.BROKEN_PDF),
+    ],
+)
+async def test_what_holds_no_text_is_named_with_the_reason(data: bytes, reason: str) -> None:
+    assert await PdfTexts().read(data) == ("", reason)
+
+
+@pytest.mark.parametrize("data", [pdfs.nested(300), pdfs.endless(), pdfs.bomb(90)], ids=["nested", "endless", "bomb"])
+async def test_a_hostile_one_costs_bounded_time_and_gives_a_reason(data: bytes) -> None:
+    began = time.monotonic()  # noqa: TID251 -- how long the process really takes is what is tested
+    text, why = await PdfTexts(seconds=2.0).read(data)
+    assert time.monotonic() - began < 8.0  # noqa: TID251 -- as above
+    assert text == ""
+    assert why in {notes.BROKEN_PDF, notes.LATE, notes.SCANNED}
+
+
+async def test_of_very_many_pages_the_first_are_read() -> None:
+    text, why = await PdfTexts().read(pdfs.pdf(*["word"] * (pdf.MAX_PAGES + 5)))
+    assert text.count("[page ") == pdf.MAX_PAGES
+    assert why == f"(these are {pdf.MAX_PAGES} of {pdf.MAX_PAGES + 5} pages)"
+
+
+async def test_what_takes_too_long_is_ended_and_says_so() -> None:
+    assert await PdfTexts(seconds=0.01).read(pdfs.pdf("slow")) == ("", notes.LATE)
