@@ -315,6 +315,10 @@ class FakeSlack:
         self._changed.set()
         return web.Response(text="ok")
 
+    def response_url(self, channel: str, user: str) -> str:
+        """One that Slack has just handed out."""
+        return self._response_url(channel, user)
+
     def expire_all(self) -> None:
         """Every `response_url` is now older than half an hour."""
         self._urls.clear()

@@ -1,9 +1,10 @@
 """The Web API, as much of it as we use: each method once, with the scope that it needs.
 
-Above: everything in this folder that asks Slack. Below: slack-sdk's client and aiohttp's session; their errors are
-translated here, and nowhere else.
+Above: everything in this folder that asks Slack. Below: `outgoing`, slack-sdk's client and aiohttp's session;
+their errors are translated here, and nowhere else.
 
-Rule: every call names its `Method`, so that the manifest can be held to the scopes that the code needs.
+Rules: every call names its `Method`, so that the manifest can be held to the scopes that the code needs. Whatever is
+written goes out harmless (see `outgoing`), so that no caller has to think of it.
 
 SlackError
 ├── SlackLimited    too fast: not before `retry_after_s`
@@ -24,6 +25,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from bot.platforms.slack import payload
+from bot.platforms.slack.outgoing import NO_UNFURL, harmless_fields
 from bot.secret import Secret
 
 TIMEOUT_S = 10
@@ -168,7 +170,8 @@ class SlackApi:
         given = {name: value for name, value in args.items() if value is not None}
         if method in _READS:
             return _body(await self._send(method, params=given, http_verb="GET"))
-        return _body(await self._send(method, json=given))
+        given = harmless_fields(given)
+        return _body(await self._send(method, json={**NO_UNFURL, **given} if method is Method.POST else given))
 
     async def sign_in(self) -> JsonObject:
         """Who the bot token belongs to; its scopes are then in `granted`. Raises SlackError."""
@@ -226,7 +229,9 @@ class SlackApi:
     async def respond(self, url: str, **message: Json) -> None:
         """Answer through a `response_url`: valid for 30 minutes and five answers. Raises SlackError."""
         try:
-            async with self._session.post(url, json=message, proxy=self._proxy) as response:
+            async with self._session.post(
+                url, json={**NO_UNFURL, **harmless_fields(message)}, proxy=self._proxy
+            ) as response:
                 status, said = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
             raise SlackDown(f"Slack cannot be reached (response_url: {type(error).__name__}).") from error

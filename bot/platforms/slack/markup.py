@@ -17,10 +17,16 @@ _PERMALINK = re.compile(
     r"https?://[^\s<>|]+/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
     r"(?:\?[^\s<>|]*?thread_ts=(?P<root>\d{10}\.\d{6}))?"
 )
+_AT = r"@|&commat;|&#0{0,5}64;|&#x0{0,4}40;"
+_CALL = r"!|&excl;|&#0{0,5}33;|&#x0{0,4}21;"
+_GROUP = r"channel|here|everyone|group|subteam"
 _OPENING = re.compile(
-    r"(?P<mark><|&lt;?|&#0*60;?|&#x0*3c;?)(?P<rest>\\?(?:@|!\\?(?:channel|here|everyone|group|subteam)))", re.IGNORECASE
+    rf"(?P<mark><|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?P<rest>\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))",
+    re.IGNORECASE,
 )
-_NAMED = re.compile(r"(?<!\w)@(?=(?:channel|here|everyone|group)\b)", re.IGNORECASE)
+_NAMED = re.compile(rf"(?<!\w)(?:{_AT})(?=(?:{_GROUP})\b)", re.IGNORECASE)
+_UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")
+"""What may still become a ping at the end of a text that grows; the longest that is one has 40 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,25 @@ def message_links(text: str) -> tuple[MessageLink, ...]:
 
 def neutral(text: str) -> str:
     """Markdown that pings nobody, of the same length: "<@U1>" becomes "‹@U1>", "@here" becomes "＠here"."""
-    text = _OPENING.sub(lambda found: "‹".ljust(len(found["mark"]), "\u2060") + found["rest"], text)
-    return _NAMED.sub("＠", text)
+    text = _OPENING.sub(lambda found: _in_its_place("‹", found["mark"]) + found["rest"], text)
+    return _NAMED.sub(lambda found: _in_its_place("＠", found[0]), text)
+
+
+def settled(text: str) -> str:
+    """The beginning of `neutral(text)` that stays as it is, whatever is added to the text: what may be sent of a text
+    that can only be appended to.
+    """
+    undecided = _UNDECIDED.search(text)
+    return neutral(text)[: undecided.start() if undecided else len(text)]
 
 
 def quoted(text: str) -> str:
     """The text as a quotation in Markdown."""
     return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _in_its_place(sign: str, mark: str) -> str:
+    return sign.ljust(len(mark), "\u2060")
 
 
 def _shown(token: str, names: Mapping[str, str]) -> str:

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.markup import MessageLink, mentioned_users, message_links, neutral, readable, without_mention
+from bot.platforms.slack.markup import (
+    MessageLink,
+    mentioned_users,
+    message_links,
+    neutral,
+    readable,
+    settled,
+    without_mention,
+)
 
 PING = re.compile(r"<@|<!(channel|here|everyone|group|subteam)|(?<!\w)@(channel|here|everyone|group)\b", re.IGNORECASE)
 
@@ -76,7 +84,20 @@ def test_no_text_of_a_model_pings_anybody(ping: str) -> None:
         assert not PING.search(neutral(text))
 
 
-@pytest.mark.parametrize("hidden", ["&lt;!channel&gt;", "&#60;@U1>", "&#x3C;!here>", "<\\@U1>", "<!\\here>"])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "&lt;!channel&gt;",
+        "&#60;@U1>",
+        "&#x3C;!here>",
+        "<\\@U1>",
+        "<!\\here>",
+        "<&commat;U1>",
+        "<&#33;here>",
+        "<!&#104;ere>",
+        "&commat;here",
+    ],
+)
 def test_a_ping_that_only_markdown_would_uncover_is_defused_too(hidden: str) -> None:
     assert neutral(hidden) != hidden
     assert not PING.search(neutral(hidden))
@@ -94,3 +115,35 @@ def test_what_pings_nobody_stays_as_it_is(harmless: str) -> None:
 def test_the_defused_text_is_as_long_as_before_and_pings_nobody(text: str) -> None:
     assert len(neutral(text)) == len(text)
     assert not PING.search(neutral(text))
+
+
+PIECES = (
+    "<",
+    "&lt;",
+    "&#060;",
+    "&",
+    "@",
+    "&commat;",
+    "!",
+    "&#33;",
+    "\\",
+    "channel",
+    "here",
+    "U1",
+    ">",
+    " ",
+    "x",
+    "&#x3c",
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_what_is_shown_of_a_growing_text_is_the_beginning_of_what_it_becomes(text: str) -> None:
+    for end in range(len(text) + 1):
+        assert neutral(text).startswith(settled(text[:end]))
+
+
+def test_a_growing_text_is_shown_up_to_its_last_words() -> None:
+    assert settled("Hello <@U1>, dear @her") == "Hello ‹@U1>, dear "
+    assert settled("a < b & c") == "a < b & c"
+    assert settled("@" + "x" * 60) == "@" + "x" * 60
