@@ -12,7 +12,7 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, LOADING, Payload
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, LOADING, Payload, parts, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.reader import read_back
 
@@ -42,8 +42,12 @@ async def answer_to(fake: FakeDiscord, person: str, name: str, channel: str = GE
     return fake.world.messages[interaction.original]
 
 
+def buttons(message: Payload) -> list[str]:
+    return [part["label"] for part in parts(message) if part["type"] == 2]
+
+
 def _shown(fake: FakeDiscord, message: str) -> bool:
-    return message in fake.world.messages and bool(fake.world.messages[message]["content"])
+    return message in fake.world.messages and bool(seen(fake.world.messages[message]))
 
 
 async def test_ask_is_deferred_and_then_answered_for_all_to_see() -> None:
@@ -121,10 +125,10 @@ async def test_memory_shows_the_notes_to_the_caller_alone() -> None:
         await fake.write(ANN, "remember that the boat is turquoise")
         await answered(fake, host)
         shown = await answer_to(fake, ANN, "memory")
-        assert "The boat is turquoise." in shown["content"]
+        assert "The boat is turquoise." in seen(shown)
         assert shown["flags"] & EPHEMERAL
         others = await answer_to(fake, BO, "memory")
-        assert "boat" not in others["content"]
+        assert "boat" not in seen(others)
 
 
 async def test_usage_shows_what_the_callers_questions_took_to_the_caller_alone() -> None:
@@ -132,10 +136,10 @@ async def test_usage_shows_what_the_callers_questions_took_to_the_caller_alone()
         await fake.write(ANN, "which colour?")
         await answered(fake, host)
         shown = await answer_to(fake, ANN, "usage")
-        assert "**Today**: no price, 1 model call" in shown["content"]
+        assert "**Today**: no price, 1 model call" in seen(shown)
         assert shown["flags"] & EPHEMERAL
         others = await answer_to(fake, BO, "usage")
-        assert others["content"] == "You have asked nothing this month."
+        assert seen(others) == "You have asked nothing this month."
 
 
 async def test_forgetting_everything_asks_first_and_ends_in_a_receipt() -> None:
@@ -146,9 +150,9 @@ async def test_forgetting_everything_asks_first_and_ends_in_a_receipt() -> None:
         assert question["flags"] & EPHEMERAL
         assert host.store.facts.kept
         await fake.press(ANN, question, "Forget")
-        await fake.until(lambda: question["content"].startswith("Forgotten:"))
+        await fake.until(lambda: seen(question).startswith("Forgotten:"))
         assert host.store.facts.kept == ()
-        assert question["components"] == []
+        assert buttons(question) == []
 
 
 async def test_forgetting_a_thread_leaves_the_others() -> None:
@@ -158,7 +162,7 @@ async def test_forgetting_a_thread_leaves_the_others() -> None:
         await answered(fake, host, 2)
         question = await answer_to(fake, ANN, "forget", asked["id"], what="thread")
         await fake.press(ANN, question, "Forget")
-        await fake.until(lambda: question["content"].startswith("Forgotten:"))
+        await fake.until(lambda: seen(question).startswith("Forgotten:"))
         assert {message.text for _, message in host.store.messages} == {"second", "Two."}
 
 
@@ -168,7 +172,7 @@ async def test_keeping_forgets_nothing() -> None:
         await answered(fake, host)
         question = await answer_to(fake, ANN, "forget", what="everything")
         await fake.press(ANN, question, "Keep")
-        await fake.until(lambda: question["content"] == "Nothing was forgotten.")
+        await fake.until(lambda: seen(question) == "Nothing was forgotten.")
         assert len(host.store.messages) == 2
 
 
@@ -178,7 +182,7 @@ async def test_only_the_caller_can_press_the_buttons() -> None:
         await answered(fake, host)
         question = await answer_to(fake, ANN, "forget", what="everything")
         await fake.press(BO, question, "Forget")
-        await fake.until(lambda: any(message["content"] == NOT_YOURS for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) == NOT_YOURS for message in by_the_bot(fake)))
         assert len(host.store.messages) == 2
 
 
@@ -193,7 +197,7 @@ async def test_the_buttons_work_after_a_restart() -> None:
         second = answering_host(ScriptedProvider([]), clock, first.store)
         async with serving(fake, second):
             await fake.press(ANN, question, "Forget")
-            await fake.until(lambda: question["content"].startswith("Forgotten:"))
+            await fake.until(lambda: seen(question).startswith("Forgotten:"))
     assert first.store.messages == []
 
 

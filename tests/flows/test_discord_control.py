@@ -12,7 +12,7 @@ from bot.wording import GO_ON, NOTHING_RUNNING
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, parts, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
@@ -44,12 +44,12 @@ async def recording() -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
 
 async def page(fake: FakeDiscord, showing: str) -> Payload:
     """The bot's message with this text, once it is there."""
-    await fake.until(lambda: any(showing == message["content"] for message in by_the_bot(fake)))
-    return next(message for message in by_the_bot(fake) if message["content"] == showing)
+    await fake.until(lambda: any(showing == seen(message) for message in by_the_bot(fake)))
+    return next(message for message in by_the_bot(fake) if seen(message) == showing)
 
 
 def labels(message: Payload) -> list[str]:
-    return [button["label"] for row in message["components"] for button in row["components"]]
+    return [part["label"] for part in parts(message) if part["type"] == 2]
 
 
 async def idle(host: AnsweringHost) -> None:
@@ -219,20 +219,20 @@ async def test_a_private_answer_goes_on_in_private() -> None:
 async def test_the_command_model_says_what_answers_and_what_may_be_chosen() -> None:
     async with recording() as (fake, host):
         await fake.command(ANN, "model")
-        await fake.until(lambda: any("usual:model" in message["content"] for message in by_the_bot(fake)))
+        await fake.until(lambda: any("usual:model" in seen(message) for message in by_the_bot(fake)))
         (said,) = by_the_bot(fake)
         assert said["flags"] & EPHEMERAL
-        assert "`other:model`" in said["content"]
+        assert "`other:model`" in seen(said)
         assert host.chosen == {}
 
 
 async def test_the_command_model_changes_the_callers_model_and_back() -> None:
     async with recording() as (fake, host):
         await fake.command(ANN, "model", name="other:model")
-        await fake.until(lambda: any("other:model" in message["content"] for message in by_the_bot(fake)))
+        await fake.until(lambda: any("other:model" in seen(message) for message in by_the_bot(fake)))
         assert host.chosen == {f"discord:{ANN}": "other:model"}
         await fake.command(ANN, "model", name="Usual")
-        await fake.until(lambda: len(by_the_bot(fake)) == 2 and all(m["content"] for m in by_the_bot(fake)))
+        await fake.until(lambda: len(by_the_bot(fake)) == 2 and all(seen(m) for m in by_the_bot(fake)))
         assert host.chosen == {f"discord:{ANN}": ""}
 
 

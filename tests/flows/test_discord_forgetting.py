@@ -16,12 +16,13 @@ from bot.memory.retiring import SWEEP_AFTER
 from bot.wording import forget_declined
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
 from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
 
 ME = f"<@{BOT}>"
 HARBOUR = "24"
 LOOK_S = 0.02
+NOTHING_YET: Payload = {"content": "", "components": []}
 
 
 @dataclass
@@ -50,15 +51,15 @@ class Talk:
     async def forget(self, what: str, channel: str = GENERAL, **options: object) -> Payload:
         """Ann's `/forget`, and the private answer to it."""
         called = await self.fake.command(ANN, "forget", channel, what=what, **options)
-        await self.fake.until(lambda: self.fake.world.messages.get(called.original, {}).get("content"))
+        await self.fake.until(lambda: seen(self.fake.world.messages.get(called.original, NOTHING_YET)))
         return self.fake.world.messages[called.original]
 
     async def press(self, question: Payload, label: str) -> str:
         """What stands in place of the question then."""
-        before = question["content"]
+        before = seen(question)
         await self.fake.press(ANN, question, label)
-        await self.fake.until(lambda: question["content"] != before)
-        return str(question["content"])
+        await self.fake.until(lambda: seen(question) != before)
+        return seen(question)
 
     async def gone(self, words: str) -> None:
         """Nobody waits for it to be erased, and soon it is."""
@@ -100,14 +101,14 @@ async def test_what_speaks_of_something_is_shown_and_goes_when_its_person_agrees
         await talk.ask(BO, "my canoe is ochre")
         question = await talk.forget("about canoe")
         assert question["flags"] & EPHEMERAL
-        assert "“canoe”" in question["content"]
-        assert "- my canoe is vermilion" in question["content"]
-        assert not any(words in question["content"] for words in ("turquoise", "ochre"))
+        assert "“canoe”" in seen(question)
+        assert "- my canoe is vermilion" in seen(question)
+        assert not any(words in seen(question) for words in ("turquoise", "ochre"))
         assert holds(tmp_path, "vermilion"), "nothing is erased before somebody agrees"
         receipt = await talk.press(question, "Forget")
         assert receipt.startswith("Forgotten: ")
         assert "A search afterwards finds nothing" in receipt
-        assert not question["components"]
+        assert not any(part["type"] == 2 for part in parts(question))
         assert not await talk.finds("vermilion")
         assert not any(holds(tmp_path, words) for words in ("vermilion", "Ondine"))
         assert holds(tmp_path, "turquoise")
@@ -120,8 +121,8 @@ async def test_what_was_said_in_a_time_goes_and_what_was_said_before_stays(tmp_p
         talk.clock.leap(timedelta(hours=3))
         await talk.ask(ANN, "my canoe is vermilion")
         question = await talk.forget("2 hours")
-        assert re.search(r"from Monday 2026-01-05 13:00 to Monday 2026-01-05 15:0\d \(UTC\)", question["content"])
-        assert "- my canoe is vermilion" in question["content"]
+        assert re.search(r"from Monday 2026-01-05 13:00 to Monday 2026-01-05 15:0\d \(UTC\)", seen(question))
+        assert "- my canoe is vermilion" in seen(question)
         assert (await talk.press(question, "Forget")).startswith("Forgotten: ")
         assert not await talk.finds("vermilion")
         assert await talk.finds("turquoise")
@@ -132,8 +133,8 @@ async def test_where_no_time_zone_is_told_the_question_says_which_moment_is_mean
         talk.clock.leap(timedelta(days=2))
         await talk.ask(ANN, "my canoe is vermilion")
         question = await talk.forget("since Monday")
-        assert "from Monday 2026-01-05 00:00 to Wednesday 2026-01-07 12:0" in question["content"]
-        assert "(UTC)" in question["content"]
+        assert "from Monday 2026-01-05 00:00 to Wednesday 2026-01-07 12:0" in seen(question)
+        assert "(UTC)" in seen(question)
 
 
 async def test_who_keeps_it_keeps_it_and_a_button_is_the_askers_alone(tmp_path: Path) -> None:

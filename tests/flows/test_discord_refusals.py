@@ -11,7 +11,7 @@ from agent.memory.audience import label
 from bot.platforms.discord.inbound import budget_ids
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
@@ -63,7 +63,7 @@ async def test_a_refused_command_is_answered_to_its_caller_alone() -> None:
     async with recording() as (fake, host):
         host.fail_next = Refused(CLOSED, told=True)
         await fake.command(BO, "ask", question="hello")
-        await fake.until(lambda: any(message["content"] == CLOSED for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) == CLOSED for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
         assert answer["flags"] & EPHEMERAL
 
@@ -100,9 +100,9 @@ async def test_who_is_in_none_of_the_servers_that_count_is_a_stranger_in_a_dm() 
 async def test_budget_is_answered_in_private() -> None:
     async with recording() as (fake, host):
         await fake.command(ANN, "budget", words=f"<@{BO}> exempt")
-        await fake.until(lambda: any(message["content"] for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
-        assert answer["content"] == "You have used nothing today."
+        assert seen(answer) == "You have used nothing today."
         assert answer["flags"] & EPHEMERAL
         assert host.asked_for_budget == [(f"discord:{ANN}", GENERAL, f"person:discord:{BO} exempt")]
 
@@ -110,9 +110,9 @@ async def test_budget_is_answered_in_private() -> None:
 async def test_policy_is_answered_in_private_about_the_channel_where_it_is_asked() -> None:
     async with recording() as (fake, host):
         await fake.command(ANN, "policy", words="set budget: 5 EUR")
-        await fake.until(lambda: any(message["content"] for message in by_the_bot(fake)))
+        await fake.until(lambda: any(seen(message) for message in by_the_bot(fake)))
         (answer,) = by_the_bot(fake)
-        assert answer["content"] == "Nothing is set for everybody here."
+        assert seen(answer) == "Nothing is set for everybody here."
         assert answer["flags"] & EPHEMERAL
         ((asker, words),) = host.asked_for_policy
         assert (asker.person.id, words) == (f"discord:{ANN}", "set budget: 5 EUR")

@@ -19,6 +19,7 @@ from bot.platforms.discord.surface import DiscordSurface
 from bot.secret import Secret
 from bot.turns.missed import Listening
 from tests.fakes.answering_host import AnsweringHost, answering_host
+from tests.fakes.discord_world import seen
 
 PATIENCE_S = 20.0
 BEFORE = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -73,6 +74,11 @@ async def town() -> AsyncGenerator[Town, None]:
             await connection.close()
 
 
+def text_of(shown: Any) -> str:
+    """What a private answer says."""
+    return seen({"content": shown.response.content, "components": shown.response.components})
+
+
 async def test_a_mention_is_answered_in_its_thread() -> None:
     async with town() as there:
         asked = await there.alice.send(there.channel, f"<@{there.bot.user.id}> hello")
@@ -106,7 +112,7 @@ async def test_forgetting_asks_first() -> None:
         question = await there.alice.slash(there.channel, "forget", what="everything")
         assert question.ephemeral
         await there.alice.click(question.response, label="Forget")
-        assert question.response.content.startswith("Forgotten:")
+        assert text_of(question).startswith("Forgotten:")
         assert there.host.store.messages == []
 
 
@@ -114,4 +120,4 @@ async def test_memory_is_shown_to_the_caller_alone() -> None:
     async with town() as there:
         shown = await there.alice.slash(there.channel, "memory")
         assert shown.ephemeral
-        assert shown.response.content.startswith("I remember nothing about you yet.")
+        assert text_of(shown).startswith("I remember nothing about you yet.")

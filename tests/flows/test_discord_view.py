@@ -12,8 +12,8 @@ from bot.platforms.discord.memory import FILE_NAME
 from bot.wording import NOT_YOURS
 from tests.fakes.answering_host import AnsweringHost
 from tests.fakes.discord_gateway import FakeDiscord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload
-from tests.flows.test_discord_commands import answer_to, answered, talking
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, STAFF, Payload, parts, seen
+from tests.flows.test_discord_commands import answer_to, answered, buttons, talking
 
 LINK = "https://discord.com/channels/1/2/3"
 
@@ -29,102 +29,97 @@ async def learn(host: AnsweringHost, *texts: str, person: str = ANN, audience: A
     assert await host.store.profiles.save(partition, learned(before, partition.audience, insights, 1, now))
 
 
-def buttons(message: Payload) -> list[str]:
-    return [part["label"] for row in message["components"] for part in row["components"] if part["type"] == 2]
+def entries(message: Payload) -> list[str]:
+    """The list, without where its entries came from."""
+    sections = [part for part in parts(message) if part["type"] == 9]
+    return [section["components"][0]["content"].partition(" (")[0] for section in sections]
 
 
-def options(message: Payload) -> list[str]:
-    menus = [part for row in message["components"] for part in row["components"] if part["type"] == 3]
-    return [option["label"] for menu in menus for option in menu["options"]]
-
-
-async def opened(fake: FakeDiscord, label: str) -> Payload:
+async def opened(fake: FakeDiscord, number: int) -> Payload:
     """Ann's list, with one of its entries chosen."""
     shown = await answer_to(fake, ANN, "memory")
-    await fake.choose(ANN, shown, label)
+    await fake.press(ANN, shown, f"Open {number}")
     await fake.until(lambda: "Back" in buttons(shown))
     return shown
 
 
-async def test_the_list_shows_to_the_caller_alone_with_links_and_a_menu() -> None:
+async def test_the_list_shows_to_the_caller_alone_with_links_and_buttons() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing", "rowing")
         shown = await answer_to(fake, ANN, "memory")
         assert shown["flags"] & EPHEMERAL
         day = host.clock.now().date().isoformat()
-        assert f"1. Interest: sailing ([{day}]({LINK}), between us)" in shown["content"]
-        assert options(shown) == ["1. sailing", "2. rowing"]
+        assert f"1. Interest: sailing ([{day}]({LINK}), between us)" in seen(shown)
+        assert entries(shown) == ["1. Interest: sailing", "2. Interest: rowing"]
         others = await answer_to(fake, BO, "memory")
-        assert (others["content"], others["components"]) == (view.NOTHING, [])
+        assert (seen(others), buttons(others)) == (view.NOTHING, [])
 
 
 async def test_in_a_dm_the_list_has_what_was_learned_in_public_as_long_as_they_are_a_member() -> None:
-    for is_member, shown in ((True, ["1. sailing"]), (False, [])):
+    for is_member, shown in ((True, ["1. Interest: sailing"]), (False, [])):
         async with talking([]) as (fake, host):
             await learn(host, "sailing", audience=TeamAudience(f"discord:{GUILD}"))
             fake.world.absent |= set[str]() if is_member else {ANN}
-            assert options(await answer_to(fake, ANN, "memory", DM_OF[ANN])) == shown
+            assert entries(await answer_to(fake, ANN, "memory", DM_OF[ANN])) == shown
 
 
 async def test_a_chosen_entry_is_deleted_with_a_button() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing", "rowing")
-        shown = await opened(fake, "2.")
-        assert shown["content"].startswith("2. Interest: rowing")
+        shown = await opened(fake, 2)
+        assert seen(shown).startswith("2. Interest: rowing")
         assert buttons(shown) == ["Delete", "Correct", "Use everywhere", "Back"]
         await fake.press(ANN, shown, "Delete")
-        await fake.until(lambda: view.ERASED in shown["content"])
-        assert options(shown) == ["1. sailing"]
+        await fake.until(lambda: view.ERASED in seen(shown))
+        assert entries(shown) == ["1. Interest: sailing"]
 
 
 async def test_an_entry_is_corrected_in_a_window() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing")
-        shown = await opened(fake, "1.")
+        shown = await opened(fake, 1)
         pressed = await fake.press(ANN, shown, "Correct")
         await fake.until(lambda: pressed.window)
         assert pressed.window["components"][0]["components"][0]["value"] == "sailing"
         await fake.submit(ANN, pressed.window, "sailing, but only on lakes", shown)
-        await fake.until(lambda: view.CORRECTED in shown["content"])
-        assert options(shown) == ["1. sailing, but only on lakes"]
-        assert LINK not in shown["content"]
+        await fake.until(lambda: view.CORRECTED in seen(shown))
+        assert entries(shown) == ["1. Interest: sailing, but only on lakes"]
+        assert LINK not in seen(shown)
 
 
 async def test_an_entry_is_used_everywhere_and_no_more() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing")
-        shown = await opened(fake, "1.")
+        shown = await opened(fake, 1)
         await fake.press(ANN, shown, "Use everywhere")
-        await fake.until(lambda: "used everywhere" in shown["content"])
-        await fake.choose(ANN, shown, "1.")
+        await fake.until(lambda: "used everywhere" in seen(shown))
+        await fake.press(ANN, shown, "Open 1")
         await fake.until(lambda: "Only where it was said" in buttons(shown))
         await fake.press(ANN, shown, "Only where it was said")
-        await fake.until(lambda: view.USED_HERE in shown["content"])
-        assert "used everywhere" not in shown["content"]
+        await fake.until(lambda: view.USED_HERE in seen(shown))
+        assert "used everywhere" not in seen(shown)
 
 
 async def test_long_lists_have_pages_and_an_opened_entry_leads_back_to_its_own() -> None:
     async with talking([]) as (fake, host):
         await learn(host, *(f"island {number}" for number in range(view.PAGE + 1)))
         shown = await answer_to(fake, ANN, "memory")
-        assert buttons(shown) == ["Next page"]
+        assert buttons(shown)[-1] == "Next page"
         await fake.press(ANN, shown, "Next page")
-        await fake.until(lambda: "Page 2 of 2" in shown["content"])
-        await fake.choose(ANN, shown, f"{view.PAGE + 1}.")
+        await fake.until(lambda: "Page 2 of 2" in seen(shown))
+        await fake.press(ANN, shown, f"Open {view.PAGE + 1}")
         await fake.until(lambda: "Back" in buttons(shown))
         await fake.press(ANN, shown, "Back")
-        await fake.until(lambda: "Page 2 of 2" in shown["content"])
-        assert len(shown["content"]) <= 2_000
+        await fake.until(lambda: "Page 2 of 2" in seen(shown))
+        assert len(seen(shown)) <= 4_000
 
 
 async def test_words_do_what_buttons_do_and_mistyped_ones_get_a_sentence() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing", "rowing")
         await answer_to(fake, ANN, "memory")
-        assert "rowing" not in (await answer_to(fake, ANN, "memory", words="delete 2"))["content"]
-        assert (await answer_to(fake, ANN, "memory", words="delete it"))["content"].startswith(
-            "Write the entry's number"
-        )
+        assert "rowing" not in seen(await answer_to(fake, ANN, "memory", words="delete 2"))
+        assert seen(await answer_to(fake, ANN, "memory", words="delete it")).startswith("Write the entry's number")
 
 
 async def test_an_export_comes_as_a_file_with_the_private_answer() -> None:
@@ -132,7 +127,7 @@ async def test_an_export_comes_as_a_file_with_the_private_answer() -> None:
         await learn(host, "sailing")
         shown = await answer_to(fake, ANN, "memory", words="export")
         assert shown["flags"] & EPHEMERAL
-        assert shown["content"] == view.EXPORTED
+        assert seen(shown) == view.EXPORTED
         exported = json.loads(shown["files"][FILE_NAME])
         assert [(entry["text"], entry["source"]) for entry in exported["profile"]] == [("sailing", LINK)]
 
@@ -140,10 +135,10 @@ async def test_an_export_comes_as_a_file_with_the_private_answer() -> None:
 async def test_the_buttons_work_for_nobody_else() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing")
-        shown = await opened(fake, "1.")
+        shown = await opened(fake, 1)
         refused = await fake.press(BO, shown, "Delete")
         await fake.until(lambda: refused.acknowledged)
-        said = [message["content"] for message in fake.world.messages.values()]
+        said = [seen(message) for message in fake.world.messages.values()]
         assert NOT_YOURS in said
         assert len(await host.store.profiles.known(f"discord:{ANN}", frozenset({f"person:discord:{ANN}"}))) == 1
 
@@ -151,7 +146,7 @@ async def test_the_buttons_work_for_nobody_else() -> None:
 async def test_a_channel_is_paused_by_who_asks_for_themselves() -> None:
     async with talking([]) as (fake, host):
         shown = await answer_to(fake, ANN, "memory", words="pause here")
-        assert "from what you say in this channel" in shown["content"]
+        assert "from what you say in this channel" in seen(shown)
         assert host.store.choices.kept == {f"discord:{ANN}": {f"learning in {GENERAL}": "paused"}}
 
 
@@ -176,6 +171,6 @@ async def test_each_entry_links_to_its_message_and_belongs_to_the_one_who_wrote_
         anns, bos = await answer_to(fake, ANN, "memory"), await answer_to(fake, BO, "memory")
     for thing, (person, _) in told.items():
         mine, others = (anns, bos) if person == ANN else (bos, anns)
-        (line,) = [line for line in mine["content"].splitlines() if thing in line]
+        (line,) = [line for line in seen(mine).splitlines() if thing in line]
         assert f"/{said[thing]['channel_id']}/{said[thing]['id']})" in line
         assert thing not in others["content"]

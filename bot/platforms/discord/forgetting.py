@@ -1,7 +1,7 @@
 """`/forget`: what would fall, where only the caller sees it, and the buttons below.
 
-Above: `commands` shows it, `client` hands over what is pressed. Below: `inbound`, `interactions`, `bot.host.Host`;
-`bot.memory.forget_words`.
+Above: `commands` shows it, `client` hands over what is pressed. Below: `inbound`, `interactions`, `panels`,
+`bot.host.Host`; `bot.memory.forget_words`.
 
 Who asked, and what they would agree to, stand in the button's own id. So only the caller can use it, and it works after
 a restart of the bot, with nothing remembered until it is pressed.
@@ -17,8 +17,10 @@ from agent.errors import CogencyError
 from bot import wording
 from bot.host import ForgetAnswer, Forgetter, Host
 from bot.memory.forget_words import MAX_TOKEN_CHARS
+from bot.platforms.discord import panels
 from bot.platforms.discord.inbound import private_conversation
-from bot.platforms.discord.interactions import LIVES_S, Interaction
+from bot.platforms.discord.interactions import Interaction
+from bot.platforms.discord.panels import Part, button
 from bot.platforms.discord.place import known_as
 
 NOTHING: Final = "nothing"
@@ -58,9 +60,10 @@ async def ask(interaction: Interaction, host: Host, words: str, *, replies: bool
 async def decide(interaction: Interaction, made: Decision, host: Host) -> None:
     """Do what the button says, for the one who may press it, and put the receipt in its place."""
     if interaction.user.id != made.person:
-        await interaction.response.send_message(wording.NOT_YOURS, ephemeral=True)
+        await panels.refuse(interaction, wording.NOT_YOURS)
     elif made.token == NOTHING:
-        await interaction.response.edit_message(content=wording.forget_declined(), view=None)
+        shown = panels.panel(panels.text(wording.forget_declined()))
+        await interaction.response.edit_message(content=None, view=shown)
     else:
         await interaction.response.defer()  # erasing with proof may take longer than three seconds
         try:
@@ -71,16 +74,13 @@ async def decide(interaction: Interaction, made: Decision, host: Host) -> None:
 
 
 async def _show(interaction: Interaction, answer: ForgetAnswer, *, replies: bool) -> None:
-    view = _buttons(interaction.user.id, answer.token, replies=replies) if answer.token else None
-    await interaction.edit_original_response(content=answer.text, view=view)
+    below = [_buttons(interaction.user.id, answer.token, replies=replies)] if answer.token else []
+    await panels.put(interaction, panels.panel(panels.text(answer.text), *below))
 
 
-def _buttons(person: int, token: str, *, replies: bool) -> discord.ui.View:
-    view = discord.ui.View(timeout=LIVES_S)
+def _buttons(person: int, token: str, *, replies: bool) -> Part:
     yes, no = Decision(person, token, replies), Decision(person, NOTHING)
-    view.add_item(discord.ui.Button(label="Forget", style=discord.ButtonStyle.danger, custom_id=yes.id))
-    view.add_item(discord.ui.Button(label="Keep", style=discord.ButtonStyle.secondary, custom_id=no.id))
-    return view
+    return panels.row(button("Forget", yes.id, discord.ButtonStyle.danger), button("Keep", no.id))
 
 
 def _who(interaction: Interaction) -> Forgetter:

@@ -1,9 +1,10 @@
 """What every command, button and window of Discord has in common.
 
-Above: `commands`, `control`, `memory`, `forgetting`, `pressing`, `refusals`. Below: discord.py, `bot.wording`.
+Above: `commands`, `control`, `memory`, `forgetting`, `menus`, `preferences`, `pressing`, `refusals`. Below: `panels`,
+discord.py, `bot.wording`.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from typing import Final, TypeVar
 
 import discord
@@ -11,21 +12,48 @@ from discord import app_commands
 
 from agent.errors import CogencyError
 from bot import wording
+from bot.platforms.discord import panels
 
 Interaction = discord.Interaction[discord.Client]
 Tree = app_commands.CommandTree[discord.Client]
+Choice = app_commands.Choice[str]
 T = TypeVar("T")
 
 STORE_FIRST_S: Final = 1.5
 """How long an acknowledgement waits for a question to be stored: half of Discord's three seconds."""
-LIVES_S: Final = 900.0
-"""The library forgets buttons and windows after this; pressed later, they still work."""
+MAX_CHOICES: Final = 25
+"""Discord's limit of what is offered while somebody types."""
+MAX_CHOICE_CHARS: Final = 100
+"""Discord's limit of one such choice."""
 
 
 def everywhere(command: T) -> T:
     """A command that its server or its person has installed, in channels and in every kind of direct message."""
     in_channels_and_messages = app_commands.allowed_contexts(guilds=True, dms=True, private_channels=True)
     return app_commands.allowed_installs(guilds=True, users=True)(in_channels_and_messages(command))
+
+
+def in_direct_messages(command: T) -> T:
+    """The same in direct messages with the bot only."""
+    only_there = app_commands.allowed_contexts(guilds=False, dms=True, private_channels=False)
+    return app_commands.allowed_installs(guilds=True, users=True)(only_there(command))
+
+
+def in_servers(command: T) -> T:
+    """A command of a server that has installed the bot."""
+    only_there = app_commands.allowed_contexts(guilds=True, dms=False, private_channels=False)
+    return app_commands.allowed_installs(guilds=True, users=False)(only_there(command))
+
+
+def offered(names: Collection[str], typed: str) -> list[Choice]:
+    """Those that contain what was typed so far, as choices for somebody who types."""
+    fitting = [name for name in names if typed.casefold() in name.casefold() and len(name) <= MAX_CHOICE_CHARS]
+    return [app_commands.Choice(name=name, value=name) for name in fitting[:MAX_CHOICES]]
+
+
+def installed_by_person(interaction: Interaction) -> bool:
+    """Whether only the caller has installed the bot: then it may follow up on few messages, and write nowhere else."""
+    return interaction.is_user_integration() and not interaction.is_guild_integration()
 
 
 async def answer_alone(interaction: Interaction, answering: Awaitable[str]) -> None:
@@ -35,4 +63,4 @@ async def answer_alone(interaction: Interaction, answering: Awaitable[str]) -> N
         text = await answering
     except CogencyError as error:
         text = wording.failure(error)
-    await interaction.edit_original_response(content=text)
+    await panels.say(interaction, text)

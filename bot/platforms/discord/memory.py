@@ -1,7 +1,7 @@
 """`/memory`: the list of what is remembered, its buttons and its window, where only the caller sees them.
 
 Above: `commands` shows it, `client` hands over what is pressed and sent. Below: `reading`, `members`, `inbound`,
-`interactions`, `place`, `bot.host.Host`; `bot.memory` (words and texts).
+`interactions`, `panels`, `place`, `bot.host.Host`; `bot.memory` (words and texts).
 
 Who asked, and the words that a button stands for, stand in its own id. So only the caller can use it, it works after a
 restart of the bot, and it is about the entry that was chosen, whatever became of the list.
@@ -23,23 +23,22 @@ from bot import wording
 from bot.host import Host, MemoryAnswer, ShownEntry, Viewer
 from bot.memory import view, words
 from bot.memory.desk import FACT_CHARS
-from bot.platforms.discord import reading
+from bot.platforms.discord import panels, reading
 from bot.platforms.discord.inbound import own_place
-from bot.platforms.discord.interactions import LIVES_S, Interaction
+from bot.platforms.discord.interactions import Interaction
 from bot.platforms.discord.members import Members
+from bot.platforms.discord.panels import LIVES_S, Button, Panel, button
 from bot.platforms.discord.place import known_as
-from bot.platforms.discord.surface import PAGE_CHARS
-from bot.reply.split import pages
 
 log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "what-i-know.json"
 ENTRY_CHARS: Final = 140
-"""Of an entry in the list: so a page of them with their links fits one message. Whoever opens one sees all of it."""
-OPENED_CHARS: Final = 1_700
-"""Of an entry that was opened: with its link it fits one message."""
-OPTION_CHARS: Final = 100
-"""Discord's own limit."""
+"""Of an entry in the list, which is for finding it. Whoever opens one sees all of it."""
+LIST_CHARS: Final = 1_600
+"""Of what stands above the list: with a page of entries and their links it fits one panel."""
+OPENED_CHARS: Final = 3_400
+"""Of an entry that was opened: with its link it fits one panel."""
 
 OPEN: Final = "open"
 CORRECT: Final = "correct"
@@ -50,7 +49,7 @@ _ID: Final = re.compile(r"view:(\d{1,20}):(.{1,70})", re.ASCII)
 class Pressed:
     """A button, a choice or a window: whose it is, and what it asks.
 
-    That is words of `/memory`, or OPEN, or CORRECT with a key and the page on which it stands.
+    That is words of `/memory`, or OPEN or CORRECT with a key and the page on which it stands.
     """
 
     person: int
@@ -83,15 +82,15 @@ async def press(interaction: Interaction, made: Pressed, host: Host, members: Me
 
 async def _decide(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
     if interaction.user.id != made.person:
-        await interaction.response.send_message(wording.NOT_YOURS, ephemeral=True)
+        await panels.refuse(interaction, wording.NOT_YOURS)
         return
     data = cast("Mapping[str, Any]", interaction.data or {})
     if interaction.type is discord.InteractionType.modal_submit:
         await interaction.response.defer()
         await _fill(interaction, host, members, f"{made.asked} {_typed(data)}")
-    elif made.asked == OPEN:
+    elif made.asked.startswith(f"{OPEN} "):
         await interaction.response.defer()
-        await _open(interaction, host, members, "".join(data.get("values", ())[:1]))
+        await _open(interaction, host, members, made)
     elif made.asked.startswith(f"{CORRECT} "):
         await _ask_for_words(interaction, made, host, members)
     else:
@@ -105,28 +104,24 @@ async def _fill(interaction: Interaction, host: Host, members: Members, asked: s
         answer = await host.memory(await _viewer(interaction, members), asked)
     except CogencyError as error:
         answer = MemoryAnswer(wording.failure(error))
-    shown = pages(list_text(answer), PAGE_CHARS)[0].text
     if answer.file is None:
-        await interaction.edit_original_response(content=shown, view=list_view(answer, interaction.user.id))
+        await panels.put(interaction, list_panel(answer, interaction.user.id))
     else:
         file = discord.File(BytesIO(answer.file.encode()), FILE_NAME)
-        await interaction.edit_original_response(content=shown, attachments=[file])
+        shown = panels.panel(panels.text(answer.text), discord.ui.File(file))
+        await interaction.edit_original_response(content=None, attachments=[file], view=shown)
 
 
-async def _open(interaction: Interaction, host: Host, members: Members, asked: str) -> None:
-    """Show one entry whole, with what may be decided about it. `asked`: the page on which it stands, and its key."""
-    page, _, key = asked.partition(" ")
+async def _open(interaction: Interaction, host: Host, members: Members, made: Pressed) -> None:
+    """Show one entry whole, with what may be decided about it; the list, if it is gone."""
+    _, key, page = (*made.asked.split(" "), "")[:3]
     try:
         answer = await _page(interaction, host, members, page)
     except CogencyError as error:
         answer = MemoryAnswer(wording.failure(error))
     entry = _entry(answer, key)
-    if entry is None:
-        gone = list_view(answer, interaction.user.id)
-        await interaction.edit_original_response(content=pages(list_text(answer), PAGE_CHARS)[0].text, view=gone)
-    else:
-        buttons = entry_view(entry, answer.page, interaction.user.id)
-        await interaction.edit_original_response(content=view.line(entry, OPENED_CHARS), view=buttons)
+    shown = list_panel(answer, made.person) if entry is None else entry_panel(entry, answer.page, made.person)
+    await panels.put(interaction, shown)
 
 
 async def _ask_for_words(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
@@ -135,7 +130,7 @@ async def _ask_for_words(interaction: Interaction, made: Pressed, host: Host, me
     try:
         entry = _entry(await _page(interaction, host, members, page), key)
     except CogencyError as error:
-        await interaction.response.send_message(wording.failure(error), ephemeral=True)
+        await panels.refuse(interaction, wording.failure(error))
         return
     await interaction.response.send_modal(
         _window(Pressed(made.person, f"{CORRECT} {key}"), entry.plain if entry else "")
@@ -152,51 +147,38 @@ def _entry(answer: MemoryAnswer, key: str) -> ShownEntry | None:
     return next((one for one in answer.entries if one.key == key), None)
 
 
-def list_text(answer: MemoryAnswer) -> str:
-    """A page of the list as Markdown. Pure."""
-    lines = [view.line(entry, ENTRY_CHARS) for entry in answer.entries]
-    where = [f"Page {answer.page} of {answer.pages}"] if answer.pages > 1 else []
-    return "\n".join([answer.text, *lines, *where])
-
-
-def list_view(answer: MemoryAnswer, person: int) -> discord.ui.View:
-    """The choice of an entry, and the other pages."""
-    shown = discord.ui.View(timeout=LIVES_S)
-    options = [
-        discord.SelectOption(
-            label=wording.shortened(f"{entry.number}. {entry.plain}", OPTION_CHARS), value=f"{answer.page} {entry.key}"
+def list_panel(answer: MemoryAnswer, person: int) -> Panel:
+    """A page of the list: each entry with its button, and below them the way to the other pages."""
+    parts = [panels.text(answer.text, LIST_CHARS if answer.entries else panels.MAX_CHARS)]
+    for entry in answer.entries:
+        opening = Pressed(person, f"{OPEN} {entry.key} {answer.page}")
+        parts.append(panels.beside(view.line(entry, ENTRY_CHARS), button(f"Open {entry.number}", opening.id)))
+    if answer.entries and answer.pages > 1:
+        others = {"Earlier page": answer.page - 1, "Next page": answer.page + 1}
+        there = {label: page for label, page in others.items() if 1 <= page <= answer.pages}
+        parts.append(panels.text(f"Page {answer.page} of {answer.pages}"))
+        parts.append(
+            panels.row(*(button(label, Pressed(person, words.page_words(to)).id) for label, to in there.items()))
         )
-        for entry in answer.entries
+    return panels.panel(*parts)
+
+
+def entry_panel(entry: ShownEntry, page: int, person: int) -> Panel:
+    """One entry, and what may be decided about it."""
+
+    def offer(label: str, asked: str, style: discord.ButtonStyle = discord.ButtonStyle.secondary) -> Button:
+        return button(label, Pressed(person, asked).id, style)
+
+    offers = [
+        offer("Delete", words.delete_words(entry.key), discord.ButtonStyle.danger),
+        offer("Correct", f"{CORRECT} {entry.key} {page}"),
     ]
-    if options:
-        choose = "Choose one to delete, correct or use everywhere"
-        chosen = Pressed(person, OPEN).id
-        shown.add_item(discord.ui.Select[discord.ui.View](custom_id=chosen, placeholder=choose, options=options))
-    for label, page in {"Earlier page": answer.page - 1, "Next page": answer.page + 1}.items():
-        if options and 1 <= page <= answer.pages:
-            shown.add_item(_button(label, Pressed(person, words.page_words(page))))
-    return shown
-
-
-def entry_view(entry: ShownEntry, page: int, person: int) -> discord.ui.View:
-    """What may be decided about one entry."""
-    shown = discord.ui.View(timeout=LIVES_S)
-    delete = Pressed(person, words.delete_words(entry.key))
-    shown.add_item(_button("Delete", delete, discord.ButtonStyle.danger))
-    shown.add_item(_button("Correct", Pressed(person, f"{CORRECT} {entry.key} {page}")))
     if entry.may_go_everywhere:
-        shown.add_item(_button("Use everywhere", Pressed(person, words.everywhere_words(entry.key, on=True))))
+        offers.append(offer("Use everywhere", words.everywhere_words(entry.key, on=True)))
     if entry.everywhere:
-        here = Pressed(person, words.everywhere_words(entry.key, on=False))
-        shown.add_item(_button("Only where it was said", here))
-    shown.add_item(_button("Back", Pressed(person, words.page_words(page))))
-    return shown
-
-
-def _button(
-    label: str, made: Pressed, style: discord.ButtonStyle = discord.ButtonStyle.secondary
-) -> discord.ui.Button[discord.ui.View]:
-    return discord.ui.Button[discord.ui.View](label=label, style=style, custom_id=made.id)
+        offers.append(offer("Only where it was said", words.everywhere_words(entry.key, on=False)))
+    offers.append(offer("Back", words.page_words(page)))
+    return panels.panel(panels.text(view.line(entry, OPENED_CHARS)), panels.row(*offers))
 
 
 def _window(made: Pressed, before: str) -> discord.ui.Modal:

@@ -17,7 +17,7 @@ import discord
 from agent.errors import CogencyError
 from bot import wording
 from bot.host import Host
-from bot.platforms.discord import reading, refusals
+from bot.platforms.discord import panels, reading, refusals
 from bot.platforms.discord.buttons import Button, Pressed
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Press, continued
@@ -45,13 +45,13 @@ async def _stop(interaction: Interaction, conversation: str, host: Host) -> None
     try:
         stopped = await host.stop(conversation)
     except CogencyError as error:
-        await interaction.response.send_message(wording.failure(error), ephemeral=True)
+        await panels.refuse(interaction, wording.failure(error))
         return
     if stopped:
         await interaction.response.defer()  # the reply's own last edit takes the button away
     else:
         await interaction.response.edit_message(view=None)
-        await interaction.followup.send(wording.NOTHING_RUNNING, ephemeral=True)
+        await panels.follow(interaction, wording.NOTHING_RUNNING)
 
 
 async def _continue(
@@ -73,7 +73,7 @@ async def _continue(
         await storing
     except CogencyError as error:
         log.warning("a press of a button could not be taken in: %s", error)
-        await interaction.followup.send(wording.failure(error), ephemeral=True)
+        await panels.follow(interaction, wording.failure(error))
 
 
 async def _store(made: Press, host: Host, members: Members) -> bool:

@@ -1,6 +1,6 @@
 """What is said to one whose question was refused or could not be taken in: to them alone, no more often than helps.
 
-Above: `client`, `commands`, `pressing`. Below: `interactions`, discord.py.
+Above: `client`, `commands`, `pressing`. Below: `interactions`, `panels`, discord.py.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import discord
 
 from agent.errors import CogencyError, Refused
 from bot import wording
+from bot.platforms.discord import panels
 from bot.platforms.discord.interactions import Interaction
 
 log = logging.getLogger(__name__)
@@ -37,9 +38,9 @@ async def answer(interaction: Interaction, failed: CogencyError) -> None:
     text = wording.failure(failed)
     try:
         if not interaction.response.is_done():
-            await interaction.response.send_message(text, ephemeral=True)
+            await panels.refuse(interaction, text)
             return
         await interaction.delete_original_response()  # "is thinking…" may stand there for everybody
-        await interaction.followup.send(text, ephemeral=True)
+        await panels.follow(interaction, text)
     except discord.HTTPException as error:
         log.info("a refusal or a failure could not be told (Discord's error %d)", error.code)
