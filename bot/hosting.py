@@ -8,24 +8,27 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from agent.authority import Authority
 from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting import Gone
-from agent.ports import Clock, Conversations, Ledger, Membership, Spending
-from agent.records import Incoming, LastSeen, Person
+from agent.ports import Clock, Conversations, Ledger, Membership, Preferences, Replies, Spending
+from agent.records import Answered, Incoming, LastSeen, Verdict
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
 from bot.connections import Connections
-from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Viewer
+from bot.health import Health
+from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Suggestion, Viewer
+from bot.memory.answers import ReplyDesk
 from bot.memory.desk import MemoryDesk
 from bot.memory.forgetting import ForgetDesk
 from bot.memory.policy import PolicyDesk
 from bot.memory.replies import Delete
+from bot.memory.rolling import Rolling
 from bot.models.desk import ModelDesk
 from bot.surface import Surface
 from bot.turns.worker import Turns
@@ -45,6 +48,8 @@ class Desks:
     forgetting: ForgetDesk
     budgets: BudgetDesk
     policies: PolicyDesk
+    replies: ReplyDesk
+    health: Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class BotHost:
     ledger: Ledger
     conversations: Conversations
     spending: Spending
+    replies: Replies
+    preferences: Preferences
     desks: Desks
     clock: Clock
 
@@ -92,7 +99,7 @@ class BotHost:
         await self.conversations.hear_until(source, time)
 
     async def memory(self, viewer: Viewer, words: str = "") -> MemoryAnswer:
-        manages = viewer.manages or self._operates(viewer.person)
+        manages = viewer.manages or self.operates(viewer.person.id)
         return await self.desks.memory.answer(replace(viewer, manages=manages), words)
 
     async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:
@@ -124,7 +131,7 @@ class BotHost:
         return await self.desks.budgets.answer(person, channel, words)
 
     async def policy(self, asker: Asker, words: str) -> str:
-        authority = Authority.ADMIN if self._operates(asker.person) else asker.authority
+        authority = Authority.ADMIN if self.operates(asker.person.id) else asker.authority
         return await self.desks.policies.answer(replace(asker, authority=authority), words)
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:
@@ -135,8 +142,45 @@ class BotHost:
     ) -> None:
         await self.desks.models.choose(Who(person, channel, roles), name)
 
-    def _operates(self, person: Person) -> bool:
-        return self.gate.rules.access.is_operator(person.id)
+    async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
+        return await self.replies.at(source, page, channel)
+
+    async def reply_of(self, turn: int) -> Answered | None:
+        return await self.replies.of(turn)
+
+    async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
+        return await self.desks.replies.judge(turn, person, verdict)
+
+    async def delete_reply(self, turn: int, person: str) -> bool:
+        return await self.desks.replies.delete(turn, person, operates=self.operates(person))
+
+    async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
+        return await self._rolling.of(channel, message, time, idle)
+
+    async def current_conversation(self, channel: str) -> str:
+        return await self._rolling.current(channel)
+
+    async def begin_conversation(self, channel: str, name: str) -> None:
+        await self._rolling.begin(channel, name)
+
+    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+        return await self.desks.memory.suggestions(viewer, limit)
+
+    async def choices(self, owner: str) -> Mapping[str, str]:
+        return await self.preferences.of(owner)
+
+    async def choose(self, owner: str, name: str, value: str | None) -> None:
+        await self.preferences.set(owner, name, value)
+
+    def operates(self, person: str) -> bool:
+        return self.gate.rules.access.is_operator(person)
+
+    async def report(self, person: str) -> str | None:
+        return await self.desks.health.text() if self.operates(person) else None
+
+    @property
+    def _rolling(self) -> Rolling:
+        return Rolling(self.conversations, self.preferences)
 
 
 async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host: BotHost, grace_s: float) -> None:

@@ -25,9 +25,9 @@ from agent.ports import Clock, Conversations, Facts, Forgetting, Preferences, Pr
 from agent.records import Receipt, Remembered
 from agent.spending import By, account
 from agent.spending import Period as SpendingPeriod
-from bot.host import MemoryAnswer, ShownEntry, Viewer
+from bot.host import MemoryAnswer, ShownEntry, Suggestion, Viewer
 from bot.local_time import zone_of
-from bot.memory import view, words
+from bot.memory import suggestions, view, words
 from bot.memory.export import as_json
 from bot.memory.numbers import Numbers, decode
 from bot.memory.pauses import Pauses
@@ -85,6 +85,13 @@ class MemoryDesk:
                 return MemoryAnswer(sentence)
             case _:
                 assert_never(request)
+
+    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+        """What the viewer may want to ask next. Raises StoreError."""
+        here, person = await self.audiences(viewer.place), viewer.person.id
+        threads = await self.conversations.threads(person, limit=suggestions.NEWEST, audiences=here)
+        profile = await self.profiles.readable(person, here)
+        return suggestions.suggestions(threads, profile.entries, limit)
 
     async def known(self, viewer: Viewer, *, past: bool = False) -> list[Remembered]:
         """Everything that is known about the viewer and may be shown to them there; `past`: also what is superseded."""

@@ -216,12 +216,17 @@ def _part(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
 
 
 def _drop_empty(connection: Connection, conversations: frozenset[str]) -> int:
+    """Those in which nothing is said any more, and that they go on in a direct message."""
     spoken = exists().where(message.c.conversation == conversation.c.id)
     waits = exists().where(turn.c.conversation == conversation.c.id)
-    return sum(
+    dropped = sum(
         connection.execute(delete(conversation).where(where, ~spoken, ~waits)).rowcount
         for where in among(conversation.c.id, conversations)
     )
+    stands = exists().where(conversation.c.id == preference.c.value)
+    for where in among(preference.c.value, conversations):
+        connection.execute(delete(preference).where(where, ~stands))
+    return dropped
 
 
 def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str, int], *, whole: bool) -> None:

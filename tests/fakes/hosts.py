@@ -5,14 +5,16 @@ Above: hosts of the tests. Below: `bot.hosting` and its desks.
 
 from typing import Protocol
 
-from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Spending
+from agent.ports import Clock, Conversations, Facts, Forgetting, Jobs, Ledger, Preferences, Profiles, Replies, Spending
 from bot.access.allowances import Allowances
 from bot.access.budget_desk import BudgetDesk
 from bot.access.budgets import Budgets
 from bot.access.gate import Gate, GateRules
 from bot.access.readers import Readers
 from bot.connections import Connections
+from bot.health import Health
 from bot.hosting import BotHost, Desks
+from bot.memory.answers import ReplyDesk
 from bot.memory.desk import MemoryDesk
 from bot.memory.forgetting import ForgetDesk
 from bot.memory.policy import PolicyDesk
@@ -41,6 +43,8 @@ class Stored(Protocol):
     def spending(self) -> Spending: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def replies(self) -> Replies: ...
 
 
 def connections_of(store: Stored, clock: Clock) -> Connections:
@@ -80,6 +84,19 @@ def host_on(
         ),
         budgets=BudgetDesk(rules.access, allowances, clock),
         policies=PolicyDesk(store.facts, clock, audiences),
+        replies=ReplyDesk(store.replies, store.forgetting, store.jobs, clock, connections.deletions),
+        health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ()),
     )
     gate = Gate(rules, allowances, clock)
-    return BotHost(connections, gate, turns, store.ledger, store.conversations, store.spending, desks, clock)
+    return BotHost(
+        connections,
+        gate,
+        turns,
+        store.ledger,
+        store.conversations,
+        store.spending,
+        store.replies,
+        store.preferences,
+        desks,
+        clock,
+    )

@@ -1,0 +1,81 @@
+"""How the bot does, for its operators: what it works on, what it took, what people think of its answers.
+
+Above: `bot.hosting`. Below: `bot.spending_text`, `bot.wording`; the ports Ledger, Replies and Spending.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from agent.ports import Clock, Ledger, Replies, Spending
+from agent.records import Load, Verdict
+from agent.spending import By, Period, Spent, Total
+from bot.amounts import counted
+from bot.spending_text import cost_text
+from bot.wording import literal, shortened
+
+DAYS: Final = 30
+"""Of spending and verdicts: as long as a bill."""
+MOST: Final = 5
+"""Who took the most: more would be a table, which `cogency usage` prints."""
+NAME_CHARS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`describe`: lines about the models and the store, which know themselves best."""
+
+    ledger: Ledger
+    replies: Replies
+    spending: Spending
+    clock: Clock
+    since: datetime
+    describe: Callable[[], Sequence[str]]
+
+    async def text(self) -> str:
+        """As Markdown. Raises StoreError."""
+        now = self.clock.now()
+        period = Period.days_until(now, DAYS)
+        people, models = [await self.spending.totals(period, by) for by in (By.PERSON, By.MODEL)]
+        verdicts = await self.replies.verdicts(now - timedelta(days=DAYS))
+        return report(await self.ledger.load(), people, models, verdicts, self.describe(), now - self.since)
+
+
+def report(
+    load: Load,
+    people: Sequence[Total],
+    models: Sequence[Total],
+    verdicts: Mapping[Verdict, int],
+    described: Sequence[str],
+    up: timedelta,
+) -> str:
+    """The text, of values. Pure."""
+    good, bad = verdicts.get(Verdict.GOOD, 0), verdicts.get(Verdict.BAD, 0)
+    everything = sum((total.spent for total in people), Spent())
+    lines = [
+        f"**Now**: {counted(load.running, 'answer grows', 'answers grow')}, {load.waiting:,} wait. Up for {_span(up)}.",
+        *described,
+        f"**Verdicts**, {DAYS} days: {good:,} good, {bad:,} bad.",
+        f"**Spent**, {DAYS} days: {cost_text(everything)}, {counted(everything.calls, 'model call', 'model calls')}.",
+        *_most("By person", people),
+        *_most("By model", models),
+    ]
+    return "\n\n".join(lines)
+
+
+def _most(heading: str, totals: Sequence[Total]) -> list[str]:
+    spent = [total for total in totals if total.spent.calls]
+    if not spent:
+        return []
+    ordered = sorted(spent, key=lambda total: (-total.spent.cost, -total.spent.calls, total.key))
+    named = (f"- {literal(shortened(one.name or one.key, NAME_CHARS))}: {cost_text(one.spent)}" for one in ordered)
+    return ["\n".join([f"{heading}:", *[*named][:MOST]])]
+
+
+def _span(up: timedelta) -> str:
+    minutes = int(up.total_seconds()) // 60
+    days, hours = divmod(minutes // 60, 24)
+    if days:
+        return f"{counted(days, 'day', 'days')} and {counted(hours, 'hour', 'hours')}"
+    return f"{counted(hours, 'hour', 'hours')} and {counted(minutes % 60, 'minute', 'minutes')}"

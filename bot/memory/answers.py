@@ -1,0 +1,61 @@
+"""What people do about a reply that has ended: say what they think of it, or have it deleted.
+
+Above: `bot.hosting`. Below: `bot.surface`, the ports Replies, Forgetting and Jobs.
+
+Rules
+  Whoever can see a reply may judge it; only who asked, or an operator, may delete it.
+  Its words are forgotten first, and then its pages are deleted in the platform; a page that cannot be deleted now is
+  deleted later, by a job.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from agent.errors import Refused
+from agent.memory.forgetting import OneReply
+from agent.ports import Clock, Forgetting, Jobs, Replies
+from agent.records import DELETE_REPLY, REACHED_ONCE, ShownPage, Verdict
+from bot.memory.replies import Delete
+from bot.surface import PageGone, PageLocked, SurfaceError
+
+NOT_YOURS: Final = "Only whoever asked can delete this reply."
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyDesk:
+    """`deletions`: how to delete a page, by the source of its question."""
+
+    replies: Replies
+    forgetting: Forgetting
+    jobs: Jobs
+    clock: Clock
+    deletions: Mapping[str, Delete]
+
+    async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
+        """False if there is no such reply any more. Raises StoreError."""
+        return await self.replies.judge(turn, person, verdict, self.clock.now())
+
+    async def delete(self, turn: int, person: str, *, operates: bool) -> bool:
+        """False if there is no such reply any more. Raises Refused, StoreError."""
+        reply = await self.replies.of(turn)
+        if reply is None:
+            return False
+        if reply.person != person and not operates:
+            raise Refused(NOT_YOURS)
+        await self.forgetting.forget(OneReply(turn), self.clock.now())
+        for page in reply.pages:
+            if not page.startswith(REACHED_ONCE):
+                await self._delete(ShownPage(reply.source, reply.channel, page))
+        return True
+
+    async def _delete(self, page: ShownPage) -> None:
+        try:
+            if page.source in self.deletions:
+                await self.deletions[page.source](page)
+                return
+        except (PageGone, PageLocked):
+            return
+        except SurfaceError:
+            pass  # later
+        await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), self.clock.now())

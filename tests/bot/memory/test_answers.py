@@ -1,0 +1,76 @@
+"""Verdicts on replies, and replies that are deleted: words first, then pages, now or later."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.errors import Refused
+from agent.events import Outcome
+from agent.records import Closing, ShownPage, Verdict
+from bot.memory.answers import ReplyDesk
+from bot.surface import PageGone, PageUnsent, SurfaceError
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import LEASE, START, said
+from tests.fakes.store import FakeStore
+
+
+@dataclass
+class FakePages:
+    fail: SurfaceError | None = None
+    deleted: list[ShownPage] = field(default_factory=list[ShownPage])
+
+    async def delete(self, page: ShownPage) -> None:
+        if self.fail is not None:
+            raise self.fail
+        self.deleted.append(page)
+
+
+async def replied(store: FakeStore, *pages: str) -> int:
+    await store.accept(said("where is my boat?"))
+    claim = await store.claim("worker", START, LEASE)
+    assert claim is not None
+    await store.finish(claim, Closing(Outcome.ANSWERED, "in the harbour", pages=pages), START)
+    return claim.turn
+
+
+def desk(store: FakeStore, pages: FakePages) -> ReplyDesk:
+    return ReplyDesk(store.replies, store.forgetting, store.jobs, FakeClock(), {said("").source: pages.delete})
+
+
+async def test_a_verdict_is_kept_with_its_reply() -> None:
+    store = FakeStore()
+    turn = await replied(store, "1")
+    assert await desk(store, FakePages()).judge(turn, "bob", Verdict.GOOD)
+    assert dict(await store.replies.verdicts(START)) == {Verdict.GOOD: 1}
+
+
+async def test_whoever_asked_has_all_pages_deleted_and_the_words_forgotten() -> None:
+    store, pages = FakeStore(), FakePages()
+    turn = await replied(store, "1", "2")
+    assert await desk(store, pages).delete(turn, "ann", operates=False)
+    assert [page.page for page in pages.deleted] == ["1", "2"]
+    assert [message.text for _, message in store.messages] == ["where is my boat?"]
+    assert not await desk(store, pages).delete(turn, "ann", operates=False)
+
+
+async def test_nobody_else_deletes_a_reply_but_an_operator() -> None:
+    store, pages = FakeStore(), FakePages()
+    turn = await replied(store, "1")
+    with pytest.raises(Refused, match="Only whoever asked"):
+        await desk(store, pages).delete(turn, "bob", operates=False)
+    assert not pages.deleted
+    assert await desk(store, pages).delete(turn, "bob", operates=True)
+
+
+async def test_a_page_that_is_gone_already_needs_nothing_more() -> None:
+    store = FakeStore()
+    turn = await replied(store, "1")
+    assert await desk(store, FakePages(PageGone("gone"))).delete(turn, "ann", operates=False)
+    assert not store.jobs.waiting
+
+
+async def test_a_page_that_cannot_be_deleted_now_is_deleted_later() -> None:
+    store = FakeStore()
+    turn = await replied(store, "1", "@/private")
+    assert await desk(store, FakePages(PageUnsent("away"))).delete(turn, "ann", operates=False)
+    assert [ShownPage.decode(job.payload).page for job in store.jobs.waiting.values()] == ["1"]

@@ -1,0 +1,46 @@
+"""The conversations of a direct message: one goes on until a word or a long silence ends it."""
+
+from datetime import timedelta
+
+from bot.memory.rolling import Rolling
+from tests.fakes.incoming import said
+from tests.fakes.store import FakeStore
+
+IDLE = timedelta(hours=1)
+
+
+def rolling(store: FakeStore) -> Rolling:
+    return Rolling(store.conversations, store.preferences)
+
+
+async def test_the_first_conversation_is_the_channels_own() -> None:
+    store, first = FakeStore(), said("where is my boat?", conversation="dm")
+    assert await rolling(store).of("dm", "m1", first.time, IDLE) == "dm"
+
+
+async def test_it_goes_on_as_long_as_somebody_writes() -> None:
+    store, first = FakeStore(), said("where is my boat?", conversation="dm")
+    await store.accept(first)
+    assert await rolling(store).of("dm", "m2", first.time + IDLE, IDLE) == "dm"
+
+
+async def test_after_a_long_silence_a_message_begins_another_one() -> None:
+    store, first = FakeStore(), said("where is my boat?", conversation="dm")
+    await store.accept(first)
+    later = first.time + IDLE + timedelta(seconds=1)
+    assert await rolling(store).of("dm", "m2", later, IDLE) == "dm:m2"
+    assert await rolling(store).of("dm", "m3", later + IDLE, IDLE) == "dm:m2"
+    assert await rolling(store).current("dm") == "dm:m2"
+
+
+async def test_a_word_begins_another_one_at_once() -> None:
+    store, first = FakeStore(), said("where is my boat?", conversation="dm")
+    await store.accept(first)
+    assert await rolling(store).begin("dm", "new") == "dm:new"
+    assert await rolling(store).of("dm", "m2", first.time, IDLE) == "dm:new"
+
+
+async def test_direct_messages_know_nothing_of_each_other() -> None:
+    store = FakeStore()
+    await rolling(store).begin("dm", "new")
+    assert await rolling(store).current("another dm") == "another dm"
