@@ -1,13 +1,16 @@
 """What is remembered in Slack, and where it may be used: in the same direct messages, and nowhere wider."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
+from bot.platforms.slack import inbound
+from bot.platforms.slack.inbound import Me
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
-from tests.fakes.slack_things import BOT_USER
+from tests.fakes.slack_things import BOT_USER, TEAM
 from tests.fakes.store import FakeStore
 from tests.fakes.turns_host import turns_host
 
@@ -70,6 +73,25 @@ async def test_what_was_said_in_a_public_channel_is_recalled_in_others_unless_a_
         (False, other): True,
         (False, gils): False,
     }
+
+
+async def test_what_was_said_while_a_whole_dm_was_one_conversation_is_found_from_its_threads() -> None:
+    def answer(messages: Sequence[Message]) -> str:
+        return "Noted." if "<results>" in messages[-1].text or "my canoe" in messages[-1].text else RECALL
+
+    async with FakeSlack(FastClock()) as slack:
+        ann = slack.state.user("ann")
+        anns = slack.state.channel("ann", "im")
+        store, model = FakeStore(), ScriptedProvider(answer)
+        host = turns_host(store, model, slack.clock)
+        async with serving(slack, host), host.turns.serving():
+            await ask(slack, store, ann, anns, "my canoe is vermilion")
+            whole, first = inbound.whole_channel(Me(TEAM, BOT_USER, ""), anns), store.turns[0].incoming.conversation
+            store.messages = [
+                (turn, replace(said, conversation=whole) if said.conversation == first else said)
+                for turn, said in store.messages
+            ]
+            assert await ask_about_the_canoe(slack, store, model, ann, anns)
 
 
 async def ask(slack: FakeSlack, store: FakeStore, user: str, channel: str, text: str) -> None:

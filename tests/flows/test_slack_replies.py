@@ -78,12 +78,12 @@ async def test_a_mention_is_answered_in_its_thread() -> None:
     assert (answer.text, answer.thread_ts, answer.unfurl) == ("Hello Ann.", question.ts, False)
 
 
-async def test_a_direct_message_is_answered_beside_it() -> None:
+async def test_a_direct_message_begins_a_thread_in_which_it_is_answered() -> None:
     async with workspace(["Hello Ann."]) as world, world.running():
-        await world.slack.say(world.ann, world.dm, "hello?")
+        question = await world.slack.say(world.ann, world.dm, "hello?")
         await world.answered()
         (answer,) = world.slack.state.answers(world.dm)
-    assert (answer.text, answer.thread_ts) == ("Hello Ann.", "")
+    assert (answer.text, answer.thread_ts) == ("Hello Ann.", question.ts)
 
 
 async def test_a_direct_message_in_a_thread_is_answered_in_that_thread() -> None:

@@ -19,6 +19,7 @@ from bot.access.told import Told
 from bot.host import Asker, Host
 from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import SlackApi, SlackError
+from bot.platforms.slack.direct import Direct
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import mentioned_users, neutral, readable
@@ -47,16 +48,20 @@ class Control:
     asked: Latest
     told: Told
 
+    @property
+    def direct(self) -> Direct:
+        return Direct(self.host, self.me, self.clock)
+
     async def stop(self, body: JsonObject) -> None:
         """`/stop`. Slack does not say in which thread a command is written."""
         to = of_command(body)
         private = inbound.private_conversation(self.me, to.channel, to.user)
-        here = {private, self.asked.of(f"{to.channel}:{to.user}"), inbound.direct_conversation(self.me, to.channel)}
+        here = {private, self.asked.of(f"{to.channel}:{to.user}"), *await self.direct.going_on(to.channel)}
         stopped = [await self.host.stop(conversation) for conversation in here if conversation]
         how = STOP_IN_THREAD.format(name=self.me.name)
         await self._say(to, wording.STOPPED if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
 
-    async def stop_in_words(self, heard: Heard, conversation: str, *, for_us: bool) -> bool:
+    async def stop_in_words(self, heard: Heard, *, for_us: bool) -> bool:
         """The word "stop"; False if it is nothing but talk. One mention comes as two events.
 
         `for_us`: it was said to the bot, so that it gets an answer. Raises CogencyError.
@@ -64,8 +69,10 @@ class Control:
         message = f"{heard.channel}:{heard.ts}"
         if not self.done.first(message):
             return True
+        outside_threads = heard.direct and not heard.in_thread
         try:
-            if await self.host.stop(conversation):
+            meant = await self.direct.going_on(heard.channel) if outside_threads else await self.direct.thread_of(heard)
+            if any([await self.host.stop(conversation) for conversation in meant]):
                 return True
             if for_us:
                 await self._say(of_message(heard), wording.NOTHING_RUNNING)

@@ -18,6 +18,7 @@ from bot import wording
 from bot.host import Host
 from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.direct import Direct
 from bot.platforms.slack.forgetting import ForgetView
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Me
@@ -49,6 +50,10 @@ class Desk:
     """The conversation of each person's last `/ask` in each channel."""
 
     @property
+    def direct(self) -> Direct:
+        return Direct(self.host, self.me, self.clock)
+
+    @property
     def view(self) -> MemoryView:
         return MemoryView(self.host, self.api, self.me, self.people)
 
@@ -71,6 +76,7 @@ class Desk:
             return
         question = readable(question, await self.people.names(mentioned_users(question)))
         member = await self.people.member(to.user)
+        private = private and not inbound.is_direct(to.channel)  # there nobody else reads
         root = None if private else await self._post_question(to, member, question)
         if root is None:
             incoming = self._private(event, member, question, to)
@@ -91,10 +97,9 @@ class Desk:
         await self._say(to, account_text(await self.host.usage(inbound.person_id(self.me, to.user))))
 
     async def forget(self, body: JsonObject) -> None:
-        """`/forget`. Slack does not say in which thread a command is written, so only a DM is a thread here."""
+        """`/forget`. Slack does not say in which thread a command is written."""
         to = of_command(body)
-        direct = inbound.direct_conversation(self.me, to.channel)
-        await self.forgets.ask(to, text(body, "text"), (direct,) if direct else ())
+        await self.forgets.ask(to, text(body, "text"), await self.direct.outside_threads(to.channel))
 
     # Shortcuts
 
@@ -124,11 +129,8 @@ class Desk:
     async def forget_shortcut(self, body: JsonObject) -> None:
         to = of_click(body)
         message = fields(body, "message")
-        thread = text(message, "thread_ts")
-        conversation = inbound.thread_conversation(self.me, to.channel, thread or text(message, "ts"))
-        if not thread:
-            conversation = inbound.direct_conversation(self.me, to.channel) or conversation
-        await self.forgets.ask(to, "thread", (conversation,))
+        thread = await self.direct.thread_at(to.channel, text(message, "ts"), text(message, "thread_ts"))
+        await self.forgets.ask(to, "thread", thread)
 
     async def failed(self, body: JsonObject, error: CogencyError) -> None:
         """Tell the person, in the error's own sentence."""
@@ -162,22 +164,19 @@ class Desk:
                 await self.api.call(Method.DELETE, channel=incoming.channel, ts=incoming.message_id)
 
     async def _public(self, event: str, member: Member, question: str, to: ReplyTo, root: str) -> Incoming:
-        direct = to.channel.startswith("D")
+        direct = inbound.is_direct(to.channel)
         return Incoming(
             source=self.me.source,
             event_id=f"command:{event}",
             channel=to.channel,
             message_id=root,
-            conversation=(
-                inbound.direct_conversation(self.me, to.channel)
-                or inbound.thread_conversation(self.me, to.channel, root)
-            ),
+            conversation=inbound.thread_conversation(self.me, to.channel, root),
             person=member.person,
             place=person_place(self.me, member) if direct else await self.places.of(to.channel),
             text=question,
             time=inbound.time_of(root),
             permalink=inbound.permalink(self.me, to.channel, root),
-            reply_to=replace(to, response_url="", thread_ts="" if direct else root, after=root).encode(),
+            reply_to=replace(to, response_url="", thread_ts=root, after=root).encode(),
             authority=member.authority,
             team=self.me.team,
         )

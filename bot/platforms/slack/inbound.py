@@ -24,13 +24,14 @@ USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end."""
+    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end; `prefix` that of its commands."""
 
     team: str
     user: str
     bot: str
     address: str = ""
     name: str = "bot"
+    prefix: str = ""
 
     @property
     def source(self) -> str:
@@ -104,9 +105,7 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
 
 
 def conversation(me: Me, heard: Heard) -> str:
-    """The thread, or the whole direct conversation for what is written outside its threads."""
-    if heard.direct and not heard.in_thread:
-        return f"{me.source}:{heard.channel}"
+    """The thread that the message is in, or begins; also in a DM."""
     return thread_conversation(me, heard.channel, heard.thread_ts or heard.ts)
 
 
@@ -114,9 +113,14 @@ def thread_conversation(me: Me, channel: str, root: str) -> str:
     return f"{me.source}:{channel}:{root}"
 
 
-def direct_conversation(me: Me, channel: str) -> str:
-    """What is written in a DM outside its threads; "" for another channel."""
-    return f"{me.source}:{channel}" if channel.startswith("D") else ""
+def whole_channel(me: Me, channel: str) -> str:
+    """What was said in a DM outside its threads, while all of that was one conversation."""
+    return f"{me.source}:{channel}"
+
+
+def is_direct(channel: str) -> bool:
+    """Whether this is the id of direct messages of two."""
+    return channel.startswith("D")
 
 
 def private_conversation(me: Me, channel: str, user: str) -> str:
@@ -145,8 +149,7 @@ def session_stopped(body: JsonObject, me: Me) -> frozenset[str]:
     channel, thread = text(event, "channel"), text(event, "thread_ts")
     if text(event, "type") != "agent_session_stopped" or not channel:
         return frozenset()
-    in_thread = thread_conversation(me, channel, thread) if thread else ""
-    return frozenset(filter(None, (in_thread, direct_conversation(me, channel))))
+    return frozenset({thread_conversation(me, channel, thread) if thread else whole_channel(me, channel)})
 
 
 def budget_ids(words: str, me: Me) -> str:

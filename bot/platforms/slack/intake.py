@@ -81,10 +81,10 @@ class Intake:
         if what is Trigger.IGNORE:
             return False
         for_us = what is Trigger.ANSWER
-        if orders.says_stop(heard, self.me) and await self.control.stop_in_words(heard, conversation, for_us=for_us):
+        if orders.says_stop(heard, self.me) and await self.control.stop_in_words(heard, for_us=for_us):
             return False
         if for_us and (order := orders.order(heard, self.me)) is not None:
-            await self._obey(order, heard, conversation)
+            await self._obey(order, heard)
         elif for_us:
             incoming = await self._incoming(heard, conversation)
             found = await self._context(heard, incoming, new=participants is None)
@@ -102,7 +102,7 @@ class Intake:
     def _is_order(self, heard: Heard) -> bool:
         return orders.says_stop(heard, self.me) or orders.order(heard, self.me) is not None
 
-    async def _obey(self, order: Order, heard: Heard, conversation: str) -> None:
+    async def _obey(self, order: Order, heard: Heard) -> None:
         """One mention comes as two events."""
         message, to = f"{heard.channel}:{heard.ts}", of_message(heard)
         if not self.desk.done.first(message):
@@ -116,7 +116,7 @@ class Intake:
                 case orders.Memory(words):
                     await self.desk.view.show(to, words)
                 case orders.Forget(words):
-                    await self.desk.forgets.ask(to, words, (conversation,))
+                    await self.desk.forgets.ask(to, words, await self.desk.direct.thread_of(heard))
                 case orders.Budget(words):
                     await self.control.show_budget(to, words)
                 case _:
@@ -155,13 +155,7 @@ class Intake:
         member, channel, (depth, asked) = await asyncio.gather(
             self._author(heard), self._channel(heard), self._asked(heard.text)
         )
-        outside_threads = heard.direct and not heard.in_thread
-        to = ReplyTo(
-            channel=heard.channel,
-            user=heard.user,
-            thread_ts="" if outside_threads else heard.thread_ts or heard.ts,
-            after=heard.ts,
-        )
+        to = ReplyTo(heard.channel, heard.user, thread_ts=heard.thread_ts or heard.ts, after=heard.ts)
         return Incoming(
             source=self.me.source,
             event_id=heard.event_id or f"{heard.channel}:{heard.ts}",

@@ -76,15 +76,17 @@ async def test_stop_in_a_thread_without_the_bot_is_nothing_to_it(slack: FakeSlac
 
 
 async def test_a_stop_that_failed_is_not_acknowledged_and_works_when_it_comes_again(slack: FakeSlack) -> None:
-    host = FakeHost(running={f"{TEAM}:{DM}"}, fail_next=StoreError("The disk is full."))
+    root = slack.state.write(ANN, DM, "hello")
+    conversation = f"{TEAM}:{DM}:{root.ts}"
+    host = FakeHost(running={conversation}, fail_next=StoreError("The disk is full."))
     async with serving(slack, host):
-        message = slack.state.write(ANN, DM, "stop")
+        message = slack.state.write(ANN, DM, "stop", root.ts)
         envelope = slack.envelope(slack.events_of(message)[0])
         await slack.deliver(envelope)
         await slack.until(lambda: host.fail_next is None)
         await slack.acked(await slack.deliver(envelope, attempt=1))
         await slack.until(lambda: host.stopped)
-    assert host.stopped == [f"{TEAM}:{DM}"]
+    assert host.stopped == [conversation]
 
 
 async def test_the_command_stop_stops_the_last_question_asked_by_command_there(slack: FakeSlack) -> None:
@@ -99,11 +101,41 @@ async def test_the_command_stop_stops_the_last_question_asked_by_command_there(s
 
 
 async def test_the_command_stop_in_a_direct_message_stops_what_runs_there(slack: FakeSlack) -> None:
-    host = FakeHost(running={f"{TEAM}:{DM}"})
+    host = FakeHost()
     async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+        host.running.add(host.taken[0].conversation)
         await slack.command(ANN, DM, "/stop")
         await slack.until(lambda: slack.state.whispers)
     assert said_alone(slack) == [(ANN, STOPPED)]
+
+
+async def test_the_word_stop_beside_the_threads_of_a_direct_message_stops_all_that_runs_there(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        for words in ("one", "two"):
+            await slack.say(ANN, DM, words)
+        await slack.say(BOB, GENERAL, f"{ME} three")
+        await slack.settled()
+        host.running |= {incoming.conversation for incoming in host.taken}
+        await slack.say(ANN, DM, "stop")
+        await slack.settled()
+    assert set(host.stopped) == {incoming.conversation for incoming in host.taken if incoming.channel == DM}
+    assert len(host.taken) == 3
+    assert not slack.state.whispers
+
+
+async def test_the_word_stop_in_a_thread_of_a_direct_message_stops_that_thread_only(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        first = await slack.say(ANN, DM, "one")
+        await slack.say(ANN, DM, "two")
+        await slack.settled()
+        host.running |= {incoming.conversation for incoming in host.taken}
+        await slack.say(ANN, DM, "stop", first.ts)
+        await slack.settled()
+    assert host.stopped == [f"{TEAM}:{DM}:{first.ts}"]
 
 
 async def test_the_command_stop_says_when_nothing_runs_and_how_to_stop_a_thread(slack: FakeSlack) -> None:
@@ -119,7 +151,7 @@ async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> Non
     event = {"type": "agent_session_stopped", "channel": DM, "user": ANN, "thread_ts": "7.000001", "event_ts": "8.0"}
     async with serving(slack, host):
         await slack.acked(await slack.deliver(slack.envelope(event)))
-    assert set(host.stopped) == {f"{TEAM}:{DM}", f"{TEAM}:{DM}:7.000001"}
+    assert host.stopped == [f"{TEAM}:{DM}:7.000001"]
 
 
 # Going on
@@ -162,7 +194,7 @@ async def test_two_clicks_are_one_question(slack: FakeSlack) -> None:
         for _ in range(2):
             await slack.acked(await slack.click(ANN, offered, "Continue"))
     assert [incoming.text for incoming in host.taken] == ["hello", GO_ON]
-    assert host.taken[1].conversation == f"{TEAM}:{DM}"
+    assert host.taken[1].conversation == host.taken[0].conversation
 
 
 async def test_a_private_answer_goes_on_in_private(slack: FakeSlack) -> None:

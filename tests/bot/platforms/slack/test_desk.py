@@ -1,5 +1,7 @@
 """Commands, shortcuts and buttons: what they ask of the host, and who sees the answer."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.errors import StoreError
@@ -200,14 +202,50 @@ async def test_something_else_is_said_in_a_window_and_shown_before_it_is_erased(
     assert host.replies_too == [True]
 
 
-async def test_in_a_direct_conversation_the_command_offers_that_conversation(slack: FakeSlack) -> None:
+async def forgot_thread(slack: FakeSlack, host: FakeHost) -> frozenset[str]:
+    """Ann agrees to forget "this thread": what that is."""
+    await slack.until(lambda: slack.state.whispers)
+    await slack.click(ANN, slack.state.whispers[-1], "Forget")
+    await slack.until(lambda: host.forgotten)
+    ((person, token, thread),) = host.forgotten
+    assert (person, token.removeprefix("this ")) == (PERSON, "thread")
+    return thread
+
+
+async def test_in_a_thread_of_a_direct_message_the_words_mean_that_thread(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
-        await slack.command(ANN, DM, "/forget", "thread")
-        await slack.until(lambda: slack.state.whispers)
-        await slack.click(ANN, slack.state.whispers[0], "Forget")
-        await slack.until(lambda: host.forgotten)
-    assert host.forgotten == [(PERSON, "thread", frozenset({f"{TEAM}:{DM}"}))]
+        root = await slack.say(ANN, DM, "which colour has the boat?")
+        await slack.say(ANN, DM, "forget this thread", root.ts)
+        assert await forgot_thread(slack, host) == {f"{TEAM}:{DM}:{root.ts}"}
+
+
+@pytest.mark.parametrize("way", ["command", "message", "shortcut"])
+async def test_what_was_said_before_threads_were_conversations_is_the_thread_beside_them(
+    slack: FakeSlack, way: str
+) -> None:
+    host = FakeHost()
+    old = slack.state.write(ANN, DM, "which colour has the boat?")
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, DM, "/ask", "and its sails?"))
+        host.taken[0] = replace(host.taken[0], conversation=f"{TEAM}:{DM}", message_id=old.ts)
+        if way == "command":
+            await slack.command(ANN, DM, "/forget", "thread")
+        elif way == "message":
+            await slack.say(ANN, DM, "forget this thread")
+        else:
+            await slack.shortcut(ANN, forms.FORGET_SHORTCUT, old)
+        assert await forgot_thread(slack, host) == {f"{TEAM}:{DM}"}
+
+
+async def test_a_private_question_in_a_direct_message_is_a_thread_like_any_other(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, DM, "/ask", "privately what do I earn?"))
+    (root,) = slack.state.answers(DM)
+    (taken,) = host.taken
+    assert taken.conversation == f"{TEAM}:{DM}:{root.ts}"
+    assert taken.place.audience == PersonAudience(PERSON)
 
 
 async def test_words_that_name_nothing_to_forget_get_one_sentence(slack: FakeSlack) -> None:
