@@ -73,7 +73,7 @@ class ContextBudget:
     profile: int = 800
     """About sixty short entries (seed 000)."""
     quoted: int = 8_000
-    """Threads, linked messages and files that came with the question: "summarise this thread" needs its room."""
+    """Threads and linked messages that came with the question: "summarise this thread" needs its room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,8 @@ class ContextParts:
     actions: LastActions = field(default_factory=LastActions)
     """Stands in for a summary, if there is none and something has fallen out of the history."""
     quoted: Sequence[Quoted] = ()
+    files: Sequence[Quoted] = ()
+    """What the question's files hold, cut to what they may take by whoever read them."""
     profile: UserProfile | None = None
     authority: Authority = Authority.EMPLOYEE
     audiences: frozenset[str] = frozenset()
@@ -132,6 +134,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         (((message, line), estimate_tokens(line.text)) for message, line in reversed(rendered)), budget.history
     )
     quoted = fit_newest(((text, estimate_tokens(text)) for text in map(_quoted, reversed(parts.quoted))), budget.quoted)
+    quoted += map(_quoted, parts.files)
     profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()
     fell_out = parts.is_cut or len(kept) < len(parts.history)
     actions = parts.actions if fell_out and parts.summary.is_empty else LastActions()

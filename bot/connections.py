@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from agent.ports import Clock
 from agent.records import Incoming
 from bot.access.readers import Readers
+from bot.attachments.reading import Fetch
 from bot.memory.replies import Delete
 from bot.surface import PageUnsent, Surface
 
@@ -23,6 +24,8 @@ class Connections:
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     deletions: dict[str, Delete] = field(default_factory=dict[str, Delete])
     """How to delete a page of a reply."""
+    fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
+    """How to fetch an attachment."""
     _shown: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sources(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from agent.memory.forgetting import Gone
 from agent.ports import Membership
 from agent.records import Answered, Incoming, LastSeen, Person, ShownPage, Verdict
 from agent.spending import Account
+from bot.attachments.reading import Fetch
 from bot.surface import Surface
 
 
@@ -116,6 +117,10 @@ class Host(Protocol):
 
     def ask_readers(self, source: str, membership: Membership) -> None:
         """Who can read a group place of this source is asked of `membership`."""
+        ...
+
+    def fetch_on(self, source: str, fetch: Fetch) -> None:
+        """What the attachments of this source's messages hold is fetched by `fetch`, by their addresses."""
         ...
 
     async def take(self, incoming: Incoming) -> bool:

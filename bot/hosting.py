@@ -20,6 +20,7 @@ from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
+from bot.attachments.reading import Fetch
 from bot.connections import Connections
 from bot.health import Health
 from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Suggestion, Viewer
@@ -78,6 +79,9 @@ class BotHost:
 
     def delete_on(self, source: str, delete: Delete) -> None:
         self.connections.deletions[source] = delete
+
+    def fetch_on(self, source: str, fetch: Fetch) -> None:
+        self.connections.fetchers[source] = fetch
 
     async def take(self, incoming: Incoming) -> bool:
         return not (await self.gate.admit(incoming, self.turns.submit)).duplicate

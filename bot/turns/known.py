@@ -17,18 +17,20 @@ from agent.ports import Knowledge
 from agent.recollection import query_about
 from agent.records import Author, Claim, Incoming, StoredMessage
 from agent.state import Execution, SituationSummary
+from bot.attachments.reading import Attached
 from bot.turns.mind import Mind
 
+NOTHING = Attached()
 LAST_ACTIONS = 3
 """What stands in for a summary that nobody wrote."""
 
 
 async def known_context(
-    mind: Mind, knowledge: Knowledge, claim: Claim, groups: frozenset[str]
+    mind: Mind, knowledge: Knowledge, claim: Claim, groups: frozenset[str], files: Attached = NOTHING
 ) -> tuple[Context, SituationSummary]:
     """The context of a claimed question, and the summary that its turn goes on from. Raises StoreError.
 
-    `groups`: the group places that may be drawn from where only one person reads.
+    `groups`: the group places that may be drawn from where only one person reads. `files`: what came with it.
     """
     incoming = claim.incoming
     audiences = may_flow_from(incoming.place, groups)
@@ -43,11 +45,12 @@ async def known_context(
         person=incoming.person,
         now=incoming.time,
         question=incoming.text,
-        images=incoming.images,
+        images=(*incoming.images, *files.images),
         history=history,
         is_cut=len(known.said) == limit,
         actions=known.actions,
         quoted=incoming.quoted,
+        files=files.quoted,
         profile=known.profile,
         authority=incoming.authority,
         audiences=audiences,

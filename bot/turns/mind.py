@@ -17,6 +17,7 @@ from agent.records import Incoming, RecallQuery
 from agent.state import ActionRecord
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
+from bot.attachments.reading import Attached
 from bot.casts import FooterStyle
 
 
@@ -54,5 +55,7 @@ class Mind:
     """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
     recollect: Callable[[RecallQuery], Awaitable[Sequence[Said]]] | None = None
     """Finds the past threads that a question is about; None: they are left to the recall tool."""
+    attached: Callable[[Incoming], Awaitable[Attached]] | None = None
+    """Reads the files that came with a question; None: they are not read."""
     history_messages: int = 200
     """Messages read from the store for one turn; the budget's tokens cut further."""

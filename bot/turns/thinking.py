@@ -24,11 +24,12 @@ from agent.progress import Progress, action_records, decode, encode, sources
 from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
 from agent.turn import Turn
+from bot.attachments.reading import Attached
 from bot.casts import FooterStyle
 from bot.reply.live import LiveReply
 from bot.surface import SurfaceError
 from bot.turns.footer import footer
-from bot.turns.known import known_context
+from bot.turns.known import NOTHING, known_context
 from bot.turns.mind import Mind
 
 log = logging.getLogger(__name__)
@@ -67,8 +68,13 @@ class Thinking:
                 return closing
             if (spent := await self._overspent(claim, turn)) is not None:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, spent)
+            files = await self._files(claim.incoming, live)
+            if files.sorry:
+                return await self._end(claim, turn, closing, Outcome.REFUSED, files.sorry)
+            if files.spoken:
+                claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
             groups = await self._mind.groups_of(claim.incoming.place)
-            context, summary = await known_context(self._mind, self._knowledge, claim, groups)
+            context, summary = await known_context(self._mind, self._knowledge, claim, groups, files)
             turn.drew_on(context.sources)
             closing = replace(closing, context_messages=context.message_ids, context_facts=context.fact_ids)
             provider = await self._mind.provider(claim.incoming)
@@ -93,6 +99,13 @@ class Thinking:
             reply = joined([turn.text, BROKEN.format(turn=claim.turn)])
             closing = await self._end(claim, turn, closing, Outcome.REFUSED, reply)
         return _closed(closing, turn, joined([_footer(turn, heard, self._mind.footer), notice]))
+
+    async def _files(self, asked: Incoming, live: LiveReply) -> Attached:
+        """What came with the question, read now; meanwhile the person sees that something goes on."""
+        if self._mind.attached is None or not asked.files:
+            return NOTHING
+        await live.see(IterationStarted(1))
+        return await self._mind.attached(asked)
 
     async def aside(self, asked: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""

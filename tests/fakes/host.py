@@ -15,6 +15,7 @@ from agent.ports import Membership
 from agent.records import Answered, Incoming, LastSeen, Receipt, ShownPage, Verdict
 from agent.spending import Account, Spent
 from bot import wording
+from bot.attachments.reading import Fetch
 from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Suggestion, Viewer
 from bot.surface import Surface
 
@@ -67,6 +68,7 @@ class FakeHost:
     operators: set[str] = field(default_factory=set[str])
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
+    fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
@@ -78,6 +80,9 @@ class FakeHost:
     def surface(self, incoming: Incoming) -> Surface:
         """Where the answer to this message would be shown."""
         return self.surfaces[incoming.source](incoming)
+
+    def fetch_on(self, source: str, fetch: Fetch) -> None:
+        self.fetchers[source] = fetch
 
     async def take(self, incoming: Incoming) -> bool:
         return self._keep(incoming, self.taken)
