@@ -10,13 +10,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import cast
+from typing import TypeVar, cast
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from agent.memory.audience import AudienceKind
 from agent.prices import NANO, Money
-from agent.providers.catalog import Mode
 from bot.secret import Secret
+
+E = TypeVar("E", bound=StrEnum)
 
 
 class LogLevel(StrEnum):
@@ -57,11 +58,26 @@ def text(value: str) -> str:
     return value
 
 
+def command_prefix(value: str) -> str:
+    """What stands before the names of slash commands: Slack takes 32 characters with them and the slash."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,19}", value):
+        raise ValueError('must be at most 20 small letters, digits, "-" or "_", as in bot-')
+    return value
+
+
 def ids(value: str) -> frozenset[str]:
     """Ids with commas between them."""
     parts = [piece.strip() for piece in value.split(",")]
     if not all(part.isascii() and part.isalnum() for part in parts):
         raise ValueError("must be ids with commas between them, as in B0123,B0456")
+    return frozenset(parts)
+
+
+def discord_roles(value: str) -> frozenset[str]:
+    """Ids of roles with commas between them."""
+    parts = [piece.strip() for piece in value.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise ValueError("must be ids of roles with commas between them, as in 123456789012345678,234567890123456789")
     return frozenset(parts)
 
 
@@ -82,18 +98,16 @@ def embeddings(value: str) -> str | None:
     return value
 
 
-def footer_style(value: str) -> FooterStyle:
-    try:
-        return FooterStyle(value.lower())
-    except ValueError:
-        raise ValueError(f"must be one of {', '.join(FooterStyle)}") from None
+def one_of(kind: type[E]) -> Callable[[str], E]:
+    """A member of an enumeration, in small letters or capitals."""
+    by_name = {member.value.casefold(): member for member in kind}
 
+    def read(value: str) -> E:
+        if value.casefold() not in by_name:
+            raise ValueError(f"must be one of {', '.join(kind)}")
+        return by_name[value.casefold()]
 
-def while_busy(value: str) -> WhileBusy:
-    try:
-        return WhileBusy(value.lower())
-    except ValueError:
-        raise ValueError(f"must be one of {', '.join(WhileBusy)}") from None
+    return read
 
 
 def switch(value: str) -> bool:
@@ -101,13 +115,6 @@ def switch(value: str) -> bool:
     if value.lower() not in {"on", "off"}:
         raise ValueError("must be on or off")
     return value.lower() == "on"
-
-
-def discord_replies(value: str) -> DiscordReplies:
-    try:
-        return DiscordReplies(value.lower())
-    except ValueError:
-        raise ValueError(f"must be one of {', '.join(DiscordReplies)}") from None
 
 
 def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
@@ -248,13 +255,6 @@ def seconds(most: float) -> Callable[[str], float]:
     return read
 
 
-def log_level(value: str) -> LogLevel:
-    try:
-        return LogLevel(value.upper())
-    except ValueError:
-        raise ValueError(f"must be one of {', '.join(LogLevel)}") from None
-
-
 def texts_by_id(what: str, example: str) -> Callable[[str], Mapping[str, str]]:
     """A JSON object from ids to texts; `what` names both in the remedy."""
 
@@ -274,13 +274,6 @@ def texts_by_id(what: str, example: str) -> Callable[[str], Mapping[str, str]]:
 texts_by_channel = texts_by_id("channel ids and texts", '{"C0123": "Answer formally."}')
 models_by_channel = texts_by_id("channel ids and models", '{"C0123": "ollama:llama3.2"}')
 models_by_person = texts_by_id("user ids and models", '{"U0123": "ollama:llama3.2"}')
-
-
-def mode(value: str) -> Mode:
-    try:
-        return Mode(value.lower())
-    except ValueError:
-        raise ValueError(f"must be one of {', '.join(Mode)}") from None
 
 
 def websocket_url(base_url: str) -> str:

@@ -70,7 +70,7 @@ class Settings:
         default_factory=dict[str, str]
     )
     """By the platform's user id; goes before the channel's."""
-    mode: Annotated[Mode, From("COGENCY_MODE", casts.mode)] = Mode.AUTO
+    mode: Annotated[Mode, From("COGENCY_MODE", casts.one_of(Mode))] = Mode.AUTO
     database_url: Annotated[str, From("COGENCY_DATABASE_URL", casts.database_url)] = field(default="", repr=False)
     """`load_settings` fills it in: a file in the person's data folder."""
     persona: Annotated[str, From("COGENCY_PERSONA", casts.text)] = PERSONA
@@ -79,15 +79,15 @@ class Settings:
         field(default_factory=dict[str, str])
     )
     """By the platform's channel id."""
-    log_level: Annotated[LogLevel | None, From("COGENCY_LOG_LEVEL", casts.log_level)] = None
+    log_level: Annotated[LogLevel | None, From("COGENCY_LOG_LEVEL", casts.one_of(LogLevel))] = None
     """None: INFO for a service, whose log says what each turn did; WARNING at a terminal."""
     allowed_bots: Annotated[frozenset[str], From("COGENCY_ALLOWED_BOTS", casts.ids)] = frozenset()
     """Ids of other bots that may talk to this one. Two bots that answer each other never stop."""
-    discord_replies: Annotated[DiscordReplies, From("COGENCY_DISCORD_REPLIES", casts.discord_replies)] = (
+    discord_replies: Annotated[DiscordReplies, From("COGENCY_DISCORD_REPLIES", casts.one_of(DiscordReplies))] = (
         DiscordReplies.THREAD
     )
-    while_busy: Annotated[WhileBusy, From("COGENCY_WHILE_BUSY", casts.while_busy)] = WhileBusy.WAIT
-    footer: Annotated[FooterStyle, From("COGENCY_FOOTER", casts.footer_style)] = FooterStyle.OFF
+    while_busy: Annotated[WhileBusy, From("COGENCY_WHILE_BUSY", casts.one_of(WhileBusy))] = WhileBusy.WAIT
+    footer: Annotated[FooterStyle, From("COGENCY_FOOTER", casts.one_of(FooterStyle))] = FooterStyle.OFF
 
     allow: Annotated[lists.Entries, From("COGENCY_ALLOW", lists.entries)] = frozenset()
     """Who may talk to the bot, as in `bot.access.lists`; empty for every member."""
@@ -187,7 +187,15 @@ class Settings:
     """Where to listen for Slack's requests; None: Socket Mode."""
     slack_managers: Annotated[frozenset[str], From("COGENCY_SLACK_MANAGERS", casts.slack_groups)] = frozenset()
     """User groups whose members are managers."""
+    slack_command_prefix: Annotated[str, From("COGENCY_SLACK_COMMAND_PREFIX", casts.command_prefix)] = ""
+    """What the names of all slash commands begin with."""
     discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", casts.key)] = None
+    discord_admins: Annotated[frozenset[str], From("COGENCY_DISCORD_ADMINS", casts.discord_roles)] = frozenset()
+    """Roles that stand for an administrator's."""
+    discord_managers: Annotated[frozenset[str], From("COGENCY_DISCORD_MANAGERS", casts.discord_roles)] = frozenset()
+    """Roles that make managers; empty for whoever may manage the server."""
+    discord_employees: Annotated[frozenset[str], From("COGENCY_DISCORD_EMPLOYEES", casts.discord_roles)] = frozenset()
+    """Roles without which a member is a guest; empty for every member."""
     slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", casts.web_address)] = "https://slack.com/api"
     discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", casts.web_address)] = (
         "https://discord.com/api/v10"

@@ -3,7 +3,7 @@
 from agent.errors import SettingsError
 from bot.access.lists import Kind
 from bot.casts import DiscordReplies
-from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.platforms.discord.settings import DiscordSettings, Ranks, ReplyMode
 from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode
 from bot.settings import Settings, needed
 
@@ -19,6 +19,7 @@ def slack_settings(settings: Settings) -> SlackSettings | None:
         settings.allowed_bots,
         managers=settings.slack_managers,
         groups=_groups(settings),
+        command_prefix=settings.slack_command_prefix,
     )
 
 
@@ -57,4 +58,5 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
         ReplyMode.THREAD if settings.discord_replies is DiscordReplies.THREAD else ReplyMode.IN_PLACE,
         settings.allowed_bots,
         home=frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM),
+        ranks=Ranks(settings.discord_admins, settings.discord_managers, settings.discord_employees),
     )

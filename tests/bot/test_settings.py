@@ -217,6 +217,12 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "COGENCY_SLACK_MANAGERS must be ids of user groups with commas between them, as in S0123,S0456.",
         ),
         (
+            "COGENCY_DISCORD_MANAGERS",
+            "managers",
+            "COGENCY_DISCORD_MANAGERS must be ids of roles with commas between them, "
+            "as in 123456789012345678,234567890123456789.",
+        ),
+        (
             "COGENCY_SLACK_CONNECTIONS",
             "11",
             "COGENCY_SLACK_CONNECTIONS must be a whole number from 1 to 10.",
@@ -225,6 +231,11 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
             "SLACK_CONFIG_TOKEN",
             f"xoxb-{HIDDEN}",
             'SLACK_CONFIG_TOKEN must begin with "xoxe.xoxp-": make one on https://api.slack.com/apps.',
+        ),
+        (
+            "COGENCY_SLACK_COMMAND_PREFIX",
+            "/My-",
+            'COGENCY_SLACK_COMMAND_PREFIX must be at most 20 small letters, digits, "-" or "_", as in bot-.',
         ),
         (
             "DISCORD_TOKEN",

@@ -12,9 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-MAX_PREFIX: Final = 20
-"""Slack takes commands of 32 characters with their slash."""
-
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -60,11 +57,6 @@ COMMANDS: Final = (
 )
 
 _NAMED: Final = re.compile(rf"(?<!\\)`/(?=(?:{'|'.join(command.name for command in COMMANDS)})\b)")
-
-
-def is_prefix(words: str) -> bool:
-    """Whether Slack takes commands that begin so."""
-    return len(words) <= MAX_PREFIX and re.fullmatch(r"(?:[a-z0-9][a-z0-9_-]*)?", words) is not None
 
 
 def named(markdown: str, prefix: str) -> str:

@@ -3,21 +3,11 @@
 import pytest
 
 from bot.memory import words as memory_words
-from bot.platforms.slack.commands import COMMANDS, MAX_PREFIX, help_text, is_prefix, named
-
-
-@pytest.mark.parametrize("words", ["", "cogency-", "c_", "acme2", "a" * MAX_PREFIX])
-def test_small_letters_digits_hyphens_and_underscores_are_a_prefix(words: str) -> None:
-    assert is_prefix(words)
-
-
-@pytest.mark.parametrize("words", ["/", "A", "-a", "two words", "ü", "a\n", "a" * (MAX_PREFIX + 1)])
-def test_everything_else_is_none(words: str) -> None:
-    assert not is_prefix(words)
+from bot.platforms.slack.commands import COMMANDS, help_text, named
 
 
 def test_every_name_fits_behind_the_longest_prefix() -> None:
-    assert all(len(f"/{'a' * MAX_PREFIX}{command.name}") <= 32 for command in COMMANDS)
+    assert all(len(f"/{'a' * 20}{command.name}") <= 32 for command in COMMANDS)
 
 
 def test_texts_of_the_core_name_commands_as_they_are_called_here() -> None:
