@@ -100,7 +100,7 @@ class DiscordClient(discord.Client):
         self._listening = listening
         self._told = Told(connection.clock)
         self._surroundings = Surroundings(self, files)
-        self._members = Members(lambda: self.guilds, settings.home, connection.clock)
+        self._members = Members(lambda: self.guilds, settings.home, connection.clock, settings.ranks)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._missed = Missed(self, listening, self._take_late, self._amend, self._in_order)
         self.tree = app_commands.CommandTree(self)

@@ -1,9 +1,10 @@
-"""Who somebody is who writes where Discord does not say it: in a DM with the bot.
+"""Who somebody is: in a server as Discord says with what they wrote, in a DM with the bot as the servers say.
 
-Above: `client`, `commands`, `pressing`. Below: `reading`, discord.py's servers.
+Above: `client`, `commands`, `control`, `memory`, `preferences`, `pressing`. Below: `ranks`, `reading`, discord.py's
+servers.
 
-Rules. The bot's servers are asked, a few at most, and what they say is remembered for a minute. Whoever cannot be found
-there in time is a stranger.
+Rules. For a DM the bot's servers are asked, a few at most, and what they say is remembered for a minute. Whoever cannot
+be found there in time is a stranger. The operator's roles count everywhere.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ import discord
 from agent.ports import Clock
 from bot.platforms.discord.inbound import STRANGER, Author, Standing
 from bot.platforms.discord.membership import UNREADABLE
+from bot.platforms.discord.ranks import ranked
 from bot.platforms.discord.reading import standing_of
+from bot.platforms.discord.settings import Ranks
 
 MAX_SERVERS: Final = 5
 """One request each, while somebody waits."""
@@ -30,19 +33,23 @@ MAX_KNOWN: Final = 2_000
 
 @dataclass(slots=True)
 class Members:
-    """`servers`: those that the bot is in. `home`: the ids of those that count; empty for all."""
+    """`servers`: those that the bot is in. `home`: the ids of those that count in DMs; empty for all."""
 
     servers: Callable[[], Sequence[discord.Guild]]
     home: frozenset[str]
     clock: Clock
+    ranks: Ranks = field(default_factory=Ranks)
     _known: dict[int, tuple[float, Standing]] = field(default_factory=dict[int, "tuple[float, Standing]"])
 
     async def known(self, author: Author, *, direct: bool) -> Author:
-        """The author with their standing, if it has to be looked up: in a DM with the bot."""
-        return replace(author, standing=await self.standing(author.id)) if direct else author
+        """The author with the standing that counts; in a DM with the bot it has to be looked up."""
+        standing = await self._standing(author.id) if direct else author.standing
+        return replace(author, standing=ranked(standing, self.ranks))
 
-    async def standing(self, person: int) -> Standing:
-        """Their highest in these servers. Never raises: a failure is a stranger, and not remembered."""
+    async def _standing(self, person: int) -> Standing:
+        """Their highest in these servers, by Discord's word alone. Never raises: a failure is a stranger, and not
+        remembered.
+        """
         now = self.clock.monotonic()
         if person in self._known and now - self._known[person][0] <= MAX_AGE_S:
             return self._known[person][1]
@@ -65,5 +72,5 @@ class Members:
                 found = standing_of(await server.fetch_member(person))
             except discord.NotFound:
                 continue
-            best = max(best, found, key=lambda standing: standing.authority)
+            best = max(best, found, key=lambda standing: ranked(standing, self.ranks).authority)
         return best

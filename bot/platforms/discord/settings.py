@@ -19,6 +19,15 @@ class ReplyMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Ranks:
+    """Ids of the roles that make somebody an admin, a manager or an employee; see `ranks`."""
+
+    admins: frozenset[str] = frozenset()
+    managers: frozenset[str] = frozenset()
+    employees: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class DiscordSettings:
     """Everything that `serve` needs to know. The addresses move so that it can talk to a server of one's own."""
 
@@ -30,6 +39,7 @@ class DiscordSettings:
     """User ids of other bots that may talk with this one; messages of all others are ignored."""
     home: frozenset[str] = frozenset()
     """Ids of the servers whose members may write DMs; empty for every server that the bot is in."""
+    ranks: Ranks = Ranks()
     edit_interval_s: float = 1.05
     """Least time between two edits in one channel. Discord was seen to allow five in five seconds; counted from the
     return of one edit to the start of the next, no delay on the way can bring them closer together."""
