@@ -90,7 +90,7 @@ class Town:
         }
 
     def connected(self, processes: int) -> bool:
-        return len(self.slack.sockets) >= processes and len(self.discord.connected) >= processes
+        return len(self.slack.sockets) >= 2 * processes and len(self.discord.connected) >= processes
 
     def cut(self) -> None:
         """Some socket is lost."""

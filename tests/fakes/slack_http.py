@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import count
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
@@ -68,10 +69,12 @@ class Posts:
 
     async def post(self, body: bytes, headers: Mapping[str, str], process: int | None = None) -> tuple[int, bytes]:
         """One request as it is: the status and what was answered. Raises ClientError and TimeoutError."""
-        url = f"http://127.0.0.1:{self._port(process)}/slack/events"
+        return await self._post(body, headers, self._port(process))
+
+    async def _post(self, body: bytes, headers: Mapping[str, str], port: int) -> tuple[int, bytes]:
         async with (
             ClientSession(timeout=ClientTimeout(total=PATIENCE_S)) as session,
-            session.post(url, data=body, headers=headers) as response,
+            session.post(f"http://127.0.0.1:{port}/slack/events", data=BytesIO(body), headers=headers) as response,
         ):
             return response.status, await response.read()
 
@@ -89,16 +92,17 @@ class Posts:
             if pause is not None:
                 await self.clock.sleep(pause)
             retry = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": reason} if number else {}
-            status, said, reason = await self._try(body, self.signed(body, kind) | retry, process)
-            self.attempts.append(Attempt(envelope["envelope_id"], number, self._port(process), status))
+            port = self._port(process)
+            status, said, reason = await self._try(body, self.signed(body, kind) | retry, port)
+            self.attempts.append(Attempt(envelope["envelope_id"], number, port, status))
             if status == 200:
                 self.answered(envelope["envelope_id"], _acknowledged(envelope["envelope_id"], said))
                 return
             process = None
 
-    async def _try(self, body: bytes, headers: Mapping[str, str], process: int | None) -> tuple[int, bytes, str]:
+    async def _try(self, body: bytes, headers: Mapping[str, str], port: int) -> tuple[int, bytes, str]:
         try:
-            status, said = await self.post(body, headers, process)
+            status, said = await self._post(body, headers, port)
         except TimeoutError:
             return 0, b"", "http_timeout"
         except ClientError:

@@ -89,7 +89,7 @@ async def test_killed_in_the_middle_of_an_answer_on_slack_it_finishes_the_same_m
     async with FakeSlack(CLOCK) as slack, ModelServer([half_an_answer(), answer()]) as model:
         ann, general = slack.state.user("ann"), slack.state.channel("general")
         async with service(tmp_path, **on_slack(slack), **by_model(model)) as process:
-            await slack.connected()
+            await slack.connected(2)
             asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my boat?")
             await until(lambda: slack.state.answers(general, asked.ts))
             process.send_signal(signal.SIGKILL)
@@ -125,7 +125,7 @@ async def test_both_platforms_are_served_by_one_process_and_a_sigterm_ends_it_wi
         ann, general = slack.state.user("ann"), slack.state.channel("general")
         settings = {**on_slack(slack), **on_discord(discord), **by_model(model)}
         async with service(tmp_path, **settings) as process:
-            await slack.connected()
+            await slack.connected(2)
             await discord.until(lambda: discord.identified and discord.rest.commands)
             asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my boat?")
             await until(lambda: [page.text.strip() for page in slack.state.answers(general, asked.ts)] == [WHOLE])
@@ -151,7 +151,7 @@ async def test_one_platform_that_cannot_start_does_not_stop_the_other(tmp_path: 
             "DISCORD_GATEWAY_URL": "ws://127.0.0.1:1",
         }
         async with service(tmp_path, **on_slack(slack), **broken, **by_model(model)):
-            await slack.connected()
+            await slack.connected(2)
             asked = await slack.say(ann, general, f"<@{BOT_USER}> where is my boat?")
             await until(lambda: [page.text.strip() for page in slack.state.answers(general, asked.ts)] == [WHOLE])
 

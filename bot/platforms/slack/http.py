@@ -111,7 +111,7 @@ class Endpoint:
     def _signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
             return self._verifier.is_valid_request(body, dict(headers))
-        except (TypeError, ValueError):  # no number, no UTF-8, no ASCII: not Slack's
+        except (ArithmeticError, TypeError, ValueError):  # no number of this age, no UTF-8, no ASCII: not Slack's
             return False
 
     def _note(self, *, stored: bool, reason: str) -> None:

@@ -1,0 +1,142 @@
+"""Only what Slack signed lately is read; everything else learns nothing."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeAlias
+
+import pytest
+from aiohttp import ClientSession
+
+from agent.errors import SettingsError
+from bot.platforms.slack.http import BODY_BYTES
+from bot.platforms.slack.run import serve
+from bot.secret import Secret
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import http_events, serving, settings
+from tests.fakes.slack_things import APP_TOKEN, SIGNING_SECRET
+
+BODY = json.dumps({"type": "url_verification", "challenge": "3eZbrw1a", "token": "old"}).encode()
+Headers: TypeAlias = dict[str, str]
+
+
+@pytest.fixture
+async def slack() -> AsyncGenerator[FakeSlack, None]:
+    async with FakeSlack(FastClock(), over_http=True) as fake:
+        fake.state.user("ann")
+        fake.state.channel("ann", "im")
+        yield fake
+
+
+async def test_slacks_question_whose_address_this_is_gets_its_challenge_back(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        status, said = await slack.posts.post(BODY, slack.posts.signed(BODY))
+    assert (status, json.loads(said)) == (200, {"challenge": "3eZbrw1a"})
+
+
+def stale(slack: FakeSlack, minutes: float) -> Headers:
+    """Signed by Slack, but at another time."""
+    now = slack.posts.clock
+    slack.posts.clock = FastClock(slack.clock.now() + timedelta(minutes=minutes))
+    headers = slack.posts.signed(BODY)
+    slack.posts.clock = now
+    return headers
+
+
+FORGED: dict[str, Callable[[FakeSlack], Headers]] = {
+    "with another secret": lambda slack: slack.posts.signed(BODY, secret="00000000000000000000000000000000"),
+    "for another body": lambda slack: slack.posts.signed(BODY + b" "),
+    "without a signature": lambda slack: without(slack, "X-Slack-Signature"),
+    "without a time": lambda slack: without(slack, "X-Slack-Request-Timestamp"),
+    "at no time": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Request-Timestamp": "noon"},
+    "at a time that is too large": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Request-Timestamp": "9" * 500},
+    "in another version": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Signature": "v1=0"},
+    "in letters that no signature has": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Signature": "v0=é"},
+    "more than five minutes ago": lambda slack: stale(slack, -5.1),
+    "more than five minutes ahead": lambda slack: stale(slack, 6),
+}
+
+
+def without(slack: FakeSlack, name: str) -> Headers:
+    return {key: value for key, value in slack.posts.signed(BODY).items() if key != name}
+
+
+@pytest.mark.parametrize("how", FORGED)
+async def test_what_is_not_slacks_is_refused_without_a_word(slack: FakeSlack, how: str) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        status, said = await slack.posts.post(BODY, FORGED[how](slack))
+    assert (status, said) == (401, b"")
+
+
+async def test_bytes_that_are_no_text_are_refused(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        status, said = await slack.posts.post(b"\xff\xfe", slack.posts.signed(BODY))
+    assert (status, said) == (401, b"")
+
+
+async def test_a_repeated_request_of_four_minutes_ago_is_still_taken(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        status, _ = await slack.posts.post(BODY, stale(slack, -4))
+    assert status == 200
+
+
+async def test_a_body_beyond_the_limit_is_not_read(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        body = b" " * (BODY_BYTES + 1)
+        status, _ = await slack.posts.post(body, slack.posts.signed(body))
+    assert status == 413
+
+
+async def test_slacks_check_of_the_certificate_is_answered(slack: FakeSlack) -> None:
+    body = b"ssl_check=1&token=old"
+    async with serving(slack, FakeHost()):
+        headers = slack.posts.signed(body, "application/x-www-form-urlencoded")
+        status, _ = await slack.posts.post(body, headers)
+    assert status == 200
+
+
+@pytest.mark.parametrize(("path", "status"), [("/health", 200), ("/slack/events", 405), ("/", 404), ("/.env", 404)])
+async def test_there_is_nothing_to_get_but_health(slack: FakeSlack, path: str, status: int) -> None:
+    at = http_events()
+    async with (
+        serving(slack, FakeHost(), delivery=at),
+        ClientSession() as session,
+        session.get(f"http://127.0.0.1:{at.port}{path}") as response,
+    ):
+        assert response.status == status
+
+
+async def test_two_processes_behind_a_balancer_take_turns_and_know_the_same(slack: FakeSlack) -> None:
+    one, two = FakeHost(), FakeHost()
+    two.taken, two.overheard = one.taken, one.overheard
+    async with serving(slack, one), serving(slack, two):
+        for number in range(4):
+            await slack.say("U0ANN", "D0ANN", f"{number}?")
+            await slack.settled()
+        assert len({attempt.port for attempt in slack.posts.attempts}) == 2
+    assert [taken.text for taken in one.taken] == ["0?", "1?", "2?", "3?"]
+
+
+async def test_an_address_that_is_taken_is_one_sentence_that_names_the_setting(slack: FakeSlack) -> None:
+    first = http_events()
+    async with serving(slack, FakeHost(), delivery=first):
+        with pytest.raises(SettingsError, match=rf"^COGENCY_SLACK_HTTP: cannot listen on 127.0.0.1:{first.port} \("):
+            await serve(FakeHost(), replace(settings(slack), delivery=first), slack.clock)
+
+
+async def test_no_app_token_is_needed_and_none_is_used(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        await slack.say("U0ANN", "D0ANN", "hello")
+        await slack.settled()
+    assert slack.opened == 0
+    assert not slack.state.called("apps.connections.open")
+    assert APP_TOKEN not in {call.token for call in slack.state.calls}
+
+
+async def test_the_signing_secret_is_not_shown() -> None:
+    assert SIGNING_SECRET not in repr(http_events())
+    assert repr(Secret(SIGNING_SECRET)) == "Secret(…)"

@@ -1,0 +1,201 @@
+"""However Slack delivers, people see the same: through sockets and over HTTP; real slack-bolt, turns and replies."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+import pytest
+
+from agent.errors import StoreError
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Incoming
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack, Object
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_USER
+from tests.fakes.store import FakeStore
+from tests.fakes.turns_host import turns_host
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ME = f"<@{BOT_USER}>"
+
+
+@pytest.fixture(params=["sockets", "http"])
+async def slack(request: pytest.FixtureRequest) -> AsyncGenerator[FakeSlack, None]:
+    """A workspace with ann and bob, a public channel, and ann's direct messages."""
+    async with FakeSlack(FastClock(), over_http=request.param == "http") as fake:
+        fake.state.user("ann")
+        fake.state.user("bob")
+        fake.state.channel("general")
+        fake.state.channel("ann", "im")
+        yield fake
+
+
+@dataclass
+class Bot:
+    """One store and one model, for as many processes as a test starts."""
+
+    store: FakeStore
+    model: ScriptedProvider
+
+    async def answered(self, slack: FakeSlack, turns: int = 1) -> None:
+        await slack.until(lambda: sum(turn.state == "done" for turn in self.store.turns) == turns)
+
+
+def bot(slack: FakeSlack, *answers: str) -> Bot:
+    return Bot(FakeStore(), ScriptedProvider(answers, sleep=slack.clock.sleep))
+
+
+def asked(slack: FakeSlack, channel: str = GENERAL) -> list[Object]:
+    """A question of ann's, as the envelopes that tell of it."""
+    return [slack.envelope(event) for event in slack.events_of(slack.state.write(ANN, channel, f"{ME} hello?"))]
+
+
+async def test_a_mention_is_answered_in_its_thread(slack: FakeSlack) -> None:
+    one = bot(slack, "Hello Ann.")
+    host = turns_host(one.store, one.model, slack.clock)
+    async with serving(slack, host), host.turns.serving():
+        question = await slack.say(ANN, GENERAL, f"{ME} hello?")
+        await one.answered(slack)
+        (answer,) = slack.state.answers(GENERAL)
+    assert (answer.text, answer.thread_ts) == ("Hello Ann.", question.ts)
+
+
+async def test_a_direct_message_is_answered(slack: FakeSlack) -> None:
+    one = bot(slack, "Hello Ann.")
+    host = turns_host(one.store, one.model, slack.clock)
+    async with serving(slack, host), host.turns.serving():
+        await slack.say(ANN, DM, "hello?")
+        await one.answered(slack)
+        assert [answer.text for answer in slack.state.answers(DM)] == ["Hello Ann."]
+
+
+async def test_a_command_shows_its_question_and_is_answered_below_it(slack: FakeSlack) -> None:
+    one = bot(slack, "It is *blue*.")
+    host = turns_host(one.store, one.model, slack.clock)
+    async with serving(slack, host), host.turns.serving():
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", f"which colour, <@{BOB}>? Red & blue?"))
+        await one.answered(slack)
+        question, answer = slack.state.answers(GENERAL)
+    assert question.text == "**ann** asks:\n> which colour, @bob? Red & blue?"
+    assert (answer.text, answer.thread_ts) == ("It is *blue*.", question.ts)
+
+
+async def test_a_private_question_is_answered_so_that_only_the_person_sees_it(slack: FakeSlack) -> None:
+    one = bot(slack, "Enough.")
+    host = turns_host(one.store, one.model, slack.clock)
+    async with serving(slack, host), host.turns.serving():
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately what do I earn?"))
+        await slack.until(lambda: [whisper.text for whisper in slack.state.whispers][-1:] == ["Enough."])
+    assert {whisper.user for whisper in slack.state.whispers} == {ANN}
+    assert not slack.state.answers(GENERAL)
+
+
+async def test_a_button_and_a_window_do_what_they_say(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/forget"))
+        await slack.until(lambda: slack.state.whispers)
+        await slack.acked(await slack.click(ANN, slack.state.whispers[0], "Something else…"))
+        await slack.until(lambda: slack.state.views)
+        await slack.acked(await slack.submit(ANN, slack.state.views[0], "about Apollo"))
+        await slack.until(lambda: len(slack.state.whispers) == 2 or "Apollo" in slack.state.whispers[0].text)
+        await slack.acked(await slack.click(ANN, slack.state.whispers[-1], "Forget"))
+        await slack.until(lambda: host.forgotten)
+    assert host.forgotten[0][1] == "about Apollo"
+
+
+async def test_an_event_that_comes_to_two_processes_and_after_a_restart_gets_one_reply(slack: FakeSlack) -> None:
+    one = bot(slack, "Once.")
+    hosts = [turns_host(one.store, one.model, slack.clock) for _ in range(3)]
+    envelopes = asked(slack)
+    async with serving(slack, hosts[0]), serving(slack, hosts[1]), hosts[0].turns.serving():
+        for envelope in envelopes:
+            for process in (0, 1):
+                await slack.deliver(envelope, process)
+        await slack.settled()
+        await one.answered(slack)
+    async with serving(slack, hosts[2]), hosts[2].turns.serving():
+        slack.acks.clear()
+        for envelope in envelopes:
+            await slack.acked(await slack.deliver(envelope, attempt=1))
+    assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Once."]
+    assert len(one.store.turns) == 1
+
+
+@dataclass
+class FailingHost(FakeHost):
+    """The next `failures` calls that store something go wrong, for a reason that no waiting mends."""
+
+    failures: int = 0
+
+    async def take(self, incoming: Incoming) -> bool:
+        if self.failures:
+            self.failures -= 1
+            raise StoreError("The database says no.")
+        return await super().take(incoming)
+
+
+async def test_what_could_not_be_stored_is_acknowledged_at_a_later_attempt(slack: FakeSlack) -> None:
+    host = FailingHost(failures=1)
+    async with serving(slack, host):
+        (envelope,) = asked(slack, DM)
+        await slack.deliver(envelope)
+        if not slack.over_http:  # there the fake does it by itself
+            await slack.until(lambda: not host.failures)
+            assert envelope["envelope_id"] not in slack.acks
+            await slack.deliver(envelope, attempt=1)
+        await slack.acked(envelope["envelope_id"])
+    assert len(host.taken) == 1
+
+
+async def test_over_http_slack_tries_at_once_after_a_minute_and_after_five() -> None:
+    async with FakeSlack(FastClock(speed=2_000), over_http=True) as slack:
+        slack.state.user("ann")
+        slack.state.channel("ann", "im")
+        host = FailingHost(failures=3)
+        async with serving(slack, host):
+            (envelope,) = asked(slack, DM)
+            began = slack.clock.monotonic()
+            await slack.acked(await slack.deliver(envelope))
+            assert slack.clock.monotonic() - began >= 360
+        assert [(attempt.number, attempt.status) for attempt in slack.posts.attempts] == [
+            (0, 503),
+            (1, 503),
+            (2, 503),
+            (3, 200),
+        ]
+    assert len(host.taken) == 1
+
+
+async def test_over_http_what_was_lost_on_the_way_is_read_from_history_once_slack_gets_through() -> None:
+    async with FakeSlack(FastClock(), over_http=True) as slack:
+        slack.state.user("ann")
+        slack.state.channel("ann", "im")
+        host = FakeHost()
+        async with serving(slack, host):
+            await slack.say(ANN, DM, "one")
+            await slack.settled()
+            slack.state.write(ANN, DM, "two, of which nobody told")
+            ports = [slack.posts.ports.pop()]
+            (event,) = slack.events_of(slack.state.write(ANN, DM, "three"))
+            delivered = await slack.deliver(slack.envelope(event))
+            await slack.until(lambda: slack.posts.attempts[-1].status == 0)
+            slack.posts.ports += ports
+            await slack.acked(delivered)
+            await slack.until(lambda: len(host.taken) == 3)
+    assert {taken.text for taken in host.taken} == {"one", "two, of which nobody told", "three"}
+
+
+async def test_over_http_what_was_said_while_no_process_ran_is_taken_in_after_the_start() -> None:
+    async with FakeSlack(FastClock(), over_http=True) as slack:
+        slack.state.user("ann")
+        slack.state.channel("ann", "im")
+        host = FakeHost()
+        async with serving(slack, host):
+            await slack.say(ANN, DM, "one")
+            await slack.settled()
+        slack.state.write(ANN, DM, "two, of which nobody told")
+        async with serving(slack, host):
+            await slack.until(lambda: len(host.taken) == 2)
+    assert [taken.text for taken in host.taken] == ["one", "two, of which nobody told"]
