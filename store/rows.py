@@ -40,6 +40,7 @@ def payload(incoming: Incoming) -> str:
             "authority": incoming.authority,
             "roles": sorted(incoming.roles),
             "team": incoming.team,
+            "model": incoming.model,
         }
     )
 
@@ -96,6 +97,7 @@ def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
         authority=Authority(kept.get("authority", Authority.EMPLOYEE)),
         roles=frozenset(kept.get("roles", ())),
         team=kept.get("team", ""),
+        model=kept.get("model", ""),
     )
 
 

@@ -79,6 +79,8 @@ class Incoming:
     """The platform's ids of the person's roles there."""
     team: str = ""
     """The platform's id of the workspace or server; "" where there is none."""
+    model: str = ""
+    """The model that the person chose for this question alone; "" for the one that answers them else."""
 
 
 class Author(StrEnum):

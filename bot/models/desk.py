@@ -24,9 +24,10 @@ class ModelDesk:
     """Who may choose which; where a choice is not theirs to make, the usual model answers."""
 
     async def provider(self, incoming: Incoming) -> Provider:
-        """Who answers this message."""
-        who = Who.wrote(incoming)
-        return self.switch.provider_for(who.person, who.channel, await self._chosen(who))
+        """Who answers this message: the model that was chosen for it alone, if that is open to them still."""
+        who, asked = Who.wrote(incoming), incoming.model
+        here = asked if asked in self.switch.allowed and may_use(self.access, asked, who) else ""
+        return self.switch.provider_for(who.person, who.channel, here or await self._chosen(who))
 
     async def menu(self, who: Who) -> ModelMenu:
         choice = self.switch.choice_for(who.person, who.channel, await self._chosen(who))

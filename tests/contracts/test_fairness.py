@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from agent.authority import Authority
 from agent.events import Outcome
-from agent.records import Claim, Closing
+from agent.records import Claim, Claiming, Closing
 from tests.contracts.steps import AnyStore, claimed
 from tests.fakes.incoming import LEASE, START, said
 
@@ -16,7 +16,9 @@ async def flood(store: AnyStore, number: int = 20, person: str = "flo") -> None:
 
 
 async def next_of(store: AnyStore, seconds: float = 0.0, per_person: int | None = None) -> Claim | None:
-    return await store.ledger.claim("worker", START + timedelta(seconds=seconds), LEASE, per_person=per_person)
+    return await store.ledger.claim(
+        Claiming("worker", START + timedelta(seconds=seconds), LEASE, per_person=per_person)
+    )
 
 
 async def finished(store: AnyStore, claim: Claim) -> None:
@@ -84,6 +86,6 @@ async def test_a_conversation_keeps_its_order_whoever_writes_in_it(store: AnySto
 
 
 async def test_what_a_person_is_where_they_write_is_there_when_it_is_claimed(store: AnyStore) -> None:
-    message = replace(said("?"), authority=Authority.MANAGER, roles=frozenset({"R1", "R2"}), team="T1")
+    message = replace(said("?"), authority=Authority.MANAGER, roles=frozenset({"R1", "R2"}), team="T1", model="m")
     await store.ledger.accept(message)
     assert (await claimed(store)).incoming == message

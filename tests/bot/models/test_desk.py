@@ -51,3 +51,12 @@ async def test_a_model_that_is_kept_for_some_is_offered_to_them_alone() -> None:
     assert (await at.menu(member)) == ModelMenu("ollama:small", CHOSEN, ("ollama:usual", "ollama:small"))
     assert (await at.provider(replace(anna, roles=member.roles))).name == "ollama:small"
     assert (await at.provider(anna)).name == "ollama:usual"
+
+
+async def test_a_question_may_name_its_own_model_for_itself_alone_as_far_as_it_is_open() -> None:
+    at = await desk(AccessRules(models=model_access('{"ollama:small": "role:R1"}')))
+    anna = replace(said("Hello?"), roles=frozenset({"R1"}))
+    assert (await at.provider(replace(anna, model="ollama:small"))).name == "ollama:small"
+    assert (await at.provider(anna)).name == "ollama:usual"
+    assert (await at.provider(replace(anna, model="ollama:small", roles=frozenset()))).name == "ollama:usual"
+    assert (await at.provider(replace(anna, model="ollama:other"))).name == "ollama:usual"
