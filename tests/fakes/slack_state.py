@@ -76,6 +76,8 @@ class Workspace:
         self.upload_to = ""
         """Where files are uploaded, with a slash at its end; `uploaded` holds their content, by their ids."""
         self.uploaded: dict[str, bytes] = {}
+        self.shared: dict[str, Object] = {}
+        """Every file that people shared, by its id."""
         self.files: list[tuple[str, str, bytes]] = []
         """What was shared: the channel, the title and the content of each file."""
         self.calls: list[Call] = []
@@ -98,6 +100,7 @@ class Workspace:
             "conversations.replies": self._replies,
             "conversations.history": self._history,
             "views.open": self._open_view,
+            "files.info": self._file_info,
             "files.getUploadURLExternal": self._upload_url,
             "files.completeUploadExternal": self._complete_upload,
         }
@@ -114,7 +117,7 @@ class Workspace:
         """A new channel in which everybody takes part, and the bot if `bot`; the id."""
         channel = f"{'D' if kind == 'im' else 'C'}0{name.upper()}"
         members = set(self.users) if bot else set(self.users) - {BOT_USER}
-        self.channels[channel] = FakeChannel(channel, kind, members, facts)
+        self.channels[channel] = FakeChannel(channel, kind, members, {"name": name, **facts})
         return channel
 
     def write(self, user: str, channel: str, text: str, thread_ts: str = "", **more: Any) -> FakeMessage:
@@ -279,6 +282,11 @@ class Workspace:
             raise Refusal("invalid_arguments")
         self.views.append(view)
         return {"view": view}
+
+    def _file_info(self, args: Object) -> Object:
+        if args.get("file") not in self.shared:
+            raise Refusal("file_not_found")
+        return {"file": self.shared[args["file"]]}
 
     def _upload_url(self, args: Object) -> Object:
         if not args.get("filename") or int(args["length"]) <= 0:

@@ -22,7 +22,8 @@ from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.direct import Direct
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me
-from bot.platforms.slack.markup import mentioned_users, neutral, readable
+from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places, person_place, team_place
@@ -112,8 +113,7 @@ class Control:
         member = await self.people.member(to.user)
         direct = to.channel.startswith("D") and member.full
         place = team_place(self.me) if direct else await self.places.of(to.channel)
-        words = text(body, "text")
-        words = readable(words, await self.people.names(mentioned_users(words)))
+        words = await Names(self.people, self.places).read(text(body, "text"))
         await self._say(to, await self.host.policy(Asker(member.person, member.authority, place), words))
 
     async def refused(self, refusal: Refused, heard: Heard) -> None:

@@ -22,8 +22,9 @@ from bot.platforms.slack.direct import Direct
 from bot.platforms.slack.forgetting import ForgetView
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.markup import mentioned_users, neutral, quoted, readable
+from bot.platforms.slack.markup import neutral, quoted, readable
 from bot.platforms.slack.memory import MemoryView
+from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import fields, first_text, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, person_place
@@ -54,6 +55,10 @@ class Desk:
         return Direct(self.host, self.me, self.clock)
 
     @property
+    def names(self) -> Names:
+        return Names(self.people, self.places)
+
+    @property
     def view(self) -> MemoryView:
         return MemoryView(self.host, self.api, self.me, self.people)
 
@@ -74,7 +79,7 @@ class Desk:
         if not question:
             await self._say(to, ASK_USAGE)
             return
-        question = readable(question, await self.people.names(mentioned_users(question)))
+        question = await self.names.read(question)
         member = await self.people.member(to.user)
         private = private and not inbound.is_direct(to.channel)  # there nobody else reads
         root = None if private else await self._post_question(to, member, question)
@@ -107,7 +112,7 @@ class Desk:
         """The shortcut "Ask about this message": opens a window for the question."""
         message = fields(body, "message")
         user = text(message, "user")
-        names = await self.people.names(filter(None, [user, *mentioned_users(text(message, "text"))]))
+        names = await self.names.of(text(message, "text"), users=(user,) if user else ())
         author = names.get(user) or first_text(message, "username", "bot_id") or "unknown"
         view = forms.ask_view(author, readable(text(message, "text"), names), of_click(body))
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
+_CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)\|?>")
 _PERMALINK = re.compile(
     r"https?://[^\s<>|]+/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
     r"(?:\?[^\s<>|]*?thread_ts=(?P<root>\d{10}\.\d{6}))?"
@@ -43,8 +44,13 @@ def mentioned_users(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_USER.findall(text)))
 
 
+def mentioned_channels(text: str) -> tuple[str, ...]:
+    """The ids of the channels that a message of Slack mentions without saying their names, each once."""
+    return tuple(dict.fromkeys(_CHANNEL.findall(text)))
+
+
 def readable(text: str, names: Mapping[str, str]) -> str:
-    """A message of Slack as a person reads it; `names` by user id, an unknown id stays an id."""
+    """A message of Slack as a person reads it; `names` by the ids of users and channels, an unknown id stays an id."""
     return _unescaped(_TOKEN.sub(lambda token: _shown(token[1], names), text)).strip()
 
 
@@ -91,7 +97,7 @@ def _shown(token: str, names: Mapping[str, str]) -> str:
         case "@":
             return f"@{names.get(target[1:]) or label or target[1:]}"
         case "#":
-            return f"#{label or target[1:]}"
+            return f"#{label or names.get(target[1:]) or target[1:]}"
         case "!":
             return label or f"@{target[1:].partition('^')[0]}"
         case _:

@@ -7,7 +7,9 @@ from elsewhere may be used; so is a public channel that a guest reads, or may re
 is known to be private or shared keeps what it held before to itself: guests and failures come and go.
 """
 
-from dataclasses import replace
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
@@ -16,11 +18,14 @@ from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.fresh import Fresh
 from bot.platforms.slack.guests import Guests
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.payload import fields, flag
+from bot.platforms.slack.payload import fields, flag, text
 from bot.platforms.slack.people import Member
 
 NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
 """A channel of which any of these is true is not simply public."""
+
+MAX_NAMES = 10
+"""Names looked up for one message: each may cost a request before the question is acknowledged."""
 
 
 def channel_place(me: Me, channel: str, info: JsonObject) -> Place:
@@ -50,6 +55,14 @@ def person_place(me: Me, member: Member) -> Place:
     return Place(PersonAudience(member.person.id), within_team=me.source if member.full else None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """`name`: "" unless the channel is public."""
+
+    place: Place
+    name: str
+
+
 class Places:
     """Looks channels up, and remembers them for a minute."""
 
@@ -64,16 +77,30 @@ class Places:
         if channel.startswith("D"):
             return group_place(self._me, channel)
         try:
-            return await self._known.get(channel)
+            return (await self._known.get(channel)).place
         except SlackError:
             return group_place(self._me, channel)
+
+    async def names(self, channels: Iterable[str]) -> dict[str, str]:
+        """The names of these channels by id, as far as they are public. Never raises."""
+        wanted = list(dict.fromkeys(channels))[:MAX_NAMES]
+        names = await asyncio.gather(*(self._name(channel) for channel in wanted))
+        return {channel: name for channel, name in zip(wanted, names, strict=True) if name}
+
+    async def _name(self, channel: str) -> str:
+        try:
+            return (await self._known.get(channel)).name
+        except SlackError:
+            return ""
 
     def forget(self, channel: str) -> None:
         """It has changed its kind."""
         self._known.drop(channel)
 
-    async def _load(self, channel: str) -> Place:
+    async def _load(self, channel: str) -> _Known:
         info = fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
         place = channel_place(self._me, channel, info)
-        is_public = isinstance(place.audience, TeamAudience)
-        return group_place(self._me, channel) if is_public and await self._guests.read(channel) else place
+        if not isinstance(place.audience, TeamAudience):
+            return _Known(place, "")
+        read_by_guests = await self._guests.read(channel)
+        return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"))

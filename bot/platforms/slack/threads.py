@@ -1,6 +1,6 @@
 """What a question refers to: the thread in which the bot is first mentioned, and the messages that are linked.
 
-Above: `intake`. Below: `api`, `people`, `place`, `markup`.
+Above: `intake`. Below: `api`, `names`, `place`, `markup`.
 
 Rules. The thread is read once, when the conversation with the bot begins, and is bounded: its first message and the
 last ones before the question. A linked message is read only if what is said there may be used where the answer is
@@ -16,7 +16,8 @@ from agent.ports import Membership
 from agent.records import Quoted
 from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.inbound import Heard, Me
-from bot.platforms.slack.markup import MessageLink, mentioned_users, message_links, readable
+from bot.platforms.slack.markup import MessageLink, message_links, readable
+from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import first_text, items, text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places
@@ -39,7 +40,7 @@ class Threads:
     def __init__(self, api: SlackApi, me: Me, people: People, places: Places, membership: Membership) -> None:
         self._api = api
         self._me = me
-        self._people = people
+        self._names = Names(people, places)
         self._places = places
         self._membership = membership
 
@@ -103,9 +104,8 @@ class Threads:
         return await self._quoted([m for m in items(page, "messages") if text(m, "ts") == link.ts], "linked message")
 
     async def _quoted(self, messages: Sequence[JsonObject], source: str) -> tuple[Quoted, ...]:
-        users = [text(message, "user") for message in messages]
-        mentioned = [user for message in messages for user in mentioned_users(text(message, "text"))]
-        names = await self._people.names(filter(None, [*users, *mentioned]))
+        users = tuple(filter(None, (text(message, "user") for message in messages)))
+        names = await self._names.of(*(text(message, "text") for message in messages), users=users)
         return tuple(
             Quoted(source, _author(message, names), shown)
             for message in messages

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bot.platforms.slack.markup import (
     MessageLink,
+    mentioned_channels,
     mentioned_users,
     message_links,
     neutral,
@@ -25,6 +26,7 @@ PING = re.compile(r"<@|<!(channel|here|everyone|group|subteam)|(?<!\w)@(channel|
         ("<@U1> and <@U2|bob>", "@ann and @bob"),
         ("<@U9>", "@U9"),
         ("see <#C1|general> or <#C2>", "see #general or #C2"),
+        ("see <#C7> and <#C7|>", "see #random and #random"),
         ("<!here> <!subteam^S1|@crew> <!subteam^S2>", "@here @crew @subteam"),
         ("<!date^1392734382^{date}|Feb 18, 2014>", "Feb 18, 2014"),
         ("<https://example.org/a?b=1&amp;c=2>", "https://example.org/a?b=1&c=2"),
@@ -36,7 +38,7 @@ PING = re.compile(r"<@|<!(channel|here|everyone|group|subteam)|(?<!\w)@(channel|
     ],
 )
 def test_a_message_of_slack_reads_as_a_person_reads_it(sent: str, read: str) -> None:
-    assert readable(sent, {"U1": "ann"}) == read
+    assert readable(sent, {"U1": "ann", "C7": "random"}) == read
 
 
 @given(st.text(alphabet="<>@!#|U1&;lt gmp^", max_size=60))
@@ -51,6 +53,10 @@ def test_the_mentions_that_a_message_begins_with_are_taken_off() -> None:
 
 def test_mentioned_users_are_found_once() -> None:
     assert mentioned_users("<@U1> <@U2|x> <@U1> <#C1>") == ("U1", "U2")
+
+
+def test_channels_without_a_name_are_found_once() -> None:
+    assert mentioned_channels("<#C1> <#C2|general> <#C1|> <#G3>") == ("C1", "G3")
 
 
 def test_links_to_messages_are_found_with_their_thread() -> None:
