@@ -327,13 +327,9 @@ class FakeSlack:
         """A file as a message carries it."""
         self.files[name] = content
         address = f"http://{self._host}/files/{name}"
-        return {
-            "id": f"F{name}",
-            "name": name,
-            "mimetype": mimetype,
-            "size": len(content),
-            "url_private_download": address,
-        }
+        told: Object = {"id": f"F{name}", "name": name, "mimetype": mimetype, "size": len(content)}
+        self.state.shared[told["id"]] = {**told, "url_private_download": address}
+        return {**self.state.shared[told["id"]]}
 
     async def _uploaded(self, request: web.Request) -> web.Response:
         self.state.uploaded[request.match_info["id"]] = await request.read()

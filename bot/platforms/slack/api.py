@@ -1,4 +1,4 @@
-"""The Web API, as much of it as we use: each method once, with the scope that it needs.
+"""The Web API, as much of it as we use.
 
 Above: everything in this folder that asks Slack. Below: `outgoing`, slack-sdk's client and aiohttp's session;
 their errors are translated here, and nowhere else.
@@ -14,10 +14,9 @@ SlackError
 
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, Protocol, cast
 
-from aiohttp import ClientError, ClientSession
+from aiohttp import ClientError, ClientSession, ClientTimeout
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -25,11 +24,15 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from bot.platforms.slack import payload
+from bot.platforms.slack.methods import READS, Method
 from bot.platforms.slack.outgoing import NO_UNFURL, harmless_fields
 from bot.secret import Secret
 
 TIMEOUT_S = 10
 """Slack answers within a second or is in trouble; a write in flight holds up a shutdown for no longer."""
+
+FILE_TIMEOUT = ClientTimeout(total=30)
+"""Twenty megabytes on a slow line; whoever reads a file may have less patience."""
 
 CHUNK_BYTES = 16_384
 
@@ -37,79 +40,6 @@ DEFAULT_RETRY_AFTER_S = 30.0
 """When a limit comes without its header: Slack's own default."""
 
 
-class Method(StrEnum):
-    AUTH_TEST = "auth.test"
-    OPEN_CONNECTION = "apps.connections.open"
-    POST = "chat.postMessage"
-    POST_EPHEMERAL = "chat.postEphemeral"
-    UPDATE = "chat.update"
-    DELETE = "chat.delete"
-    SET_STATUS = "assistant.threads.setStatus"
-    USER = "users.info"
-    USERS = "users.list"
-    CHANNEL = "conversations.info"
-    MEMBERS = "conversations.members"
-    CONVERSATIONS = "users.conversations"
-    REPLIES = "conversations.replies"
-    HISTORY = "conversations.history"
-    OPEN_VIEW = "views.open"
-    UPLOAD_URL = "files.getUploadURLExternal"
-    COMPLETE_UPLOAD = "files.completeUploadExternal"
-
-
-_HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
-
-METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
-    Method.AUTH_TEST: (),
-    Method.OPEN_CONNECTION: (),  # the app-level token has its own, connections:write
-    Method.POST: ("chat:write",),
-    Method.POST_EPHEMERAL: ("chat:write",),
-    Method.UPDATE: ("chat:write",),
-    Method.DELETE: ("chat:write",),
-    Method.SET_STATUS: ("chat:write",),
-    Method.USER: ("users:read",),
-    Method.USERS: ("users:read",),
-    Method.CHANNEL: ("channels:read", "groups:read", "mpim:read"),  # never asked about a DM
-    Method.MEMBERS: ("channels:read",),  # asked about public channels only
-    Method.CONVERSATIONS: ("channels:read", "groups:read", "mpim:read"),
-    Method.REPLIES: _HISTORY,
-    Method.HISTORY: _HISTORY,
-    Method.OPEN_VIEW: (),
-    Method.UPLOAD_URL: ("files:write",),
-    Method.COMPLETE_UPLOAD: ("files:write",),
-}
-EVENT_SCOPES: Mapping[str, str] = {
-    "app_mention": "app_mentions:read",
-    "app_uninstalled": "",  # needs none
-    "channel_deleted": "channels:read",
-    "channel_shared": "channels:read",
-    "group_deleted": "groups:read",
-    "message.channels": "channels:history",
-    "message.groups": "groups:history",
-    "message.im": "im:history",
-    "message.mpim": "mpim:history",
-}
-FEATURE_SCOPES: Mapping[str, str] = {"slash commands and shortcuts": "commands", "attached files": "files:read"}
-
-SCOPES: frozenset[str] = frozenset(
-    [scope for scopes in METHOD_SCOPES.values() for scope in scopes]
-    + [*filter(None, EVENT_SCOPES.values()), *FEATURE_SCOPES.values()]
-)
-"""Everything that the bot token needs, and nothing else."""
-
-_READS = frozenset(
-    {
-        Method.USER,
-        Method.USERS,
-        Method.CHANNEL,
-        Method.MEMBERS,
-        Method.CONVERSATIONS,
-        Method.REPLIES,
-        Method.HISTORY,
-        Method.UPLOAD_URL,
-    }
-)
-"""Called with GET: these take no JSON."""
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
 )
@@ -168,7 +98,7 @@ class SlackApi:
     async def call(self, method: Method, **args: Json) -> JsonObject:
         """The method's answer. Raises SlackError; None among the arguments means: leave it out."""
         given = {name: value for name, value in args.items() if value is not None}
-        if method in _READS:
+        if method in READS:
             return _body(await self._send(method, params=given, http_verb="GET"))
         given = harmless_fields(given)
         return _body(await self._send(method, json={**NO_UNFURL, **given} if method is Method.POST else given))
@@ -189,7 +119,9 @@ class SlackApi:
         headers = {"Authorization": f"Bearer {token.reveal()}"}
         content = bytearray()
         try:
-            async with self._session.get(url, headers=headers, allow_redirects=False, proxy=self._proxy) as response:
+            async with self._session.get(
+                url, headers=headers, allow_redirects=False, proxy=self._proxy, timeout=FILE_TIMEOUT
+            ) as response:
                 if response.status != 200:
                     raise SlackRefused("a file", f"status {response.status}")
                 async for chunk in response.content.iter_chunked(CHUNK_BYTES):
@@ -203,7 +135,7 @@ class SlackApi:
     async def upload(self, url: str, content: bytes) -> None:
         """Put a file where Slack said. Raises SlackError."""
         try:
-            async with self._session.post(url, data=content, proxy=self._proxy) as response:
+            async with self._session.post(url, data=content, proxy=self._proxy, timeout=FILE_TIMEOUT) as response:
                 status = response.status
         except (ClientError, TimeoutError, ValueError) as error:
             raise SlackDown(f"Slack cannot be reached (a file: {type(error).__name__}).") from error

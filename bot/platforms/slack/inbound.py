@@ -15,11 +15,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent.messages import Depth, JsonObject
-from bot.platforms.slack.markup import mentioned_users
+from agent.records import Attachment
+from bot.attachments.kinds import Kind, announced
+from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 """The subtypes of what somebody wrote, as opposed to what happened."""
+
+FILE_URLS = ("url_private_download", "url_private")
+"""Where a file says that it is; with the bot's token, and the better one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +44,6 @@ class Me:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """An attached file. `url` needs the bot's token; "" where Slack gives none."""
-
-    name: str
-    mime: str
-    size: int
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class Heard:
     """One message that somebody wrote, as Slack sent it: `text` still holds ids and escapes."""
 
@@ -61,7 +56,7 @@ class Heard:
     direct: bool
     mentioned: bool
     outside: bool
-    files: tuple[File, ...] = ()
+    files: tuple[Attachment, ...] = ()
     by_bot: bool = False
     bot_name: str = ""
     """Set for a message of another bot that has no user."""
@@ -98,7 +93,9 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
         direct=text(event, "channel_type") == "im" or (channel.startswith("D") and kind == "message"),
         mentioned=kind == "app_mention" or me.user in mentioned_users(written),
         outside=_outside(body, event, me),
-        files=tuple(_file(file) for file in items(event, "files")),
+        files=tuple(
+            _file(file, wordless=not without_mention(written, me.user).strip()) for file in items(event, "files")
+        ),
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
     )
@@ -189,10 +186,16 @@ def _outside(body: JsonObject, event: JsonObject, me: Me) -> bool:
     return flag(body, "is_ext_shared_channel") or home != me.team
 
 
-def _file(file: JsonObject) -> File:
-    return File(
-        name=first_text(file, "name", "title") or "file",
-        mime=text(file, "mimetype"),
-        size=number(file, "size"),
-        url=first_text(file, "url_private_download", "url_private"),
+def _file(file: JsonObject, *, wordless: bool) -> Attachment:
+    """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all."""
+    name, kind = first_text(file, "name", "title") or "file", text(file, "mimetype")
+    if text(file, "subtype") == "slack_audio" and not kind.startswith("audio/"):
+        kind = "audio/mp4"  # a recorded clip, whatever holds it
+    known = first_text(file, *FILE_URLS) or text(file, "file_access") == "check_file_info"
+    return Attachment(
+        name,
+        kind,
+        number(file, "size"),
+        f"{text(file, 'id')} {first_text(file, *FILE_URLS)}".rstrip() if known else "",
+        spoken=wordless and announced(name, kind) is Kind.SOUND,
     )

@@ -1,7 +1,7 @@
 """From an event of Slack to the bot's hands, before Slack is told that it arrived.
 
 Above: `missed` calls it for every event. Below: `inbound`, `changes` and `orders` (what it says), `people`, `place`,
-`threads`, `files` (what belongs to it), `desk` and `control` (what carries orders out), `bot.triggers`, `bot.host`.
+`threads` (what belongs to it), `desk` and `control` (what carries orders out), `bot.triggers`, `bot.host`.
 
 Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
 asked about messages that are not for the bot.
@@ -14,16 +14,16 @@ from typing import assert_never
 from agent.authority import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
-from agent.messages import Depth, Image, JsonObject
+from agent.messages import Depth, JsonObject
 from agent.records import Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import inbound, orders
 from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
-from bot.platforms.slack.files import Files
 from bot.platforms.slack.inbound import Heard, Me
-from bot.platforms.slack.markup import mentioned_users, readable, without_mention
+from bot.platforms.slack.markup import without_mention
+from bot.platforms.slack.names import Names
 from bot.platforms.slack.orders import Order
 from bot.platforms.slack.people import Member, People, member_of
 from bot.platforms.slack.place import Places, closed_place, group_place, person_place
@@ -43,7 +43,6 @@ class Intake:
     people: People
     places: Places
     threads: Threads
-    files: Files
     desk: Desk
     control: Control
 
@@ -88,10 +87,8 @@ class Intake:
         elif for_us:
             incoming = await self._incoming(heard, conversation)
             found = await self._context(heard, incoming, new=participants is None)
-            quoted = tuple(one for one in found if isinstance(one, Quoted))
-            images = tuple(one for one in found if isinstance(one, Image))
             try:
-                return await self.host.take(replace(incoming, quoted=quoted, images=images))
+                return await self.host.take(replace(incoming, quoted=tuple(found)))
             except Refused as refusal:
                 if not late:
                     await self.control.refused(refusal, heard)
@@ -136,8 +133,8 @@ class Intake:
 
     async def _asked(self, written: str) -> tuple[Depth, str]:
         """What a message of Slack asks, and how deep."""
-        names = await self.people.names(mentioned_users(written))
-        depth, asked = inbound.depth_words(readable(without_mention(written, self.me.user), names))
+        asked_for = without_mention(written, self.me.user)
+        depth, asked = inbound.depth_words(await Names(self.people, self.places).read(asked_for))
         return depth, asked or f"@{self.me.name}"
 
     def _what_to_do(self, heard: Heard, participants: frozenset[str] | None) -> Trigger:
@@ -172,15 +169,14 @@ class Intake:
             # Another bot that may talk to this one is on the operator's list: nobody else vouches for it.
             authority=Authority.EMPLOYEE if heard.by_bot else member.authority,
             team=self.me.team,
+            files=tuple(replace(file, author=member.person.name) for file in heard.files),
         )
 
-    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> list[Quoted | Image]:
-        """What belongs to the question: files, the thread in which a conversation begins, linked messages."""
-        found: list[Quoted | Image] = []
+    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> list[Quoted]:
+        """What belongs to the question: the thread in which a conversation begins, linked messages."""
+        found: list[Quoted] = []
         try:
             async with asyncio.timeout(CONTEXT_S):
-                async for file in self.files.read(heard.files, incoming.person.name):
-                    found.append(file)  # noqa: PERF401 -- what came before the timeout is kept
                 if new and heard.in_thread:
                     found += await self.threads.before(heard)
                 found += await self.threads.linked(heard, incoming.place)

@@ -1,20 +1,17 @@
-"""What comes along with a question: the thread before it, linked messages, attached files."""
+"""What comes along with a question: the thread before it, and linked messages."""
 
 from typing import Any
 
-from agent.messages import Image
 from agent.records import Incoming
-from bot import pictures
-from bot.platforms.slack import files, threads
+from bot.platforms.slack import threads
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_faults import Fault
-from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, FakeMessage
+from tests.fakes.slack_things import BOT_USER, FakeMessage
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
-PNG = b"\x89PNG\r\n\x1a\n and so on"
 
 
 def link(message: FakeMessage) -> str:
@@ -113,70 +110,3 @@ async def test_links_that_lead_nowhere_are_left_out(slack: FakeSlack) -> None:
     nowhere = "<https://fake.slack.com/archives/C0NONE/p1700000000000100>"
     gone = f"<https://fake.slack.com/archives/{GENERAL}/p1700000000000200>"
     assert await quoted(slack, f"{ME} look: {nowhere} {gone}") == []
-
-
-async def test_an_attached_text_is_read_with_the_bots_token(slack: FakeSlack) -> None:
-    notes = slack.upload("notes.md", "# Lübeck\n".encode())
-    assert await quoted(slack, f"{ME} see", files=[notes]) == [("attached file notes.md", "ann", "# Lübeck\n")]
-    assert set(slack.file_tokens) == {BOT_TOKEN}
-
-
-async def test_a_file_that_is_no_text_is_named_with_the_reason(slack: FakeSlack) -> None:
-    archive = slack.upload("boat.zip", b"PK", "application/zip")
-    assert await quoted(slack, f"{ME} see", files=[archive]) == [
-        ("attached file boat.zip", "ann", pictures.not_read("application/zip", 2, pictures.WRONG_KIND))
-    ]
-    assert not slack.file_tokens
-
-
-async def test_pictures_come_along_and_what_is_not_shown_is_named_with_the_reason(slack: FakeSlack) -> None:
-    huge = {**slack.upload("huge.gif", b"GIF89a", "image/gif"), "size": pictures.MAX_IMAGE_BYTES + 1}
-    files_ = [
-        slack.upload("boat.png", PNG, "image/png"),
-        slack.upload("false.jpg", b"text", "image/jpeg"),
-        huge,
-    ]
-    taken = await asked(slack, f"{ME} see", files=files_)
-    assert taken.images == (Image("image/png", PNG),)
-    assert [(quoted.source, quoted.text) for quoted in taken.quoted] == [
-        ("attached file false.jpg", pictures.not_read("image/jpeg", 4, pictures.NOT_A_PICTURE)),
-        ("attached file huge.gif", pictures.not_read("image/gif", huge["size"], pictures.TOO_LARGE)),
-    ]
-
-
-async def test_only_the_first_pictures_are_looked_at(slack: FakeSlack) -> None:
-    many = [slack.upload(f"{number}.png", PNG, "image/png") for number in range(pictures.MAX_IMAGES + 1)]
-    taken = await asked(slack, f"{ME} see", files=many)
-    assert len(taken.images) == pictures.MAX_IMAGES
-    assert [pictures.TOO_MANY in quoted.text for quoted in taken.quoted] == [True]
-
-
-async def test_a_long_file_is_cut_at_its_limit(slack: FakeSlack) -> None:
-    log = slack.upload("all.log", b"x" * 3_000_000)
-    log["size"] = 10
-    ((_, _, text),) = await quoted(slack, f"{ME} see", files=[log])
-    assert len(text) < files.MAX_BYTES + 100
-    assert text.endswith("(cut here: the file is longer)")
-
-
-async def test_the_bots_token_goes_to_slack_only(slack: FakeSlack) -> None:
-    notes = slack.upload("notes.md", b"text")
-    notes["url_private_download"] = "http://localhost:9/files/notes.md"
-    ((_, _, text),) = await quoted(slack, f"{ME} see", files=[notes])
-    assert text == pictures.not_read("text/plain", 4, pictures.UNREACHABLE)
-    assert not slack.file_tokens
-
-
-async def test_a_file_that_cannot_be_had_is_named(slack: FakeSlack) -> None:
-    notes = slack.upload("notes.md", b"text")
-    slack.files.clear()
-    assert await quoted(slack, f"{ME} see", files=[notes]) == [
-        ("attached file notes.md", "ann", pictures.not_read("text/plain", 4, pictures.UNREACHABLE))
-    ]
-
-
-async def test_only_the_first_files_are_read(slack: FakeSlack) -> None:
-    many = [slack.upload(f"{number}.txt", b"text") for number in range(files.MAX_FILES + 2)]
-    told = [text for _, _, text in await quoted(slack, f"{ME} see", files=many)]
-    assert told.count("text") == files.MAX_FILES
-    assert len(told) == files.MAX_FILES + 2

@@ -36,6 +36,7 @@ DOCUMENTED_SCOPES = {
     "conversations.replies": "channels:history groups:history im:history mpim:history",
     "conversations.history": "channels:history groups:history im:history mpim:history",
     "views.open": "",
+    "files.info": "files:read",
     "files.getUploadURLExternal": "files:write",
     "files.completeUploadExternal": "files:write",
 }
