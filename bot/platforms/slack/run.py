@@ -21,9 +21,10 @@ from agent.ports import Clock
 from agent.records import Incoming
 from bot.access.told import Told
 from bot.host import Host
-from bot.platforms.slack.api import SCOPES, TIMEOUT_S, SlackApi, SlackError, SlackRefused
+from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.features import EVERYTHING, scopes
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.guests import Guests
 from bot.platforms.slack.http import Endpoint
@@ -123,7 +124,7 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:
         who = await api.sign_in()
     except SlackError as error:
         _explain(error, settings, "SLACK_BOT_TOKEN")
-    if api.granted and (missing := SCOPES - api.granted):
+    if api.granted and (missing := scopes(EVERYTHING) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
             raise SettingsError(
