@@ -8,11 +8,8 @@ import pytest
 
 from agent.errors import StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
-from agent.messages import Image
 from agent.records import Incoming, Quoted
-from bot import pictures
 from bot.platforms.discord import surroundings
-from bot.platforms.discord.inbound import NO_TEXT
 from bot.wording import KEPT_WAITING, UNAVAILABLE, use_command
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -27,14 +24,12 @@ from tests.fakes.discord_world import (
     OTHER_BOT,
     STAFF,
     VOICE,
-    text_file,
 )
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 
 SERVER = TeamAudience(f"discord:{GUILD}")
 ASK = f"<@{BOT}> "
-PNG = b"\x89PNG\r\n\x1a\n and so on"
 
 
 @asynccontextmanager
@@ -233,50 +228,6 @@ async def test_a_linked_message_is_brought_along_where_its_readers_allow_it() ->
         assert [each.text for each in (await taken(host, 2)).quoted] == [f"In {GENERAL}.", f"In {STAFF}."]
         await fake.write(BO, " ".join(links))
         assert [each.text for each in (await taken(host, 3)).quoted] == [f"In {GENERAL}."]
-
-
-async def test_text_files_are_read_and_others_named_with_the_reason() -> None:
-    async with listening() as (fake, host):
-        fake.rest.files["notes.md"] = b"The boat is blue."
-        address = f"http://{fake.address}/cdn/notes.md"
-        files = [text_file("notes.md", address, 17), text_file("boat.zip", address, 999, "application/zip")]
-        await fake.write(ANN, "", attachments=files)
-        incoming = await taken(host)
-        assert incoming.text == NO_TEXT
-        assert incoming.quoted == (
-            Quoted("attached file notes.md", "Ann", "The boat is blue."),
-            Quoted("attached file boat.zip", "Ann", pictures.not_read("application/zip", 999, pictures.WRONG_KIND)),
-        )
-
-
-async def test_pictures_come_along_and_what_is_not_shown_is_named_with_the_reason() -> None:
-    async with listening() as (fake, host):
-        fake.rest.files |= {"boat.png": PNG, "false.png": b"text"}
-        boat, false, gone = (f"http://{fake.address}/cdn/{name}" for name in ("boat.png", "false.png", "gone.png"))
-        files = [
-            text_file("boat.png", boat, len(PNG), "image/png"),
-            text_file("false.png", false, 4, "image/png"),
-            text_file("gone.jpg", gone, 9, "image/jpeg"),
-            text_file("huge.webp", boat, pictures.MAX_IMAGE_BYTES + 1, "image/webp"),
-        ]
-        await fake.write(ANN, "look", attachments=files)
-        incoming = await taken(host)
-        assert incoming.images == (Image("image/png", PNG),)
-        assert [quoted.source for quoted in incoming.quoted] == [
-            f"attached file {name}" for name in ("false.png", "gone.jpg", "huge.webp")
-        ]
-        reasons = (pictures.NOT_A_PICTURE, pictures.UNREACHABLE, pictures.TOO_LARGE)
-        assert all(reason in quoted.text for reason, quoted in zip(reasons, incoming.quoted, strict=True))
-
-
-async def test_only_the_first_pictures_are_looked_at() -> None:
-    async with listening() as (fake, host):
-        fake.rest.files["boat.png"] = PNG
-        many = [text_file("boat.png", f"http://{fake.address}/cdn/boat.png", len(PNG), "image/png")] * 7
-        await fake.write(ANN, "look", attachments=many)
-        incoming = await taken(host)
-        assert len(incoming.images) == pictures.MAX_IMAGES
-        assert [pictures.TOO_MANY in quoted.text for quoted in incoming.quoted] == [True, True]
 
 
 async def test_what_cannot_be_read_is_left_out() -> None:

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import simcord
 
-from agent.providers.http import Http
 from agent.providers.scripted import ScriptedProvider
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
@@ -61,17 +60,16 @@ async def town() -> AsyncGenerator[Town, None]:
     host = answering_host(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
     connection = Connection(clock, edit_interval_s=0.05)
     host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
-    async with aclosing(Http(proxies=False)) as files:
-        listening = Listening(host, SOURCE, clock)
-        bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, files, listening)
-        async with simcord.run(bot) as env:
-            clock.env = env
-            guild = env.create_guild()
-            channel = guild.create_text_channel("general")
-            alice = guild.add_member(env.create_user("alice"))
-            async with host.answering():
-                yield Town(host, bot, channel, alice)
-            await connection.close()
+    listening = Listening(host, SOURCE, clock)
+    bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, listening)
+    async with simcord.run(bot) as env:
+        clock.env = env
+        guild = env.create_guild()
+        channel = guild.create_text_channel("general")
+        alice = guild.add_member(env.create_user("alice"))
+        async with host.answering():
+            yield Town(host, bot, channel, alice)
+        await connection.close()
 
 
 def text_of(shown: Any) -> str:

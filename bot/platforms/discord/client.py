@@ -19,7 +19,6 @@ from discord import app_commands
 
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.memory.forgetting import Gone
-from agent.providers.http import Http
 from agent.records import Incoming
 from bot import wording
 from bot.access.told import Told
@@ -78,7 +77,6 @@ class DiscordClient(discord.Client):
         host: Host,
         settings: DiscordSettings,
         connection: Connection,
-        files: Http,
         listening: Listening,
         *,
         message_content: bool = True,
@@ -99,7 +97,7 @@ class DiscordClient(discord.Client):
         self._room = connection
         self._listening = listening
         self._told = Told(connection.clock)
-        self._surroundings = Surroundings(self, files)
+        self._surroundings = Surroundings(self)
         self._members = Members(lambda: self.guilds, settings.home, connection.clock, settings.ranks)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._missed = Missed(self, listening, self._take_late, self._amend, self._in_order)
@@ -259,7 +257,7 @@ class DiscordClient(discord.Client):
             case Trigger.ANSWER:
                 new = in_thread and participants is None
                 brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
-                return await self._host.take(replace(incoming, quoted=brought.quoted, images=brought.images))
+                return await self._host.take(replace(incoming, quoted=brought.quoted, files=brought.files))
             case Trigger.OVERHEAR:
                 await self._host.overhear(incoming)
             case Trigger.IGNORE:

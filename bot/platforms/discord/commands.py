@@ -1,7 +1,7 @@
-"""`/ask`, `/forget`, `/memory` and `/usage`.
+"""`/ask`, and what becomes of a question that comes through a command or a window.
 
-Above: `client` owns the tree. Below: `inbound`, `interactions`, `reading`, `surroundings`, `memory`, `forgetting`,
-and `bot.host.Host`.
+Above: `client` owns the tree, `menus` asks about a message. Below: `inbound`, `interactions`, `reading`,
+`surroundings`, `preferences`, and `bot.host.Host`.
 
 `/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than three
 seconds. So the question is stored first: acknowledged but not stored, it would be "thinking…" for ever after a crash.
@@ -11,28 +11,35 @@ acknowledgement no longer waits for it.
 
 import asyncio
 import logging
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import discord
 from discord import app_commands
 
-from agent.errors import CogencyError, Refused
+from agent.errors import CogencyError, Refused, SettingsError
 from agent.messages import Depth
-from agent.records import Incoming
+from agent.records import Attachment, Incoming, Quoted
 from bot.host import Host
-from bot.platforms.discord import forgetting, reading, refusals
-from bot.platforms.discord import memory as memory_view
+from bot.platforms.discord import preferences, reading, refusals
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.inbound import Question, Where, asked
-from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, Tree, answer_alone, everywhere
+from bot.platforms.discord.interactions import (
+    STORE_FIRST_S,
+    Choice,
+    Interaction,
+    Tree,
+    everywhere,
+    installed_by_person,
+    offered,
+)
 from bot.platforms.discord.markup import Names, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
 from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.surroundings import Surroundings
-from bot.spending_text import account_text
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +49,23 @@ MAX_QUESTION_CHARS = 6_000
 MAX_REMEMBERED = 2_000
 """As many people as ask one bot while one answer grows."""
 
-FORGETTABLE = ("this thread", "everything", "2 hours", "today", "since monday", "about …")
-"""Examples of what `/forget` understands."""
-
 DEPTHS = {Depth.ADAPT: "as you see fit", Depth.FAST: "answer fast", Depth.DEEP: "think deeply"}
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A question, and how it is to be answered. `private` None: as its asker has chosen for all of theirs."""
+
+    text: str
+    private: bool | None = None
+    depth: Depth = Depth.ADAPT
+    model: str = ""
+    files: tuple[Attachment, ...] = ()
+    quoted: tuple[Quoted, ...] = ()
+
+
 class Commands:
-    """What the slash commands do. `add_to` makes them known to a command tree."""
+    """What becomes of questions. `add_to` makes `/ask` known to a command tree."""
 
     def __init__(
         self, host: Host, connection: Connection, surroundings: Surroundings, members: Members, mode: ReplyMode
@@ -71,54 +87,34 @@ class Commands:
             question="Your question",
             private="Only you see the answer",
             depth="How long I may think about it",
+            model="The model that answers this question alone",
+            file="A file that the question is about",
         )
         @app_commands.choices(
             depth=[app_commands.Choice(name=name, value=depth.value) for depth, name in DEPTHS.items()]
         )
+        @app_commands.autocomplete(model=self.models)
         @everywhere
         async def ask(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
             interaction: Interaction,
             question: app_commands.Range[str, 1, MAX_QUESTION_CHARS],
-            private: bool = False,  # noqa: FBT001, FBT002 -- an option of the command
             depth: str = Depth.ADAPT.value,
+            model: str = "",
+            private: bool | None = None,  # noqa: FBT001 -- an option of the command
+            file: discord.Attachment | None = None,
         ) -> None:
-            await self.ask(interaction, question, private=private, depth=Depth(depth))
+            files = () if file is None else (reading.attachment_of(file, interaction.user.display_name),)
+            await self.ask(interaction, Wish(question, private, Depth(depth), model, files))
 
-        @tree.command(name="forget", description="Forget what you told me")
-        @app_commands.describe(
-            what="thread, everything, 2 hours, since Monday, or about and a word",
-            delete_replies="Delete my replies to it here, too",
-        )
-        @app_commands.autocomplete(what=self.forgettable)
-        @everywhere
-        async def forget(  # pyright: ignore[reportUnusedFunction] -- as above
-            interaction: Interaction,
-            what: str,
-            delete_replies: bool = False,  # noqa: FBT001, FBT002 -- an option of the command
-        ) -> None:
-            await forgetting.ask(interaction, self._host, what, replies=delete_replies)
-
-        @tree.command(name="memory", description="See what I remember about you, and decide about it")
-        @app_commands.describe(
-            words="delete 3, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help"
-        )
-        @everywhere
-        async def memory(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await memory_view.show(interaction, self._host, self._members, words)
-
-        @tree.command(name="usage", description="Show what your questions took today and this month")
-        @everywhere
-        async def usage(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, self._usage(interaction))
-
-    async def ask(self, interaction: Interaction, text: str, *, private: bool, depth: Depth) -> None:
+    async def ask(self, interaction: Interaction, wish: Wish) -> None:
         """Take the question in, and acknowledge it within three seconds."""
         now = self._connection.clock.now()
-        question = replace(_question(interaction, text, now, private=private), depth=depth)
         if not self._connection.acknowledging(str(interaction.id)):
             return
-        storing = asyncio.ensure_future(self._store(interaction, question))
         try:
+            private = await self._is_private(interaction, wish)
+            question = _question(interaction, wish, now, private=private)
+            storing = asyncio.ensure_future(self._store(interaction, question, wish))
             await asyncio.wait({storing}, timeout=STORE_FIRST_S)
             if refusals.failure(storing) is None:
                 await _acknowledge(interaction, private=question.private and not question.where.direct)
@@ -127,18 +123,23 @@ class Commands:
         try:
             await storing
         except CogencyError as error:
-            if not isinstance(error, Refused):
+            if not isinstance(error, Refused | SettingsError):
                 log.warning("a question could not be taken in: %s", error)
             await refusals.answer(interaction, error)
 
-    async def forgettable(self, interaction: Interaction, typed: str) -> list[app_commands.Choice[str]]:  # noqa: ARG002 -- the same for all
-        """What can be forgotten, offered while somebody types."""
-        return [app_commands.Choice(name=words, value=words) for words in FORGETTABLE if typed.lower() in words]
+    async def models(self, interaction: Interaction, typed: str) -> list[Choice]:
+        """The models that the caller may choose among, offered while they type."""
+        return offered(await self._open_models(interaction), typed)
 
-    async def _usage(self, interaction: Interaction) -> str:
-        return account_text(await self._host.usage(known_as(interaction.user.id)))
+    async def _is_private(self, interaction: Interaction, wish: Wish) -> bool:
+        if wish.private is not None or interaction.context.dm_channel is True:
+            return bool(wish.private)
+        return await preferences.private_by_default(self._host, interaction.user.id)
 
-    async def _store(self, interaction: Interaction, question: Question) -> bool:
+    async def _store(self, interaction: Interaction, question: Question, wish: Wish) -> bool:
+        if wish.model and wish.model not in (menu := await self._open_models(interaction)):
+            others = f"choose one of {', '.join(menu)}" if menu else "there is only one here"
+            raise SettingsError(f"That model cannot be chosen: {others}.")
         author = await self._members.known(question.author, direct=question.where.direct)
         incoming = asked(replace(question, author=author), self._mode)
         self._remember((question.where.channel, question.author.id), incoming.conversation)
@@ -149,7 +150,15 @@ class Commands:
             incoming.place,
             import_thread=await self._is_new_thread(question.where, incoming),
         )
-        return await self._host.take(replace(incoming, quoted=brought.quoted))
+        quoted, files = (*wish.quoted, *brought.quoted), wish.files
+        return await self._host.take(replace(incoming, quoted=quoted, files=files, model=wish.model))
+
+    async def _open_models(self, interaction: Interaction) -> Collection[str]:
+        person, roles = known_as(interaction.user.id), reading.standing_of(interaction.user).roles
+        try:
+            return (await self._host.models(person, reading.channel_of(interaction), roles)).allowed
+        except CogencyError:
+            return ()
 
     def _remember(self, who: tuple[int, int], conversation: str) -> None:
         self._asked_last.pop(who, None)
@@ -170,7 +179,7 @@ async def _acknowledge(interaction: Interaction, *, private: bool) -> None:
         log.info("an interaction could not be acknowledged any more (Discord's error %d)", error.code)
 
 
-def _question(interaction: Interaction, text: str, now: datetime, *, private: bool) -> Question:
+def _question(interaction: Interaction, wish: Wish, now: datetime, *, private: bool) -> Question:
     user = interaction.user
     author = reading.author_of(user)
     direct = interaction.context.dm_channel is True
@@ -181,10 +190,12 @@ def _question(interaction: Interaction, text: str, now: datetime, *, private: bo
         # A channel that Discord does not describe is nobody else's: each such question is its own place.
         where=reading.where(interaction.channel or interaction, author, direct=direct),
         author=author,
-        text=readable(text, _names(interaction)),
+        text=readable(wish.text, _names(interaction)),
         private=private,
         time=now,
         private_place=reading.private_place_of(interaction),
+        depth=wish.depth,
+        by_person=installed_by_person(interaction),
     )
 
 

@@ -9,6 +9,7 @@ resuming where it was, for as long as Discord lets it.
 import asyncio
 import logging
 from contextlib import aclosing
+from functools import partial
 from typing import NoReturn
 
 import aiohttp
@@ -24,6 +25,7 @@ from agent.records import Incoming, ShownPage
 from bot.host import Host
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.files import fetch
 from bot.platforms.discord.membership import DiscordMembership
 from bot.platforms.discord.place import SOURCE
 from bot.platforms.discord.settings import DiscordSettings
@@ -81,8 +83,9 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         await listening.begin()
         connection.in_background(listening.keep())
         async with aclosing(Http(proxies=True)) as files:
+            host.fetch_on(SOURCE, partial(fetch, files))
             while True:
-                client = DiscordClient(host, settings, connection, files, listening, message_content=message_content)
+                client = DiscordClient(host, settings, connection, listening, message_content=message_content)
                 host.ask_readers(SOURCE, DiscordMembership(client))
                 try:
                     await _serve(client, settings)

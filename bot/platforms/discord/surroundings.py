@@ -1,6 +1,6 @@
 """What a message to the bot refers to: the thread before it, the message it replies to or links to, its files.
 
-Above: `client`, `commands`. Below: `files`, `markup`, `membership`, `reading`, `bot.pictures`.
+Above: `client`, `commands`. Below: `files`, `markup`, `membership`, `reading`.
 
 Rules.
 - It is context under the place's audience, and it is not stored as anybody's message.
@@ -11,18 +11,15 @@ Rules.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import discord
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
-from agent.messages import Image
-from agent.providers.http import Http
-from agent.records import Quoted
-from bot import pictures
-from bot.platforms.discord.files import read_picture, read_text
+from agent.records import Attachment, Quoted
+from bot.platforms.discord.files import attachments
 from bot.platforms.discord.markup import MessageLink, message_links, readable
 from bot.platforms.discord.membership import UNREADABLE, can_read
 from bot.platforms.discord.place import known_as
@@ -36,24 +33,23 @@ MAX_THREAD_CHARS = 20_000
 """About five thousand tokens: what a model with a small window still takes beside everything else."""
 MAX_LINKS = 3
 """Each costs a request or two; more links are rarely all meant."""
-MAX_FILES = 5
-"""Half of what Discord lets one message carry; pictures count apart."""
+SOMEBODY = "somebody"
+"""Who wrote a forwarded message: Discord does not say."""
 PATIENCE_S = 8.0
 """The person sees nothing meanwhile, so it must be short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What a message brings along: words and pictures."""
+    """What a message brings along: words, and files to be read when its turn runs."""
 
     quoted: tuple[Quoted, ...] = ()
-    images: tuple[Image, ...] = ()
+    files: tuple[Attachment, ...] = ()
 
 
 class Surroundings:
-    def __init__(self, client: discord.Client, files: Http) -> None:
+    def __init__(self, client: discord.Client) -> None:
         self._client = client
-        self._files = files
 
     async def find_channel(self, message: discord.Message) -> None:
         """Where it stands, if that is a thread that the library has not heard of yet, as one that was archived."""
@@ -71,29 +67,45 @@ class Surroundings:
         return await _in_time(self._of_message(message, place, import_thread=import_thread))
 
     async def of_question(
-        self, text: str, asker: int, channel: object, place: Place, *, import_thread: bool
+        self,
+        text: str,
+        asker: int,
+        channel: object,
+        place: Place,
+        *,
+        import_thread: bool,
+        files: Sequence[Attachment] = (),
     ) -> Brought:
-        """The same for an `/ask` in `channel`."""
-        return await _in_time(self._of_question(text, asker, channel, place, import_thread=import_thread))
+        """The same for an `/ask` in `channel` with these files."""
+        brought = await _in_time(self._of_question(text, asker, channel, place, import_thread=import_thread))
+        return replace(brought, files=(*brought.files, *files))
 
     async def _of_message(
         self, message: discord.Message, place: Place, *, import_thread: bool
-    ) -> AsyncGenerator[Quoted | Image, None]:
+    ) -> AsyncGenerator[Quoted | Attachment, None]:
+        forwarded = message.message_snapshots
+        wordless = message.flags.voice or not (message.content.strip() or forwarded or message.reference)
+        for file in attachments(message.attachments, message.author.display_name, wordless=wordless):
+            yield file
+        for original in forwarded:
+            for file in attachments(original.attachments, SOMEBODY, "file of a forwarded message"):
+                yield file
         if import_thread and isinstance(message.channel, discord.Thread):
             for quoted in await self._thread(message.channel, before=message):
                 yield quoted
         if (replied_to := await _replied_to(message)) is not None:
             yield _quote("the message that this one replies to", replied_to)
-        for forwarded in message.message_snapshots:
-            yield Quoted("a forwarded message", "somebody", readable(forwarded.content, names_of(message)))
+            author = replied_to.author.display_name
+            for file in attachments(replied_to.attachments, author, "file of the message that this one replies to"):
+                yield file
+        for original in forwarded:
+            yield Quoted("a forwarded message", SOMEBODY, readable(original.content, names_of(message)))
         async for quoted in self._linked(message.content, message.author.id, place):
             yield quoted
-        async for brought in self._attached(message):
-            yield brought
 
     async def _of_question(
         self, text: str, asker: int, channel: object, place: Place, *, import_thread: bool
-    ) -> AsyncGenerator[Quoted | Image, None]:
+    ) -> AsyncGenerator[Quoted | Attachment, None]:
         if import_thread and isinstance(channel, discord.Thread):
             for quoted in await self._thread(channel, before=None):
                 yield quoted
@@ -136,27 +148,6 @@ class Surroundings:
             return None
         return await channel.fetch_message(link.message)
 
-    async def _attached(self, message: discord.Message) -> AsyncGenerator[Quoted | Image, None]:
-        """Pictures and text files, as far as the limits reach; all others by name, with the reason."""
-        left = {True: pictures.MAX_IMAGES, False: MAX_FILES}
-        for file in message.attachments:
-            is_picture = pictures.is_picture(file.content_type)
-            left[is_picture] -= 1
-            if left[is_picture] < 0:
-                read = pictures.not_read(file.content_type, file.size, pictures.TOO_MANY)
-            else:
-                read = await self._read(file, is_picture=is_picture)
-            author = message.author.display_name
-            yield read if isinstance(read, Image) else Quoted(f"attached file {file.filename}", author, read)
-
-    async def _read(self, file: discord.Attachment, *, is_picture: bool) -> Image | str:
-        """The picture, the text, or a note that says why there is neither."""
-        if is_picture:
-            read = await read_picture(self._files, file.url, file.size)
-            return read if isinstance(read, Image) else pictures.not_read(file.content_type, file.size, read)
-        text = await read_text(self._files, file.url, file.content_type)
-        return pictures.not_read(file.content_type, file.size, pictures.WRONG_KIND) if text is None else text
-
 
 def _may_be_used(source: Place, target: Place, server: str) -> bool:
     """The rule of audiences, for an asker who can read `source`, a place of this server, at this moment."""
@@ -186,9 +177,9 @@ def _quote(source: str, message: discord.Message) -> Quoted:
     return Quoted(source, message.author.display_name, "\n".join(filter(None, [text, *files])))
 
 
-async def _in_time(found: AsyncGenerator[Quoted | Image, None]) -> Brought:
+async def _in_time(found: AsyncGenerator[Quoted | Attachment, None]) -> Brought:
     """What could be had before our patience ran out."""
-    had: list[Quoted | Image] = []
+    had: list[Quoted | Attachment] = []
     try:
         async with asyncio.timeout(PATIENCE_S):
             async for one in found:
@@ -199,5 +190,5 @@ async def _in_time(found: AsyncGenerator[Quoted | Image, None]) -> Brought:
         await found.aclose()
     return Brought(
         tuple(one for one in had if isinstance(one, Quoted) and one.text),
-        tuple(one for one in had if isinstance(one, Image)),
+        tuple(one for one in had if isinstance(one, Attachment)),
     )
