@@ -32,7 +32,7 @@ from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signa
 from agent.memory.marking import MARKED
 from agent.memory.writing import NewFact, WriteRefused, write
 from agent.recollection import query_about, recollect
-from agent.records import Closing, Incoming, Person
+from agent.records import Claiming, Closing, Incoming, Person
 from agent.tokens import estimate_tokens
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
@@ -203,7 +203,7 @@ async def _say(store: Store, world: World, turn: Turn, number: int) -> None:
     """What the person writes begins a turn; what the assistant says ends it."""
     now = turn.time
     if turn.speaker == "assistant":
-        claim = await store.ledger.claim("benchmark", now, LEASE)
+        claim = await store.ledger.claim(Claiming("benchmark", now, LEASE))
         if claim is not None:
             await store.ledger.finish(claim, Closing(Outcome.ANSWERED, turn.text), now)
         return
@@ -225,7 +225,7 @@ async def _say(store: Store, world: World, turn: Turn, number: int) -> None:
 
 
 async def _close_open_turn(store: Store, now: datetime) -> None:
-    claim = await store.ledger.claim("benchmark", now, LEASE)
+    claim = await store.ledger.claim(Claiming("benchmark", now, LEASE))
     if claim is not None:
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, ""), now)
 

@@ -35,19 +35,11 @@ class Ledger(Protocol):
         """
         ...
 
-    async def claim(
-        self,
-        owner: str,
-        now: datetime,
-        lease: timedelta,
-        *,
-        per_person: int | None = None,
-        sources: frozenset[str] | None = None,
-    ) -> Claim | None:
+    async def claim(self, claiming: Claiming) -> Claim | None:
         """Take a turn whose runner's lease ran out, else a waiting one whose conversation has none running.
 
         Of those the person's of whom the fewest run (and fewer than `per_person`), who was served longest ago; the
-        oldest of theirs. `sources`: only what came from there, for a process that cannot show replies elsewhere.
+        oldest of theirs.
         """
         ...
 

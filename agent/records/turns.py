@@ -36,7 +36,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Claiming:
-    """A worker with a free place, and what it may be given. See `Ledger.claim`."""
+    """A worker with a free place, and what it may be given. See `Ledger.claim`.
+
+    `sources`: only what came from there, for a process that cannot show replies elsewhere; None: from anywhere.
+    """
 
     owner: str
     now: datetime

@@ -231,13 +231,7 @@ class Turns:
     async def _claim(self) -> None:
         while (claiming := self._slots.free(len(self._running))) is not None:
             lease = self._lease()
-            claim = await self._ledger.claim(
-                claiming.owner,
-                claiming.now,
-                claiming.lease,
-                per_person=claiming.per_person,
-                sources=claiming.sources,
-            )
+            claim = await self._ledger.claim(claiming)
             if claim is None:
                 return
             self._begin(claim, lease)

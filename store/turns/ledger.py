@@ -71,16 +71,8 @@ class SqlLedger:
     async def narrow(self, channel: str, place: Place, now: datetime) -> int:
         return await self._database.write(narrow, channel, place, now)
 
-    async def claim(
-        self,
-        owner: str,
-        now: datetime,
-        lease: timedelta,
-        *,
-        per_person: int | None = None,
-        sources: frozenset[str] | None = None,
-    ) -> Claim | None:
-        return await self._database.write(claim, Claiming(owner, now, lease, per_person, sources))
+    async def claim(self, claiming: Claiming) -> Claim | None:
+        return await self._database.write(claim, claiming)
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self._database.write(renew, claim, now, lease)

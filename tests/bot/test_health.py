@@ -5,7 +5,7 @@ from datetime import timedelta
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
 from agent.prices import Money
-from agent.records import Closing, Load, Verdict
+from agent.records import Claiming, Closing, Load, Verdict
 from agent.spending import Spent, Total
 from bot.health import Health, report
 from tests.fakes.clock import FakeClock
@@ -46,7 +46,7 @@ def test_only_those_who_took_the_most_are_named() -> None:
 async def test_it_is_read_from_the_store() -> None:
     store, clock = FakeStore(), FakeClock()
     await store.accept(said("where is my boat?"))
-    claim = await store.claim("worker", START, LEASE)
+    claim = await store.claim(Claiming("worker", START, LEASE))
     assert claim is not None
     calls = (ModelCall("openai:gpt-6-luna", Usage(1_000, output=100)),)
     await store.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",), calls=calls), clock.now())

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, insert, update
 
 from agent.context import ContextBudget, Persona
 from agent.providers.scripted import ScriptedProvider
+from agent.records import Claiming
 from agent.state import SituationSummary
 from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
@@ -56,7 +57,7 @@ def fill(connection: Connection, messages: int, words: str) -> None:
 async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     """What the model reads when Ann asks once more."""
     await store.ledger.accept(said("hello"))
-    first = await store.ledger.claim("w", START, LEASE)
+    first = await store.ledger.claim(Claiming("w", START, LEASE))
     assert first is not None
     clock, model = FakeClock(), ScriptedProvider(["Hello.", "Hello."])
     mind = Mind(always(model), lambda _: Persona("A bot.", "Answer."), Registry([]), TurnLimits(), ContextBudget())
@@ -65,7 +66,7 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
         await store.ledger.finish(first, await thinking.think(first, live, lambda: False), START)
     await store.database.write(fill, messages, words)
     await store.ledger.accept(said("and now?"))
-    asked = await store.ledger.claim("w", START, LEASE)
+    asked = await store.ledger.claim(Claiming("w", START, LEASE))
     assert asked is not None
     async with LiveReply(FakeSurface(clock), clock, asked.turn) as live:
         await thinking.think(asked, live, lambda: False)

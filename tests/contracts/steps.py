@@ -5,7 +5,7 @@ from typing import Final
 
 from agent.events import Outcome
 from agent.memory.audience import Place, label
-from agent.records import Claim, Closing, Hit, Incoming, Known, RecallQuery, Receipt
+from agent.records import Claim, Claiming, Closing, Hit, Incoming, Known, RecallQuery, Receipt
 from agent.state import SituationSummary
 from store.engine import Store
 from tests.fakes.incoming import LEASE, START, dm, said
@@ -19,7 +19,7 @@ AFTER_ALL: Final = 10**6
 
 async def claimed(store: AnyStore, owner: str = "worker", *, now: datetime = START) -> Claim:
     """The next claim; there has to be one."""
-    claim = await store.ledger.claim(owner, now, LEASE)
+    claim = await store.ledger.claim(Claiming(owner, now, LEASE))
     assert claim is not None
     return claim
 

@@ -7,7 +7,7 @@ import pytest
 
 from agent.admission import BacklogFull, Closed, Obstacle, Rate, RateReached, Terms, TermsNotMet, Whose
 from agent.events import Outcome
-from agent.records import Closing, Incoming
+from agent.records import Claiming, Closing, Incoming
 from tests.contracts.steps import AnyStore, claimed
 from tests.fakes.incoming import START, said
 
@@ -76,7 +76,7 @@ async def test_no_more_is_taken_in_while_too_many_wait(store: AnyStore) -> None:
 
 async def test_while_it_is_closed_nothing_new_is_taken_in(store: AnyStore) -> None:
     assert await obstacle(store, said("?"), at(0, closed=True)) == Closed()
-    assert await store.ledger.claim("worker", START, MINUTE) is None
+    assert await store.ledger.claim(Claiming("worker", START, MINUTE)) is None
 
 
 async def test_what_was_taken_in_before_is_known_whatever_the_terms_are_now(store: AnyStore) -> None:

@@ -12,7 +12,7 @@ from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, label
 from agent.memory.forgetting import Everything
-from agent.records import Claim, Closing, RecallQuery
+from agent.records import Claim, Claiming, Closing, RecallQuery
 from agent.state import SituationSummary
 from store.engine import open_store
 from tests.contracts.steps import AnyStore, proved, summary_of
@@ -65,7 +65,7 @@ class Run:
                 return (await self.store.ledger.accept(message)).duplicate
             case ("claim", int(seconds)):
                 self.now += timedelta(seconds=seconds)
-                claim = await self.store.ledger.claim("worker", self.now, LEASE)
+                claim = await self.store.ledger.claim(Claiming("worker", self.now, LEASE))
                 self.claims += [] if claim is None else [claim]
                 return claim and (claim.incoming, claim.epoch, claim.attempts, claim.progress, claim.reply_ref)
             case ("save", int(which)) if which < len(self.claims):

@@ -7,7 +7,7 @@ import pytest
 from agent.events import Outcome
 from agent.memory.forgetting import Everything
 from agent.messages import Depth, Image
-from agent.records import Closing
+from agent.records import Claiming, Closing
 from tests.contracts.steps import AnyStore, answered, claimed, texts_found
 from tests.fakes.incoming import LEASE, START, said
 
@@ -51,7 +51,7 @@ async def test_a_question_that_is_taken_back_is_never_answered_and_its_words_are
     assert await store.conversations.history("thread", before_turn=claim.turn, limit=9) == []
     assert await texts_found(store, "bicycle") == []
     assert (await store.ledger.accept(first)).duplicate
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
 @pytest.mark.parametrize("released", [False, True])
@@ -99,7 +99,7 @@ async def test_a_stopped_turn_that_is_claimed_again_is_still_to_be_stopped(store
     await store.ledger.accept(said("one"))
     await claimed(store)
     await store.ledger.stop("thread")
-    again = await store.ledger.claim("another worker", START + 2 * LEASE, LEASE)
+    again = await store.ledger.claim(Claiming("another worker", START + 2 * LEASE, LEASE))
     assert again is not None
     assert again.stopping
 
@@ -116,4 +116,4 @@ async def test_forgetting_takes_the_pictures_of_a_question_that_waits(store: Any
     await store.ledger.accept(replace(said("what is this?"), images=(Image("image/png", b"secret" * 9),)))
     receipt = await store.forgetting.forget(Everything("ann"), START)
     assert receipt.erased["turns"] == 1
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None

@@ -17,7 +17,7 @@ async def test_a_message_is_claimed_with_its_intake_if_nothing_is_before_it(stor
     accepted = await store.ledger.accept(message, claiming=PLACE)
     assert accepted.claim is not None
     assert (accepted.claim.turn, accepted.claim.incoming, accepted.claim.owner) == (accepted.turn, message, "worker")
-    assert await store.ledger.claim("other", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("other", START, LEASE)) is None
 
 
 async def test_that_claim_is_held_like_any_other(store: AnyStore) -> None:

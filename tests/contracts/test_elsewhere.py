@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from agent.events import Outcome
 from agent.memory.forgetting import Everything
-from agent.records import Closing, Incoming
+from agent.records import Claiming, Closing, Incoming
 from tests.contracts.steps import AnyStore, claimed
 from tests.fakes.incoming import LEASE, START, said
 
@@ -23,7 +23,7 @@ async def adopted(store: AnyStore, source: str = "terminal:2", *, now: datetime 
 async def left(store: AnyStore, source: str = "terminal:2", *, now: datetime = LATER) -> list[str]:
     """What a process that shows the replies of one source finds to do."""
     found: list[str] = []
-    while (claim := await store.ledger.claim("worker", now, LEASE, sources=frozenset({source}))) is not None:
+    while (claim := await store.ledger.claim(Claiming("worker", now, LEASE, sources=frozenset({source})))) is not None:
         found.append(claim.incoming.text)
     return found
 

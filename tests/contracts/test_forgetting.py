@@ -6,7 +6,7 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import Everything
-from agent.records import Closing
+from agent.records import Claiming, Closing
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, found, proved, summary_of, texts_found
 from tests.fakes.facts import remember
@@ -73,7 +73,7 @@ async def test_a_forgotten_message_that_is_delivered_again_stays_forgotten(store
     await answered(store, message, "kept")
     await store.forgetting.forget(Everything("ann"), START)
     assert (await store.ledger.accept(message)).duplicate
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
     assert await history(store, "thread") == []
     assert not (await store.ledger.accept(said("something new"))).duplicate
 
@@ -87,7 +87,7 @@ async def test_a_running_turn_that_is_forgotten_loses_its_claim_and_a_waiting_on
     assert receipt.erased["turns"] == 2
     with pytest.raises(LeaseLost):
         await store.ledger.finish(running, Closing(Outcome.ANSWERED, "too late"), START)
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
     assert await history(store, "thread") == []
 
 

@@ -7,7 +7,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import Everything
 from agent.messages import Image
 from agent.progress import Progress, Step, encode
-from agent.records import Claim, Closing, Quoted, Waiting
+from agent.records import Claim, Claiming, Closing, Quoted, Waiting
 from tests.contracts.steps import AnyStore, claimed, proved
 from tests.fakes.incoming import LEASE, START, said
 
@@ -66,7 +66,7 @@ async def test_what_joined_is_answered_with_the_running_turn_and_stands_before_i
     assert [message.text for message in history] == ["where is my bicycle?", "the blue one", "In the shed."]
     assert (await store.ledger.accept(later)).duplicate
     await store.ledger.finish(following, Closing(Outcome.ANSWERED, "Yes."), START)
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
 async def test_what_was_edited_after_it_had_joined_is_answered_as_edited(store: AnyStore) -> None:
@@ -100,7 +100,7 @@ async def test_what_is_taken_back_between_reading_and_saving_does_not_begin_the_
     await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "In the shed.", joined=joined), START)
     history = await store.conversations.history("thread", before_turn=10**6, limit=9)
     assert [message.text for message in history] == ["where is my bicycle?", "In the shed."]
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
 async def test_a_turn_without_a_reply_answers_nothing_that_joined(store: AnyStore) -> None:

@@ -9,7 +9,7 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.progress import Progress, Step, encode
-from agent.records import Accepted, Author, Closing, Quoted
+from agent.records import Accepted, Author, Claiming, Closing, Quoted
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said
@@ -39,7 +39,7 @@ async def test_a_claim_carries_the_message_whole(store: AnyStore) -> None:
 
 
 async def test_with_nothing_waiting_there_is_no_claim(store: AnyStore) -> None:
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
 
 
 async def test_the_oldest_turn_is_claimed_first(store: AnyStore) -> None:
@@ -62,7 +62,7 @@ async def test_a_question_that_arrives_late_is_answered_before_what_was_asked_af
         said_before = await store.conversations.history("thread", before_turn=first.turn, limit=50)
         assert [one.text for one in said_before if one.author is Author.PERSON] == answers[:-1]
         await store.ledger.finish(first, Closing(Outcome.ANSWERED, "done"), START)
-        first = await store.ledger.claim("worker", START, LEASE)
+        first = await store.ledger.claim(Claiming("worker", START, LEASE))
     assert answers == ["one", "two", "three, but edited", "four"]
 
 
@@ -91,7 +91,7 @@ async def test_a_conversation_runs_one_turn_at_a_time_and_the_others_meanwhile(s
     running = await claimed(store)
     assert running.turn == first.turn
     assert (await claimed(store)).turn == other.turn
-    assert await store.ledger.claim("worker", START, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE)) is None
     await store.ledger.finish(running, Closing(Outcome.ANSWERED, "done"), START)
     assert (await claimed(store)).turn == second.turn
 
@@ -125,22 +125,22 @@ async def test_a_process_claims_only_what_came_from_where_it_can_show_replies(st
     await store.ledger.accept(elsewhere)
     await store.ledger.accept(said("here", conversation="here"))
     here = frozenset({"test"})
-    claim = await store.ledger.claim("worker", START, LEASE, sources=here)
+    claim = await store.ledger.claim(Claiming("worker", START, LEASE, sources=here))
     assert claim is not None
     assert claim.incoming.text == "here"
-    assert await store.ledger.claim("worker", START, LEASE, sources=here) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE, sources=here)) is None
     assert (await claimed(store)).incoming.text == "there"
-    lost = [await store.ledger.claim("worker", START + LEASE, LEASE, sources=here) for _ in range(2)]
+    lost = [await store.ledger.claim(Claiming("worker", START + LEASE, LEASE, sources=here)) for _ in range(2)]
     assert [claim and claim.turn for claim in lost] == [claim.turn, None]
-    assert await store.ledger.claim("worker", START, LEASE, sources=frozenset()) is None
+    assert await store.ledger.claim(Claiming("worker", START, LEASE, sources=frozenset())) is None
 
 
 async def test_a_lease_that_ran_out_is_taken_over_and_the_old_owner_changes_nothing(store: AnyStore) -> None:
     await store.ledger.accept(said("hello"))
     old = await claimed(store, "old")
     await store.ledger.save(old, progress="step 1", reply_ref="page 1")
-    assert await store.ledger.claim("new", START + LEASE - timedelta(seconds=1), LEASE) is None
-    new = await store.ledger.claim("new", START + LEASE, LEASE)
+    assert await store.ledger.claim(Claiming("new", START + LEASE - timedelta(seconds=1), LEASE)) is None
+    new = await store.ledger.claim(Claiming("new", START + LEASE, LEASE))
     assert new is not None
     assert (new.turn, new.epoch, new.attempts) == (old.turn, old.epoch + 1, 1)
     assert (new.progress, new.reply_ref) == ("step 1", "page 1")
@@ -160,8 +160,8 @@ async def test_a_renewed_lease_is_not_taken_over(store: AnyStore) -> None:
     await store.ledger.accept(said("hello"))
     claim = await claimed(store)
     await store.ledger.renew(claim, START + LEASE, LEASE)
-    assert await store.ledger.claim("new", START + LEASE, LEASE) is None
-    assert await store.ledger.claim("new", START + 2 * LEASE, LEASE) is not None
+    assert await store.ledger.claim(Claiming("new", START + LEASE, LEASE)) is None
+    assert await store.ledger.claim(Claiming("new", START + 2 * LEASE, LEASE)) is not None
 
 
 async def test_saving_one_thing_keeps_the_other(store: AnyStore) -> None:
@@ -178,7 +178,7 @@ async def test_saving_one_thing_keeps_the_other(store: AnyStore) -> None:
 
 async def test_a_finished_turn_is_over(store: AnyStore) -> None:
     claim = await answered(store, said("hello"), "hi")
-    assert await store.ledger.claim("worker", START + 9 * LEASE, LEASE) is None
+    assert await store.ledger.claim(Claiming("worker", START + 9 * LEASE, LEASE)) is None
     with pytest.raises(LeaseLost):
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "hi again"), START)
 

@@ -195,16 +195,8 @@ class FakeStore:
             await self.jobs.schedule(LEARNING, replace(before, audience=own).key, payload, run_at, person=before.person)
         return len(moving)
 
-    async def claim(
-        self,
-        owner: str,
-        now: datetime,
-        lease: timedelta,
-        *,
-        per_person: int | None = None,
-        sources: frozenset[str] | None = None,
-    ) -> Claim | None:
-        return self._claim(Claiming(owner, now, lease, per_person, sources))
+    async def claim(self, claiming: Claiming) -> Claim | None:
+        return self._claim(claiming)
 
     def _claim(self, claiming: Claiming) -> Claim | None:
         owner, now = claiming.owner, claiming.now

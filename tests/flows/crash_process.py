@@ -22,7 +22,7 @@ from agent.memory.audience import Place
 from agent.messages import JsonObject, Message, Native, Usage
 from agent.ports import CallOptions, Capabilities, Ledger, ProviderEvent, ResponseEnded, StopReason, ToolContext
 from agent.providers.scripted import Answer, ScriptedProvider
-from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Waiting
+from agent.records import Accepted, Claim, Claiming, Closing, Incoming, Load, Waiting
 from agent.tools.registry import Registry
 from agent.transcript import JUST_ARRIVED
 from agent.turn import TurnLimits
@@ -79,19 +79,14 @@ class DyingLedger:
     async def overhear(self, incoming: Incoming) -> Accepted:
         return await self.inner.overhear(incoming)
 
-    async def claim(
-        self,
-        owner: str,
-        now: datetime,
-        lease: timedelta,
-        *,
-        per_person: int | None = None,
-        sources: frozenset[str] | None = None,
-    ) -> Claim | None:
-        claim = await self.inner.claim(owner, now, lease, per_person=per_person, sources=sources)
+    async def claim(self, claiming: Claiming) -> Claim | None:
+        claim = await self.inner.claim(claiming)
         if claim is not None:
             self.steps.here("the turn is claimed")
         return claim
+
+    async def load(self) -> Load:
+        return await self.inner.load()
 
     async def renew(self, claim: Claim, now: datetime, lease: timedelta) -> None:
         await self.inner.renew(claim, now, lease)

@@ -24,7 +24,7 @@ from agent.memory.profile import LEARNING
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
 from agent.recollection import recollect
-from agent.records import Incoming, Person
+from agent.records import Claiming, Incoming, Person
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
@@ -152,7 +152,7 @@ class Town:
 
     async def turn(self, asked: Incoming) -> None:
         await self.store.ledger.accept(asked)
-        claim = await self.store.ledger.claim("worker", self.clock.now(), LEASE)
+        claim = await self.store.ledger.claim(Claiming("worker", self.clock.now(), LEASE))
         assert claim is not None
         async with LiveReply(FakeSurface(self.clock), self.clock, claim.turn) as live:
             closing = await self.thinking.think(claim, live, lambda: False)

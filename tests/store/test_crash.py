@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from agent.events import Outcome
-from agent.records import Closing
+from agent.records import Claiming, Closing
 from store.engine import Store, open_store
 from store.tables import message
 from tests.contracts.steps import claimed
@@ -18,7 +18,7 @@ from tests.store.processes import line, running
 WORKER = """
 import asyncio, sys
 from agent.events import Outcome
-from agent.records import Closing
+from agent.records import Claiming, Closing
 from store.engine import open_store
 from tests.fakes.incoming import LEASE, START, said
 
@@ -26,7 +26,7 @@ async def main():
     store = await open_store(sys.argv[1])
     await store.ledger.accept(said("hello", number=1))
     if sys.argv[2] != "accepted":
-        claim = await store.ledger.claim("worker", START, LEASE)
+        claim = await store.ledger.claim(Claiming("worker", START, LEASE))
         if sys.argv[2] != "claimed":
             await store.ledger.save(claim, progress="step 1", reply_ref="page 1")
         if sys.argv[2] == "finished":
@@ -61,7 +61,7 @@ async def test_an_interrupted_turn_goes_on_from_its_last_saved_step(
         claim = await claimed(store, "after")
         assert (claim.progress, claim.reply_ref, claim.attempts) == (progress, page, attempt)
         await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "hi"), START)
-        assert await store.ledger.claim("after", START, LEASE) is None
+        assert await store.ledger.claim(Claiming("after", START, LEASE)) is None
         history = await store.conversations.history("thread", before_turn=claim.turn + 1, limit=9)
         assert [m.text for m in history] == ["hello", "hi"]
 
@@ -69,15 +69,15 @@ async def test_an_interrupted_turn_goes_on_from_its_last_saved_step(
 async def test_a_finished_turn_is_not_run_again(url: str) -> None:
     async with killed_when("finished", url) as store:
         assert await store.ledger.release_all() == 0
-        assert await store.ledger.claim("after", START, LEASE) is None
+        assert await store.ledger.claim(Claiming("after", START, LEASE)) is None
         stored = select(func.count()).select_from(message)
         assert await store.database.read(lambda c: c.execute(stored).scalar_one()) == 2
 
 
 async def test_without_a_restart_a_lease_that_ran_out_is_taken_over(url: str) -> None:
     async with killed_when("saved", url) as store:
-        assert await store.ledger.claim("after", START, LEASE) is None
-        claim = await store.ledger.claim("after", START + LEASE, LEASE)
+        assert await store.ledger.claim(Claiming("after", START, LEASE)) is None
+        claim = await store.ledger.claim(Claiming("after", START + LEASE, LEASE))
         assert claim is not None
         assert claim.progress == "step 1"
 
@@ -89,6 +89,6 @@ async def test_on_a_server_another_process_takes_over_when_the_lease_has_run_out
     async with killed_when(step, await postgres.empty()) as store:
         assert (await store.ledger.accept(said("hello", number=1))).duplicate
         assert await store.ledger.release_all() == 0
-        assert await store.ledger.claim("after", START, LEASE) is None
+        assert await store.ledger.claim(Claiming("after", START, LEASE)) is None
         claim = await claimed(store, "after", now=START + LEASE)
         assert (claim.progress, claim.attempts) == (("step 1", 1) if step == "saved" else ("", 2))

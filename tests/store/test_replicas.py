@@ -63,7 +63,7 @@ async def work_off(store: Store, owner: str) -> list[Claim]:
     done: list[Claim] = []
     idle = 0
     while idle < 3:
-        claim = await store.ledger.claim(owner, START, LEASE)
+        claim = await store.ledger.claim(Claiming(owner, START, LEASE))
         idle = idle + 1 if claim is None else 0
         if claim is not None:
             done.append(claim)
@@ -101,7 +101,9 @@ async def test_a_conversation_runs_one_turn_at_a_time_whoever_claims(postgres: P
         for n in range(4):
             await stores[0].ledger.accept(said(f"{n}"))
         for n in range(4):
-            claims = await asyncio.gather(*(stores[k % 2].ledger.claim(f"{k}", START, LEASE) for k in range(6)))
+            claims = await asyncio.gather(
+                *(stores[k % 2].ledger.claim(Claiming(f"{k}", START, LEASE)) for k in range(6))
+            )
             [claim] = [claim for claim in claims if claim is not None]
             assert claim.incoming.text == f"{n}"
             await stores[n % 2].ledger.finish(claim, Closing(Outcome.ANSWERED, "yes"), START)
@@ -135,7 +137,7 @@ async def test_a_dead_replicas_turn_is_taken_over_after_its_lease_and_the_zombie
         zombie = await claimed(one, "one")
         await one.ledger.save(zombie, progress="step 1", reply_ref="page 1")
         assert await other.ledger.release_all() == 0
-        assert await other.ledger.claim("other", START + LEASE - timedelta(seconds=1), LEASE) is None
+        assert await other.ledger.claim(Claiming("other", START + LEASE - timedelta(seconds=1), LEASE)) is None
         taken = await claimed(other, "other", now=START + LEASE)
         assert (taken.turn, taken.progress, taken.reply_ref) == (zombie.turn, "step 1", "page 1")
         for write in (
@@ -185,7 +187,7 @@ async def test_what_another_replica_is_just_claiming_is_passed_by_with_all_that_
             await one.ledger.accept(said(text_, conversation=conversation))
         async with slow(one, lambda c: claim_next(c, Claiming("one", START, LEASE))) as slowly:
             assert (await claimed(other)).incoming.text == "elsewhere"
-            assert await other.ledger.claim("other", START, LEASE) is None
+            assert await other.ledger.claim(Claiming("other", START, LEASE)) is None
             assert not slowly.done()
 
 
@@ -212,7 +214,10 @@ async def test_the_most_of_one_person_and_the_most_that_wait_count_in_all_replic
     async with replicas(await postgres.empty()) as (one, other):
         for number in range(3):
             await one.ledger.accept(said("?", conversation=f"{number}"))
-        claims = [await store.ledger.claim("worker", START, LEASE, per_person=2) for store in (one, other, one, other)]
+        claims = [
+            await store.ledger.claim(Claiming("worker", START, LEASE, per_person=2))
+            for store in (one, other, one, other)
+        ]
         assert [claim is not None for claim in claims] == [True, True, False, False]
         with pytest.raises(TermsNotMet):
             await other.ledger.accept(said("?", person="ben", conversation="bens"), Terms(START, backlog=1))

@@ -11,7 +11,7 @@ from agent.errors import Refused
 from agent.events import Outcome
 from agent.messages import ModelCall, Usage
 from agent.prices import NANO, Money
-from agent.records import Accepted, Closing, Incoming
+from agent.records import Accepted, Claiming, Closing, Incoming
 from bot.access.allowances import Allowances
 from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, Budgets
 from bot.access.gate import Gate, GateRules
@@ -49,7 +49,7 @@ class Door:
     async def spend(self, incoming: Incoming, tokens: int) -> None:
         """Let a turn of this message have taken so many tokens."""
         await self.store.accept(incoming)
-        claim = await self.store.claim("worker", self.clock.now(), LEASE)
+        claim = await self.store.claim(Claiming("worker", self.clock.now(), LEASE))
         assert claim is not None
         call = ModelCall(TERRA, Usage(output=tokens))
         await self.store.finish(claim, Closing(Outcome.ANSWERED, "!", calls=(call,)), self.clock.now())

@@ -6,7 +6,7 @@ import pytest
 
 from agent.errors import Refused
 from agent.events import Outcome
-from agent.records import Closing, ShownPage, Verdict
+from agent.records import Claiming, Closing, ShownPage, Verdict
 from bot.memory.answers import ReplyDesk
 from bot.surface import PageGone, PageUnsent, SurfaceError
 from tests.fakes.clock import FakeClock
@@ -27,7 +27,7 @@ class FakePages:
 
 async def replied(store: FakeStore, *pages: str) -> int:
     await store.accept(said("where is my boat?"))
-    claim = await store.claim("worker", START, LEASE)
+    claim = await store.claim(Claiming("worker", START, LEASE))
     assert claim is not None
     await store.finish(claim, Closing(Outcome.ANSWERED, "in the harbour", pages=pages), START)
     return claim.turn

@@ -17,7 +17,7 @@ from agent.memory.forgetting import Everything
 from agent.memory.profile import LEARNING, Partition
 from agent.messages import Depth, Message, Usage
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from agent.records import Closing, Incoming
+from agent.records import Claiming, Closing, Incoming
 from agent.spending import By, Period
 from bot.jobs import JobLimits, JobWorker
 from bot.memory.learning import Learner, LearningLimits, LearningModel
@@ -83,7 +83,7 @@ class World:
 
 async def answered(store: FakeStore | Store, asked: Incoming, learner: Learner, clock: FakeClock) -> None:
     await store.ledger.accept(asked)
-    claim = await store.ledger.claim("turns", clock.now(), LEASE)
+    claim = await store.ledger.claim(Claiming("turns", clock.now(), LEASE))
     assert claim is not None
     closing = Closing(Outcome.ANSWERED, "The bot's own words.", learn_at=learner.due(clock.now()))
     await store.ledger.finish(claim, closing, clock.now())

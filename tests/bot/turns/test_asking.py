@@ -24,7 +24,7 @@ async def test_what_another_process_answers_ends_the_waiting() -> None:
     world = World([[HALF, Until(hang)]])
     async with world.serving() as turns:
         running = await asking(world, turns, "Hello?")
-        claim = await world.store.claim("other", world.clock.now() + timedelta(days=1), LEASE)
+        claim = await world.store.claim(Claiming("other", world.clock.now() + timedelta(days=1), LEASE))
         assert claim is not None
         await world.store.finish(claim, Closing(Outcome.ANSWERED, "Hi."), world.clock.now())
         with pytest.raises(AnsweredElsewhere, match="the reply stands in its thread"):

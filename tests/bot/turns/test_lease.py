@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from agent.errors import LeaseLost, StoreError
-from agent.records import Claim
+from agent.records import Claim, Claiming
 from bot.surface import PageUnsent
 from bot.turns.lease import Lease
 from tests.fakes.clock import FakeClock
@@ -32,7 +32,7 @@ class AskedStore(FakeStore):
 async def claimed(store: FakeStore, clock: FakeClock) -> tuple[Lease, Claim]:
     await store.accept(said("Hello?"))
     lease = Lease(store, clock, LENGTH)
-    claim = await store.claim("worker", clock.now(), LENGTH)
+    claim = await store.claim(Claiming("worker", clock.now(), LENGTH))
     assert claim is not None
     return lease, claim
 
@@ -58,7 +58,7 @@ async def test_a_process_that_wakes_after_its_turn_was_taken_over_is_told_so() -
     store, clock = AskedStore(), FakeClock(auto=False)
     lease, claim = await claimed(store, clock)
     await clock.advance(31)
-    assert await store.claim("another", clock.now(), LENGTH) is not None
+    assert await store.claim(Claiming("another", clock.now(), LENGTH)) is not None
     with pytest.raises(LeaseLost):
         await lease.sure(claim)
 

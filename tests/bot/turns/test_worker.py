@@ -15,7 +15,7 @@ from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.messages import Depth, Message, Role
 from agent.ports import ModelChanged
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from agent.records import Incoming
+from agent.records import Claiming, Incoming
 from agent.state import SituationSummary
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
@@ -175,7 +175,7 @@ async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:
     world = World(["Never."])
     await world.turns().submit(said("Hello?"))
     for _ in range(world.limits.max_attempts):
-        await world.store.claim("crashed", world.clock.now(), LEASE)
+        await world.store.claim(Claiming("crashed", world.clock.now(), LEASE))
         await world.store.release_all()
     async with world.serving() as turns:
         await turns.idle()
@@ -231,7 +231,7 @@ async def test_a_worker_that_lost_its_turn_changes_nothing() -> None:
 
     async def take_over() -> None:
         later = world.clock.now() + timedelta(days=1)
-        assert await world.store.claim("other", later, LEASE) is not None
+        assert await world.store.claim(Claiming("other", later, LEASE)) is not None
 
     world.model.script = [["One.\n", Until(take_over), REMEMBER]]
     async with world.serving() as turns:

@@ -18,7 +18,17 @@ from sqlalchemy import Connection, select, text
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind, GroupAudience, Place, label
-from agent.memory.forgetting import About, Deleted, During, Everything, Expired, ForgettingPlan, Gone, OneThread
+from agent.memory.forgetting import (
+    About,
+    Deleted,
+    During,
+    Everything,
+    Expired,
+    ForgettingPlan,
+    Gone,
+    OneReply,
+    OneThread,
+)
 from agent.memory.periods import Period
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
@@ -123,6 +133,8 @@ def falls(plan: ForgettingPlan, one: Said) -> bool:
             return one.conversation == channel and one.message_id in messages
         case Gone(conversations=conversations):
             return one.conversation in conversations
+        case OneReply():
+            return False  # what was asked stays
         case Expired(kind, before):
             return (
                 (kind is AudienceKind.PERSON) == (one.talk.room == "own")

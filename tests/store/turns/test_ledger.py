@@ -5,6 +5,7 @@ import logging
 import pytest
 from sqlalchemy import select, update
 
+from agent.records import Claiming
 from store.engine import Store
 from store.tables import message, turn
 from tests.contracts.steps import claimed
@@ -31,4 +32,4 @@ async def test_a_place_without_a_name_in_the_database_blocks_nobody(either: Stor
     await either.database.write(lambda c: c.execute(update(message).values(audience="group:")))
     await either.ledger.accept(said("hello", conversation="b"))
     assert (await claimed(either)).incoming.text == "hello"
-    assert await either.ledger.claim("worker", START, LEASE) is None
+    assert await either.ledger.claim(Claiming("worker", START, LEASE)) is None
