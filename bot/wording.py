@@ -141,11 +141,16 @@ def withheld_text(count: int) -> str:
 
 def model_text(current: str, why: str, allowed: Sequence[str], command: str) -> str:
     """Which model answers somebody, why, and what they may write after `command` to choose another."""
-    answers = f"`{current}` answers you here: {literal(why).rstrip('.')}."
+    answers = model_in_use(current, why)
     if not allowed:
         return f"{answers} There is no other to choose."
     names = ", ".join(f"`{name}`" for name in allowed)
     return f"{answers}\nYou may choose with `{command}`: {names}; `{USUAL}` goes back to the usual one."
+
+
+def model_in_use(current: str, why: str) -> str:
+    """Which model answers somebody, and why."""
+    return f"`{current}` answers you here: {literal(why).rstrip('.')}."
 
 
 def chosen_model(words: str) -> str:

@@ -37,6 +37,7 @@ _METHODS: Final[Mapping[Feature, frozenset[Method]]] = {
     Feature.AGENT: frozenset({Method.SUGGEST_PROMPTS, Method.SET_SESSION, Method.RENAME_SESSION}),
     Feature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD}),
     Feature.GROUPS: frozenset({Method.GROUP_MEMBERS}),
+    Feature.HOME: frozenset({Method.PUBLISH_VIEW}),
 }
 _EVENTS: Final[Mapping[Feature, frozenset[str]]] = {
     Feature.AGENT: frozenset(

@@ -1,18 +1,29 @@
 """What `/forget` shows to be clicked or filled in, and how that is read. Pure.
 
-Above: `forgetting`. Below: `payload`, `reply_to`.
+Above: `forgetting`, `home_blocks`. Below: `block_kit`, `payload`, `reply_to`.
 
-Rule: a button carries what it does, where, and for whom, so that it works after a restart, and for nobody else.
+Rule: beside what it does and for whom, a button carries what "this thread" is.
 """
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from agent.messages import Json, JsonObject
+from bot.platforms.slack.block_kit import (
+    button,
+    carried_by,
+    carried_by_view,
+    field,
+    line,
+    option,
+    picked,
+    row,
+    typed,
+    window,
+)
 from bot.platforms.slack.payload import fields, items, text
-from bot.platforms.slack.reply_to import ReplyTo, decode
+from bot.platforms.slack.reply_to import ReplyTo, of_window
 
 ACTION: Final = "cogency_forget"
 AGREE: Final = "agree"
@@ -21,6 +32,10 @@ KEEP: Final = "keep"
 REPLIES: Final = "cogency_forget_replies"
 VIEW: Final = "cogency_forget_view"
 _TYPED: Final = "words"
+_SCOPE: Final = "scope"
+_ABOUT: Final = "about"
+_SCOPES: Final[tuple[Json, ...]] = (option("What speaks of it", _ABOUT), option("What I said in that time", "time"))
+_REPLIES_TOO: Final[Json] = option("Delete my replies to it here, too", "replies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,81 +51,77 @@ class Clicked:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """What was typed into the window; `to` is where the buttons stand."""
+class Wished:
+    """What was said in the window, as words; `to` is where the buttons stand."""
 
     words: str
     thread: tuple[str, ...]
     to: ReplyTo
+    replies: bool = False
 
 
-def ways(user: str, thread: Collection[str]) -> Json:
+def ways(user: str, thread: Collection[str]) -> list[Json]:
     """The buttons of somebody who has not said what to forget."""
     buttons = [_button(WORDS, "Forget everything", user, thread, number=1, words="everything")]
     if thread:
         buttons.insert(0, _button(WORDS, "Forget this thread", user, thread, number=0, words="thread"))
-    other = _button(WORDS, "Something else…", user, thread, number=2)
-    return {"type": "actions", "elements": [*buttons, other, _keep(user)]}
+    return row([*buttons, _button(WORDS, "Something else…", user, thread, number=2), _keep(user)])
 
 
-def agreeing(user: str, thread: Collection[str], token: str) -> Json:
-    """The buttons below what would be forgotten."""
-    replies: Json = {
-        "type": "checkboxes",
-        "action_id": REPLIES,
-        "options": [{"text": _plain("Delete my replies to it here, too"), "value": "replies"}],
-    }
+def ways_at_home(user: str) -> list[Json]:
+    """The same where there is no thread, and room for more."""
+    asked = ("2 hours", "today", "everything")
+    labels = ("The last 2 hours…", "Today…", "Everything…")
+    buttons = [
+        _button(WORDS, label, user, (), number=number, words=words)
+        for number, (label, words) in enumerate(zip(labels, asked, strict=True))
+    ]
+    return row([*buttons, _button(WORDS, "About something…", user, (), number=len(asked))])
+
+
+def agreeing(user: str, thread: Collection[str], token: str, *, replies: bool = False) -> list[Json]:
+    """The buttons below what would be forgotten. `replies`: the box for the bot's replies is ticked."""
+    ticked: Json = [_REPLIES_TOO]
+    box: dict[str, Json] = {"type": "checkboxes", "action_id": REPLIES, "options": [_REPLIES_TOO]}
     agree = _button(AGREE, "Forget", user, thread, token=token, style="danger")
-    return {"type": "actions", "elements": [replies, agree, _keep(user)]}
+    return row([box | ({"initial_options": ticked} if replies else {}), agree, _keep(user)])
 
 
 def clicked(body: JsonObject, action: JsonObject) -> Clicked | None:
     """What a click on a button asks for; None if it is not one of ours."""
-    try:
-        value: Json = json.loads(text(action, "value"))
-    except ValueError:
-        return None
+    value = carried_by(action)
+    replies = _is_ticked(body) or _is_ticked(fields(body, "view"))
     what = text(action, "action_id").removeprefix(f"{ACTION}:").partition(":")[0]
-    user = text(value, "user")
-    return (
-        Clicked(what, user, text(value, "token"), text(value, "words"), _thread(value), _ticked(body)) if user else None
-    )
+    made = Clicked(what, text(value, "user"), text(value, "token"), text(value, "words"), _thread(value), replies)
+    return made if made.user else None
 
 
-def window(made: Clicked, to: ReplyTo) -> JsonObject:
+def wish_window(to: ReplyTo, thread: Collection[str]) -> JsonObject:
     """Where somebody says in words what to forget."""
-    typed: Json = {
-        "type": "input",
-        "block_id": _TYPED,
-        "label": _plain("What shall I forget?"),
-        "hint": _plain("2 hours, today, since Monday, about Apollo. You will see what it is before it is erased."),
-        "element": {"type": "plain_text_input", "action_id": _TYPED},
-    }
-    return {
-        "type": "modal",
-        "callback_id": VIEW,
-        "title": _plain("Forget"),
-        "submit": _plain("Show"),
-        "close": _plain("Cancel"),
-        "private_metadata": json.dumps({"thread": list(made.thread), "to": to.encode()}),
-        "blocks": [typed],
-    }
+    hint = "A name, a word or two; or 2 hours, today, since Monday. You will see what it is before it is erased."
+    scopes: dict[str, Json] = {"type": "radio_buttons", "options": [*_SCOPES], "initial_option": _SCOPES[0]}
+    boxes: dict[str, Json] = {"type": "checkboxes", "options": [_REPLIES_TOO]}
+    fields_: list[Json] = [
+        field(_TYPED, "What shall I forget?", line(), hint=hint),
+        field(_SCOPE, "That means", scopes),
+        field(REPLIES, "My replies", boxes, optional=True),
+    ]
+    return window(VIEW, "Forget", "Show", {"thread": [*thread], "to": to.encode()}, fields_)
 
 
-def typed(view: JsonObject) -> Typed | None:
-    """What was typed into the window; None if it is not one of ours."""
-    words = text(view, "state", "values", _TYPED, _TYPED, "value").strip()
-    try:
-        carried: Json = json.loads(text(view, "private_metadata"))
-        to = decode(text(carried, "to"))
-    except ValueError:
+def wished(view: JsonObject) -> Wished | None:
+    """What was said in that window; None if it is not one of ours."""
+    words, to = typed(view, _TYPED), of_window(view)
+    if not words or to is None:
         return None
-    return Typed(words, _thread(carried), to) if words else None
+    if picked(view, _SCOPE) == _ABOUT and not words.casefold().startswith(f"{_ABOUT} "):
+        words = f"{_ABOUT} {words}"
+    return Wished(words, _thread(carried_by_view(view)), to, _is_ticked(view))
 
 
-def _ticked(body: JsonObject) -> bool:
-    """Whether the box beside the button is ticked."""
-    values = fields(body, "state", "values")
+def _is_ticked(shown: JsonObject) -> bool:
+    """Whether the box for the bot's replies is ticked, in a message or a view."""
+    values = fields(shown, "state", "values")
     return any(items(block, REPLIES, "selected_options") for block in values.values())
 
 
@@ -134,9 +145,5 @@ def _button(
     words: str = "",
     **more: Json,
 ) -> Json:
-    value = json.dumps({"user": user, "thread": sorted(thread), "token": token, "words": words}, ensure_ascii=False)
-    return {"type": "button", "action_id": f"{ACTION}:{what}:{number}", "text": _plain(label), "value": value, **more}
-
-
-def _plain(words: str) -> dict[str, Json]:
-    return {"type": "plain_text", "text": words}
+    carried: dict[str, Json] = {"user": user, "thread": [*sorted(thread)], "token": token, "words": words}
+    return button(f"{ACTION}:{what}:{number}", label, carried, **more)

@@ -1,9 +1,9 @@
 """`/forget`: what would fall, its buttons, its window.
 
-Above: `desk` and `listeners` call it. Below: `forget_blocks`, `whisper`, `people`, `bot.host`.
+Above: `desk` and `listeners` call it. Below: `forget_blocks`, `home`, `whisper`, `people`, `bot.host`.
 
 Rules. It shows only to the person who asked, and its buttons work for nobody else. What a button does is shown in the
-place of the question.
+place of the question, or below what was clicked in the Home tab.
 """
 
 from collections.abc import Collection
@@ -15,6 +15,8 @@ from bot import wording
 from bot.host import ForgetAnswer, Forgetter, Host
 from bot.platforms.slack import forget_blocks as blocks
 from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.home import Home
+from bot.platforms.slack.home_blocks import News, Part
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import fields, text
@@ -32,6 +34,7 @@ class ForgetView:
     api: SlackApi
     me: Me
     people: People
+    home: Home
 
     async def ask(self, to: ReplyTo, words: str, thread: Collection[str]) -> None:
         """What `/forget` with these words says; `thread`: the conversation in which it is asked, if there is one."""
@@ -40,7 +43,7 @@ class ForgetView:
             await Whisper(self.api, to).say(neutral(answer.text), *_below(answer, to.user, thread))
         else:
             question = QUESTION if thread else f"{QUESTION} {NO_THREAD_HERE.format(name=self.me.name)}"
-            await Whisper(self.api, to).say(question, blocks.ways(to.user, thread))
+            await Whisper(self.api, to).say(question, *blocks.ways(to.user, thread))
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A click on one of its buttons."""
@@ -56,26 +59,32 @@ class ForgetView:
         elif made.words:
             await self._answer(to, made.words, made.thread)
         else:
-            view = blocks.window(made, to)
+            view = blocks.wish_window(to, made.thread)
             await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
-    async def typed(self, body: JsonObject) -> None:
+    async def wished(self, body: JsonObject) -> None:
         """The window was sent."""
-        made = blocks.typed(fields(body, "view"))
+        made = blocks.wished(fields(body, "view"))
         if made is not None and made.to.user == text(body, "user", "id"):
-            await self._answer(made.to, made.words, made.thread)
+            await self._answer(made.to, made.words, made.thread, replies=made.replies)
 
-    async def _answer(self, to: ReplyTo, words: str, thread: Collection[str]) -> None:
+    async def _answer(self, to: ReplyTo, words: str, thread: Collection[str], *, replies: bool = False) -> None:
         answer = await self.host.ask_to_forget(await self._who(to.user, thread), words)
-        await self._replace(to, answer, thread)
+        await self._replace(to, answer, thread, replies=replies)
 
     async def _who(self, user: str, thread: Collection[str]) -> Forgetter:
         person = (await self.people.member(user)).person
         return Forgetter(person.id, frozenset(thread), person.time_zone)
 
-    async def _replace(self, to: ReplyTo, answer: ForgetAnswer, thread: Collection[str]) -> None:
-        await Whisper(self.api, to).replace(neutral(answer.text), *_below(answer, to.user, thread))
+    async def _replace(
+        self, to: ReplyTo, answer: ForgetAnswer, thread: Collection[str], *, replies: bool = False
+    ) -> None:
+        below = _below(answer, to.user, thread, replies=replies)
+        if to.home:
+            await self.home.tell(to, News(Part.FORGETTING, answer.text, below))
+        else:
+            await Whisper(self.api, to).replace(neutral(answer.text), *below)
 
 
-def _below(answer: ForgetAnswer, user: str, thread: Collection[str]) -> list[Json]:
-    return [blocks.agreeing(user, thread, answer.token)] if answer.token else []
+def _below(answer: ForgetAnswer, user: str, thread: Collection[str], *, replies: bool = False) -> tuple[Json, ...]:
+    return (*blocks.agreeing(user, thread, answer.token, replies=replies),) if answer.token else ()

@@ -21,12 +21,14 @@ from bot.platforms.slack import inbound, orders
 from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.home_blocks import home_opened
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.names import Names
 from bot.platforms.slack.orders import Order
 from bot.platforms.slack.people import Member, People, member_of
 from bot.platforms.slack.place import Places, closed_place, group_place, person_place
+from bot.platforms.slack.reactions import read_reaction
 from bot.platforms.slack.reply_to import ReplyTo, of_message
 from bot.platforms.slack.threads import Threads
 from bot.triggers import Trigger, trigger
@@ -48,6 +50,9 @@ class Intake:
 
     async def see(self, body: JsonObject) -> None:
         """Take in what this event says, if it is for the bot. Raises CogencyError when it could not be stored."""
+        if (home := home_opened(body)) is not None:
+            self.desk.home.open(home)
+            return
         if stopped := inbound.session_stopped(body, self.me):
             await self.control.session_stopped(stopped)
             return
@@ -60,6 +65,9 @@ class Intake:
             return
         if (changed := read_change(body, self.me)) is not None:
             await self._change(changed)
+            return
+        if (reacted := read_reaction(body, self.me)) is not None:
+            await self.desk.replies.reacted(reacted)
             return
         if (heard := inbound.read_event(body, self.me, self.allowed_bots)) is not None:
             await self._hear(heard)
@@ -116,6 +124,12 @@ class Intake:
                     await self.desk.forgets.ask(to, words, await self.desk.direct.thread_of(heard))
                 case orders.Budget(words):
                     await self.control.show_budget(to, words)
+                case orders.Policy(words):
+                    await self.control.show_policy(to, words)
+                case orders.Help():
+                    await self.desk.help(to)
+                case orders.Mistyped(name, near):
+                    await self.desk.mistyped(to, name, near)
                 case _:
                     assert_never(order)
         except SettingsError as error:
@@ -133,7 +147,7 @@ class Intake:
 
     async def _asked(self, written: str) -> tuple[Depth, str]:
         """What a message of Slack asks, and how deep."""
-        asked_for = without_mention(written, self.me.user)
+        asked_for = orders.without_ask(without_mention(written, self.me.user), self.me)
         depth, asked = inbound.depth_words(await Names(self.people, self.places).read(asked_for))
         return depth, asked or f"@{self.me.name}"
 

@@ -1,10 +1,11 @@
 """What Bolt calls when something comes: events, commands, shortcuts, windows, buttons.
 
-Above: `run`. Below: slack-bolt, `owed`, `desk`, `control`, `forms`, `forget_blocks`, `memory_blocks`.
+Above: `run`. Below: slack-bolt, `owed`, `desk`, `control`, `windows`, `forms`,
+`forget_blocks`, `memory_blocks`, `home_blocks`, `modals`.
 
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
-windows are acknowledged by us, after what they ask is stored; so is a press of "Continue".
+windows are acknowledged by us, after what they ask is stored; so is a press that asks something.
 """
 
 import logging
@@ -20,13 +21,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
 from bot.logs import severity
-from bot.platforms.slack import forget_blocks, forms, memory_blocks
+from bot.platforms.slack import forget_blocks, forms, home_blocks, memory_blocks, modals, reply_blocks
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.owed import Owed
+from bot.platforms.slack.windows import Windows
 from bot.secret import Secret
+from bot.surface import Offer
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +50,9 @@ class _Registry(Protocol):
     def action(self, constraints: re.Pattern[str]) -> Register: ...
 
 
-def bolt_app(web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk, control: Control) -> AsyncApp:
+def bolt_app(
+    web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk, control: Control, windows: Windows
+) -> AsyncApp:
     """The Bolt app, with all that it listens to. `web` has no token of its own: Bolt would then ask whose it is."""
 
     async def authorize() -> AuthorizeResult:
@@ -77,37 +82,65 @@ def bolt_app(web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk,
     on.use(take_in)
     on.event(re.compile(".*"))(acknowledged)
     _listen(on, desk, control)
+    _listen_at_home(on, desk, windows)
     return app
 
 
 def _listen(on: _Registry, desk: Desk, control: Control) -> None:
     """To commands, shortcuts, windows and buttons."""
     commands = {
-        "/memory": desk.memory,
-        "/usage": desk.usage,
-        "/forget": desk.forget,
-        "/stop": control.stop,
-        "/model": control.model,
-        "/budget": control.budget,
-        "/policy": control.policy,
+        "stop": control.stop,
+        "model": control.model,
+        "budget": control.budget,
+        "policy": control.policy,
+        "memory": desk.memory,
+        "usage": desk.usage,
+        "forget": desk.forget,
     }
     shortcuts = {
-        forms.ASK_SHORTCUT: desk.ask_about,
+        forms.ANYWHERE_SHORTCUT: desk.asking.open_anywhere,
+        forms.ASK_SHORTCUT: desk.asking.open_about,
         forms.MEMORY_SHORTCUT: desk.memory_shortcut,
         forms.FORGET_SHORTCUT: desk.forget_shortcut,
     }
-    on.command("/ask")(_storing(desk, desk.ask))
+    on.command(f"/{desk.me.prefix}ask")(_storing(desk, desk.asking.ask))
     for name, handle in commands.items():
-        on.command(name)(_acting(desk, handle))
+        on.command(f"/{desk.me.prefix}{name}")(_acting(desk, handle))
     for name, handle in shortcuts.items():
         on.shortcut(name)(_acting(desk, handle))
-    on.view(forms.ASK_VIEW)(_storing(desk, desk.asked_about))
-    on.view(forget_blocks.VIEW)(_acting(desk, desk.forgets.typed))
+    on.view(forms.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
+    on.view(forms.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
+    on.view(forget_blocks.VIEW)(_acting(desk, desk.forgets.wished))
     on.view(memory_blocks.VIEW)(_acting(desk, desk.view.corrected))
     on.action(re.compile(f"^{forget_blocks.ACTION}:.*$"))(_clicked(desk, desk.forgets.clicked))
     on.action(re.compile(f"^{forget_blocks.REPLIES}$"))(_ticked)
     on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(_clicked(desk, desk.view.clicked))
-    on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(_going_on(desk, control))
+    on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(_asked_by_click(desk, control.go_on))
+    asking = f"(?:{Offer.CONTINUE}|{Offer.REGENERATE})"
+    on.action(re.compile(f"^{reply_blocks.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
+    on.action(re.compile(f"^{reply_blocks.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))
+
+
+def _listen_at_home(on: _Registry, desk: Desk, windows: Windows) -> None:
+    """To what only the Home tab has, and to windows that commands open, too."""
+    on.action(re.compile(f"^{home_blocks.ACTION}:.*$"))(_clicked(desk, desk.home.clicked))
+    on.action(re.compile(f"^{modals.ACTION}:.*$"))(_clicked(desk, windows.open))
+    for kind in modals.KINDS:
+        on.view(kind.view)(_filled_in(desk, windows))
+
+
+def _filled_in(desk: Desk, windows: Windows) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+    """A window with mistakes stays; else as `_acting`."""
+
+    async def run(ack: AsyncAck, body: Body) -> None:
+        mistakes = modals.mistakes(body["view"])
+        if mistakes:
+            await ack(response_action="errors", errors=dict(mistakes))
+            return
+        await ack()
+        await _told(desk, body, windows.sent(body))
+
+    return run
 
 
 async def _ticked(ack: AsyncAck) -> None:
@@ -125,11 +158,11 @@ def _clicked(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body
     return run
 
 
-def _going_on(desk: Desk, control: Control) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
+def _asked_by_click(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Body, Body], Awaitable[None]]:
     """Acknowledge after it is stored, as `_storing`."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
-        await _told(desk, body, control.go_on(body, action))
+        await _told(desk, body, handle(body, action))
         await ack()
 
     return run

@@ -1,9 +1,10 @@
 """A person's view of what is remembered about them: `/memory`, its buttons, its window, its file.
 
-Above: `desk` and `listeners` call it. Below: `memory_blocks`, `whisper`, `people`, `place`, `bot.host`.
+Above: `desk` and `listeners` call it. Below: `memory_blocks`, `home`, `whisper`, `people`, `place`, `bot.host`.
 
 Rules. It shows only to the person who asked, and its buttons work for nobody else. What a button does is shown in the
-place of the list. A file cannot be shown to one person in a channel, so it goes to their direct messages.
+place of the list, in a message as in the Home tab. A file can be shown in neither to one person alone, so it goes to
+their direct messages.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from bot import wording
 from bot.host import Host, MemoryAnswer, Viewer
 from bot.platforms.slack import memory_blocks as blocks
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import fields, text
@@ -36,15 +38,12 @@ class MemoryView:
     api: SlackApi
     me: Me
     people: People
+    home: Home
 
     async def show(self, to: ReplyTo, words: str = "") -> None:
         """What `/memory` with these words says."""
         answer = await self._ask(to, words)
-        if answer.file is not None:
-            sent = await self._send_file(to.user, answer.text, answer.file)
-            await Whisper(self.api, to).say(SENT if sent else NO_FILE)
-        else:
-            await Whisper(self.api, to).say(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
+        await Whisper(self.api, to).say(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A click on one of its buttons."""
@@ -64,12 +63,20 @@ class MemoryView:
             await self._replace(made.to, await self._ask(made.to, made.words))
 
     async def _ask(self, to: ReplyTo, words: str) -> MemoryAnswer:
+        """What these words are answered; a file is on its way then."""
         member = await self.people.member(to.user)
         manages = member.authority >= Authority.MANAGER
-        return await self.host.memory(Viewer(member.person, person_place(self.me, member), to.channel, manages), words)
+        viewer = Viewer(member.person, person_place(self.me, member), to.channel, manages)
+        answer = await self.host.memory(viewer, words)
+        if answer.file is None:
+            return answer
+        return MemoryAnswer(SENT if await self._send_file(to.user, answer.text, answer.file) else NO_FILE)
 
     async def _replace(self, to: ReplyTo, answer: MemoryAnswer) -> None:
-        await Whisper(self.api, to).replace(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
+        if to.home:
+            await self.home.remembered(to, answer)
+        else:
+            await Whisper(self.api, to).replace(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
 
     async def _send_file(self, user: str, said: str, content: str) -> bool:
         """Whether it is in the person's direct messages now. Raises SlackError, but for a refusal."""

@@ -30,6 +30,7 @@ class Method(StrEnum):
     REPLIES = "conversations.replies"
     HISTORY = "conversations.history"
     OPEN_VIEW = "views.open"
+    PUBLISH_VIEW = "views.publish"
     FILE = "files.info"
     UPLOAD_URL = "files.getUploadURLExternal"
     COMPLETE_UPLOAD = "files.completeUploadExternal"
@@ -57,12 +58,14 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.REPLIES: _HISTORY,
     Method.HISTORY: _HISTORY,
     Method.OPEN_VIEW: (),
+    Method.PUBLISH_VIEW: (),
     Method.FILE: ("files:read",),
     Method.UPLOAD_URL: ("files:write",),
     Method.COMPLETE_UPLOAD: ("files:write",),
     Method.GROUP_MEMBERS: ("usergroups:read",),
 }
 EVENT_SCOPES: Mapping[str, str] = {
+    "app_home_opened": "",  # needs none
     "app_mention": "app_mentions:read",
     "app_uninstalled": "",  # needs none
     "channel_deleted": "channels:read",

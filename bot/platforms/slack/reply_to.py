@@ -1,6 +1,6 @@
 """Where an answer goes, as the text that is stored with the question: enough to answer after a restart. Pure.
 
-Above: `intake`, `desk`, `control` write it; `surface` reads it. Below: `inbound`, `payload`.
+Above: `intake`, `desk`, `control` and windows write it; `surface` reads it. Below: `inbound`, `payload`.
 """
 
 import json
@@ -16,7 +16,8 @@ class ReplyTo:
     """`thread_ts` "" answers outside of threads; `private` so that only `user` sees it.
 
     `after` is the question's own time stamp: pages of its answer are newer. `response_url`, if there is one, answers
-    privately even where the bot is no member.
+    privately even where the bot is no member. `home`: what the view of the person's Home tab carries, if it was asked
+    for there; the answer is then shown there, and there is no channel.
     """
 
     channel: str
@@ -25,6 +26,7 @@ class ReplyTo:
     after: str = ""
     private: bool = False
     response_url: str = ""
+    home: str = ""
 
     def encode(self) -> str:
         return json.dumps(asdict(self))
@@ -42,17 +44,29 @@ def of_command(body: JsonObject) -> ReplyTo:
 
 def of_click(body: JsonObject) -> ReplyTo:
     """Where a shortcut was used or a button clicked, and by whom."""
+    in_home = text(body, "view", "type") == "home"
     return ReplyTo(
         text(body, "channel", "id") or text(body, "container", "channel_id"),
         text(body, "user", "id"),
+        text(body, "container", "thread_ts") or text(body, "message", "thread_ts"),
         response_url=text(body, "response_url"),
+        home=text(body, "view", "private_metadata") if in_home else "",
     )
+
+
+def of_window(view: JsonObject) -> ReplyTo | None:
+    """Where a window was opened, which carries it as "to"; None for any other."""
+    try:
+        carried: Json = json.loads(text(view, "private_metadata"))
+        return decode(text(carried, "to"))
+    except ValueError:
+        return None
 
 
 def decode(stored: str) -> ReplyTo:
     """The inverse of `ReplyTo.encode`. Raises ValueError for anything else."""
     value: Json = json.loads(stored)
-    if not text(value, "channel"):
+    if not (text(value, "channel") or text(value, "home")):
         raise ValueError("not a place of Slack")
     return ReplyTo(
         channel=text(value, "channel"),
@@ -61,4 +75,5 @@ def decode(stored: str) -> ReplyTo:
         after=text(value, "after"),
         private=flag(value, "private"),
         response_url=text(value, "response_url"),
+        home=text(value, "home"),
     )

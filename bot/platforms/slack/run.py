@@ -27,6 +27,7 @@ from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.features import EVERYTHING, scopes
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.guests import Guests
+from bot.platforms.slack.home import Home
 from bot.platforms.slack.http import Endpoint
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
@@ -43,6 +44,7 @@ from bot.platforms.slack.settings import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.sockets import Sockets
 from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface, delete_page
 from bot.platforms.slack.threads import Threads
+from bot.platforms.slack.windows import Windows
 from bot.surface import Surface
 from bot.turns.missed import Listening
 
@@ -70,7 +72,8 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         host.ask_readers(me.source, membership)
         guests = Guests(api, me, clock)
         people, places = People(api, me, clock), Places(api, me, clock, guests)
-        desk = Desk(host, api, me, people, places, clock)
+        home = Home(host, api, me, people, clock)
+        desk = Desk(host, api, me, people, places, clock, home)
         control = Control(host, api, me, people, places, clock, desk.done, desk.asked, Told(clock))
         host.fetch_on(me.source, Files(api, settings.bot_token, settings.api_base_url).fetch)
         threads = Threads(api, me, people, places, membership)
@@ -79,7 +82,8 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         listening = Listening(host, me.source, clock)
         missed = Missed(api, me, listening, intake)
         owed = Owed(listening, missed.see, control.keep_waiting)
-        app = bolt_app(web, settings.bot_token, me, owed, desk, control)
+        windows = Windows(host, api, me, people, places, membership, home)
+        app = bolt_app(web, settings.bot_token, me, owed, desk, control, windows)
         delivery = _delivery(app, api, web, settings, clock, missed)
         keeping = [asyncio.create_task(listening.keep()), asyncio.create_task(guests.keep())]
         try:
@@ -96,6 +100,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
             await missed.close()
             await delivery.close()
             await owed.close()
+            await home.close()
 
 
 def _delivery(

@@ -1,0 +1,82 @@
+"""Opening the windows of `modals`, and doing what is sent with them.
+
+Above: `listeners`. Below: `modals`, `home`, `whisper`, `people`, `place`, `bot.host`.
+
+Rules. A window is answered where its button stood: in a message, or in the Home tab. Who may do what is asked of the
+host, at this moment. A channel that somebody chose counts only if they can read it.
+"""
+
+from dataclasses import dataclass
+
+from agent.errors import Refused
+from agent.memory.audience import Place
+from agent.messages import JsonObject
+from agent.ports import Membership
+from bot import wording
+from bot.host import Asker, Host
+from bot.platforms.slack import modals
+from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.home import Home
+from bot.platforms.slack.home_blocks import News, part_of
+from bot.platforms.slack.inbound import Me, is_direct, person_id
+from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.payload import fields, text
+from bot.platforms.slack.people import Member, People
+from bot.platforms.slack.place import Places, team_place
+from bot.platforms.slack.reply_to import ReplyTo, of_click, of_window
+from bot.platforms.slack.whisper import Whisper
+
+NOT_THERE = "You or I cannot read that channel, so nothing was changed."
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    host: Host
+    api: SlackApi
+    me: Me
+    people: People
+    places: Places
+    membership: Membership
+    home: Home
+
+    async def open(self, body: JsonObject, action: JsonObject) -> None:
+        """A click on a button that opens one."""
+        made, to = modals.opened(action), of_click(body)
+        if made is None or made[1] != to.user:
+            await Whisper(self.api, to).say(wording.NOT_YOURS)
+            return
+        view = modals.view_of(made[0], to)
+        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+
+    async def sent(self, body: JsonObject) -> None:
+        """One was sent, and has no mistakes."""
+        view = fields(body, "view")
+        to, user = of_window(view), text(body, "user", "id")
+        if to is None or to.user != user:
+            return
+        member = await self.people.member(user)
+        if text(view, "callback_id") == modals.BUDGET.view:
+            asked = modals.budget_asked(view, self.me)
+            answer = await self.host.budget(person_id(self.me, user), to.channel, asked)
+        else:
+            answer = await self._policy(view, member, to)
+        if to.home:
+            await self.home.tell(to, News(part_of(body), answer))
+        else:
+            await Whisper(self.api, to).replace(neutral(answer))
+
+    async def _policy(self, view: JsonObject, member: Member, to: ReplyTo) -> str:
+        removes = text(view, "callback_id") == modals.REMOVAL.view
+        words = modals.removal_asked(view) if removes else modals.policy_asked(view)
+        place = await self._place(member, to, modals.policy_channel(view))
+        return await self.host.policy(Asker(member.person, member.authority, place), words)
+
+    async def _place(self, member: Member, to: ReplyTo, chosen: str) -> Place:
+        """Where a policy holds. Raises Refused."""
+        if chosen:
+            name = f"{self.me.source}:{chosen}"
+            if not (await self.membership.readable(member.person.id, [name])).get(name, False):
+                raise Refused(NOT_THERE)
+            return await self.places.of(chosen)
+        everywhere = member.full and (to.home or is_direct(to.channel))
+        return team_place(self.me) if everywhere else await self.places.of(to.channel)
