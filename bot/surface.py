@@ -3,12 +3,60 @@
 Above: `bot.reply.live` and `bot.turns.worker` call it. Implemented by: `bot/platforms/*/surface.py`, `tests/fakes`.
 """
 
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from agent.errors import CogencyError
+
+
+class Offer(StrEnum):
+    """What a reader may do about a reply, at a press of a button where there are buttons."""
+
+    STOP = "stop"
+    """End the answer while it grows."""
+    CONTINUE = "continue"
+    """Let the model go on where its answer was cut."""
+    REGENERATE = "regenerate"
+    """Ask the same question again."""
+    GOOD = "good"
+    BAD = "bad"
+    DELETE = "delete"
+    """Take the reply away."""
+
+
+class StepState(StrEnum):
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that the bot does on the way to its answer, such as a tool call; each text is a short line.
+
+    `id` is unique in the turn. `details` never change; `output` comes with the end.
+    """
+
+    id: str
+    title: str
+    state: StepState
+    details: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Everything that one page shows. `text` is the page's whole text; "" only where there are `steps`.
+
+    `final`: nothing of it will change any more. `turn`: whose reply it is, which buttons carry.
+    """
+
+    text: str
+    final: bool = False
+    steps: tuple[Step, ...] = ()
+    offers: frozenset[Offer] = frozenset()
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +72,15 @@ class Limits:
     announce_final: bool = True
     """Whether a page that already shows its last text is written once more with `final=True`: a native stream or a
     terminal must be told; where an edit is only an edit, that would be a request for nothing."""
+    page_bytes: int | None = None
+    """The most that one message may hold in UTF-8, at least 2,000; None: only its characters count."""
+    grows_only: bool = False
+    """Whether a page that is not final can only be added to, as a stream can: each look of it then begins with the one
+    before. Only the final one may be another text altogether."""
+    offers: frozenset[Offer] = frozenset()
+    """The buttons that can stand below a page; no look has others."""
+    steps: bool = False
+    """Whether steps are shown; else no look has any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +110,7 @@ class SurfaceError(CogencyError):
     ├── PageLimited      too fast: not before `retry_after_s`
     ├── PageGone         somebody deleted the page, or the place; do not write again
     ├── PageLocked       the page can no longer be edited; go on in a new one
+    ├── PageFull         the page takes no more: end it as it stands, and go on live in a new one
     └── PageUnsent       the platform could not be reached or failed; the same call may be tried again
     """
 
@@ -83,26 +141,16 @@ class PageLocked(SurfaceError):
     pass
 
 
+class PageFull(SurfaceError):
+    pass
+
+
 class PageUnsent(SurfaceError):
     pass
 
 
-class Offer(StrEnum):
-    """What a reader may do about a reply, at a press of a button where there are buttons."""
-
-    STOP = "stop"
-    """Only while it grows; the others when it has ended."""
-    CONTINUE = "continue"
-    """Let the model go on where its answer was cut."""
-    REGENERATE = "regenerate"
-    """Answer the same question once more."""
-    GOOD = "good"
-    BAD = "bad"
-    DELETE = "delete"
-
-
 class Surface(Protocol):
-    """One place in which one reply grows. Pages are numbered from 0; `text` is always the page's whole text.
+    """One place in which one reply grows. Pages are numbered from 0; a look is always the page's whole look.
 
     A call does not wait for a pace or a queue, which would keep a text that has become old: it says how long, and is
     made again.
@@ -117,17 +165,13 @@ class Surface(Protocol):
         """
         ...
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         """Show a new page. Posting the same key again must not make a second message where the platform can tell."""
         ...
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None: ...
+    async def edit(self, page: PageRef, look: Look) -> None: ...
 
     async def delete(self, page: PageRef) -> None: ...
-
-    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
-        """The reply has ended: leave these buttons under the page, and no others. An ornament, which may fail."""
-        ...
 
     async def aside(self, text: str) -> None:
         """Say something to the person who asked, where nobody else sees it; where that cannot be done, nobody is told.

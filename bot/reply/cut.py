@@ -100,14 +100,18 @@ class Cutter:
         self._lines = _read_lines(rest, carry, longest=min(limit // 4, LOOKAHEAD))
         self._starts = [line.start for line in self._lines]
 
-    def best(self) -> Cut:
-        """The cut for a page that cannot hold all of `rest`: the best kind of place, and of its kind the last."""
+    def best(self, least: int = 0) -> Cut:
+        """The cut for a page that cannot hold all of `rest`: the best kind of place, and of its kind the last.
+
+        `least`: so many characters it surely has.
+        """
         ties = self._ties()
-        half = self._most // 2
+        half = max(self._most // 2, least)
 
         def last(places: Iterable[int], above: int = 0, tie: _Tie = _Tie.NONE) -> int:
             return max(
-                (at for at in places if above < at <= self._most and ties[at] <= tie and self._fits(at)), default=0
+                (at for at in places if max(above, least) < at <= self._most and ties[at] <= tie and self._fits(at)),
+                default=0,
             )
 
         words = [*self._words()]
@@ -119,6 +123,7 @@ class Cutter:
             or last(self._graphemes())
             or last(self._graphemes(), tie=_Tie.SPAN)
             or last(range(1, self._most + 1), tie=_Tie.SPAN)
+            or least
         )
 
     def at(self, place: int) -> Cut:

@@ -1,9 +1,14 @@
-"""What a reply says so far: folds the agent's events into visible text and a status line. Pure.
+"""What a reply shows so far: folds the agent's events into visible text, steps and a status line. Pure.
 
-Above: `bot.reply.live`. Below: `agent.events`, `agent.reply_text`.
+Above: `bot.reply.live`, `bot.reply.wall`. Below: `agent.events`, `agent.reply_text`, `bot.surface`.
+
+Rule: a step tells what is done and how it went, never with what: arguments and results may hold what only the asker
+may see, and the page may be read by others.
 """
 
-from typing import assert_never
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, assert_never
 
 from agent.events import (
     AgentEvent,
@@ -18,7 +23,9 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
+from agent.messages import ResultStatus
 from agent.reply_text import ReplyText
+from bot.surface import Offer, Step, StepState
 
 THINKING = "Thinking…"
 
@@ -28,19 +35,42 @@ STATUS_LINES = {
 }
 
 
+ENDS: Final[Mapping[ResultStatus, StepState]] = {
+    ResultStatus.SUCCESS: StepState.DONE,
+    ResultStatus.FAILURE: StepState.FAILED,
+    ResultStatus.UNKNOWN: StepState.FAILED,
+}
+OUTPUTS: Final[Mapping[ResultStatus, str]] = {
+    ResultStatus.SUCCESS: "Done.",
+    ResultStatus.FAILURE: "That did not work.",
+    ResultStatus.UNKNOWN: "Whether that worked is not known.",
+}
+UNFINISHED: Final = "Not finished."
+
+GROWING: Final = frozenset({Offer.STOP})
+"""What is offered below a reply that grows."""
+
+
 def status_line(tool: str) -> str:
     """What a person reads while this tool runs."""
     return STATUS_LINES.get(tool) or f"Using {tool.replace('_', ' ')}…"
 
 
 class Draft:
-    """Feed it with `see`. `status` is what the bot is doing now, "" when the reply itself shows it."""
+    """Feed it with `see`. `status` is what the bot is doing now, "" when the reply itself shows it.
+
+    `offers` is what a reader may do about it now; `final` that nothing more comes at all; `ending` that only the end
+    is missing, and comes at once: a frame before it would be one too many.
+    """
 
     def __init__(self) -> None:
         self._reply = ReplyText()
         self._whole: str | None = None
         self._ended = False
+        self._steps: dict[str, Step] = {}
         self.status = ""
+        self.offers = GROWING
+        self.final = False
 
     def see(self, event: AgentEvent) -> None:
         match event:
@@ -54,29 +84,40 @@ class Draft:
                 self._add(text)
             case ReplyEnded():
                 self._ended = True
-            case CallStarted(_, call):
+            case CallStarted(name, call):
                 self.status = status_line(call.name)
-            case CallFinished() | ModelSwitched() | HandleOpened() | HandleClosed():
+                self._steps[name] = Step(name, self.status, StepState.RUNNING)
+            case CallFinished(name, result):
+                self._end_step(name, ENDS[result.status], OUTPUTS[result.status])
+            case ModelSwitched() | HandleOpened() | HandleClosed():
                 pass
             case TurnEnded(_, text):
-                self.end(text)
+                self._whole = text
             case _:
                 assert_never(event)
 
-    def end(self, text: str | None = None) -> None:
+    def end(self, text: str | None = None, offers: frozenset[Offer] = frozenset()) -> None:
         """Nothing more comes. `text` is the whole reply, if somebody else knows it better."""
-        self._whole = self._reply.text if text is None else text
-        self.status = ""
+        if text is not None or self._whole is None:
+            self._whole = self._reply.text if text is None else text
+        self.status, self.offers, self.final = "", offers, True
+        for step in self.steps:
+            if step.state is StepState.RUNNING:
+                self._end_step(step.id, StepState.FAILED, UNFINISHED)
 
     @property
-    def final(self) -> bool:
-        """Nothing more comes at all: the turn has ended."""
-        return self._whole is not None
+    def steps(self) -> tuple[Step, ...]:
+        """What was done on the way, in its order."""
+        return tuple(self._steps.values())
+
+    @property
+    def ending(self) -> bool:
+        return self._whole is not None and not self.final
 
     @property
     def complete(self) -> bool:
         """The answer is said to its end, so that none of its Markdown is unfinished."""
-        return self._ended or self.final
+        return self._ended or self._whole is not None
 
     @property
     def text(self) -> str:
@@ -84,6 +125,10 @@ class Draft:
         if self._whole is not None:
             return self._whole
         return self._reply.text if self._ended else self._reply.settled
+
+    def _end_step(self, name: str, state: StepState, output: str) -> None:
+        if name in self._steps:  # else it began in an earlier process
+            self._steps[name] = replace(self._steps[name], state=state, output=output)
 
     def _begin_part(self) -> None:
         self._reply.begin_part()

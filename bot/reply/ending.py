@@ -1,24 +1,20 @@
-"""How a reply ends: what stands below the answer, and which buttons stay.
+"""How a reply ends: what stands below the answer, and which buttons stay. Pure.
 
-Above: `bot.turns.worker`. Below: `bot.surface`, `bot.wording`, `agent.reply_text`.
+Above: `bot.turns.answering`. Below: `bot.surface`, `bot.wording`, `agent.reply_text`.
 """
 
-from contextlib import suppress
 from typing import Final
 
 from agent.events import Outcome
-from agent.ports import Clock
 from agent.records import Closing
 from agent.reply_text import joined
 from bot import wording
-from bot.surface import Offer, PageLimited, PageRef, Surface, SurfaceError
+from bot.surface import Offer
 
 UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})
 """Ends after which the model can go on."""
 
-OFFER_TRIES: Final = 3
-"""Buttons wait behind the platform's limits like any edit, but not for ever: the answer is complete without them."""
-MAX_WAIT_S: Final = 10.0
+ANSWERED_OFFERS: Final = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
 
 
 def shown(closing: Closing) -> str:
@@ -27,21 +23,8 @@ def shown(closing: Closing) -> str:
     return joined([closing.reply, stopped, closing.footer])
 
 
-async def leave_offers(surface: Surface, clock: Clock, closing: Closing) -> None:
-    """Take the buttons off the pages of a reply that has ended, but for what the last one offers. Never raises."""
-    *earlier, last = closing.pages or ("",)
-    for page in filter(None, earlier):
-        await _leave(surface, clock, page, frozenset())
-    if last:
-        await _leave(surface, clock, last, frozenset({Offer.CONTINUE} if closing.outcome in UNFINISHED else ()))
-
-
-async def _leave(surface: Surface, clock: Clock, page: str, offers: frozenset[Offer]) -> None:
-    with suppress(SurfaceError):
-        for _ in range(OFFER_TRIES):
-            try:
-                await surface.offer(PageRef(page), offers)
-            except PageLimited as limited:
-                await clock.sleep(min(limited.retry_after_s, MAX_WAIT_S))
-            else:
-                return
+def offered(closing: Closing) -> frozenset[Offer]:
+    """What a reader may do about the reply that has ended so."""
+    if closing.outcome in UNFINISHED:
+        return frozenset({Offer.CONTINUE})
+    return ANSWERED_OFFERS if closing.outcome is Outcome.ANSWERED else frozenset()

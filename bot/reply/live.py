@@ -29,7 +29,9 @@ from bot.reply.draft import Draft
 from bot.reply.pace import Pace
 from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
 from bot.surface import (
+    Offer,
     PageFound,
+    PageFull,
     PageGone,
     PageLimited,
     PageLocked,
@@ -46,6 +48,10 @@ FINAL_PATIENCE_S = 300.0
 FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 30.0
 """Doubling from the first to the most: quick after a lost packet, gentle with a platform that is down."""
+
+ORNAMENT_TRIES = 3
+ORNAMENT_WAIT_S = 10.0
+"""Buttons wait behind the platform's limits like any edit, but not for ever."""
 
 NAP_S = 5.0
 """How long to wait at a stretch: the end of the turn may come meanwhile, and with it the limit of our patience."""
@@ -83,6 +89,7 @@ class LiveReply:
         self._stopping = False
         self._writing = False
         self._just_posted: PageRef | None = None
+        self._ornament_tries = 0
 
     @property
     def stray(self) -> PageRef | None:
@@ -108,13 +115,14 @@ class LiveReply:
         self._draft.see(event)
         self._wake()
 
-    async def finish(self, text: str | None = None) -> tuple[str, ...]:
-        """Show the whole reply, `text` if given, and return when it is shown: the ids of its pages, in order.
+    async def finish(self, text: str | None = None, offers: frozenset[Offer] = frozenset()) -> tuple[str, ...]:
+        """Show the whole reply, `text` if given, with `offers` below it, and return when it is shown: the ids of its
+        pages, in order.
 
         Raises what `see` raises, and PageLimited or PageUnsent when the platform did not take it in time.
         """
         self._raise_failure()
-        self._draft.end(text)
+        self._draft.end(text, offers)
         self._finishing = True
         self._wake()
         await asyncio.wait({self._writer})
@@ -203,7 +211,7 @@ class LiveReply:
                     await self._store_pages()
             case Post(key, frame):
                 try:
-                    page = await self._surface.post(key, frame.text, final=frame.final)
+                    page = await self._surface.post(key, frame.look)
                 except PageFound as found:
                     self._wall.found(found.page)
                 except PageUnsent:
@@ -214,13 +222,8 @@ class LiveReply:
                     self._just_posted = page
                 await self._store_pages()
                 self._just_posted = None
-            case Edit(page, frame):
-                try:
-                    await self._surface.edit(page, frame.text, final=frame.final)
-                except PageLocked:
-                    self._wall.locked(write)
-                else:
-                    self._wall.edited(write)
+            case Edit():
+                await self._edit(write)
             case Delete(page):
                 with suppress(PageGone, PageLocked):  # somebody else deleted it, or nobody can
                     await self._surface.delete(page)
@@ -228,6 +231,28 @@ class LiveReply:
                 await self._store_pages()
             case _:
                 assert_never(write)
+
+    async def _edit(self, write: Edit) -> None:
+        try:
+            await self._surface.edit(write.page, write.frame.look)
+        except SurfaceError as error:
+            if write.ornament and not self._worth_another_try(error):
+                self._wall.edited(write)
+            elif isinstance(error, PageFull):
+                self._wall.full(write)
+            elif isinstance(error, PageLocked):
+                self._wall.locked(write)
+            else:
+                raise
+        else:
+            self._wall.edited(write)
+
+    def _worth_another_try(self, error: SurfaceError) -> bool:
+        """Whether buttons that could not be set are waited for: the answer is complete without them."""
+        self._ornament_tries += 1
+        waits = error.retry_after_s <= ORNAMENT_WAIT_S if isinstance(error, PageLimited) else True
+        passing = isinstance(error, (PageLimited, PageUnsent, PageQueued))
+        return passing and waits and self._ornament_tries < ORNAMENT_TRIES
 
     async def _store_pages(self) -> None:
         if self._on_pages is not None:

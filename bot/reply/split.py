@@ -20,7 +20,7 @@ Reading the pages back: undo the opener, which follows from the text so far; the
 is not the last one, the closer.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.reply.cut import LOOKAHEAD, Carry, Cutter
 
@@ -43,18 +43,23 @@ class Page:
         return self.start + len(self.body)
 
 
-def pages(text: str, limit: int) -> list[Page]:
-    """The pages of a complete text; none if it is empty. `limit` is at least 40."""
-    pager = Pager(limit)
+def pages(text: str, limit: int, most_bytes: int | None = None) -> list[Page]:
+    """The pages of a complete text; none if it is empty. `limit` is at least 40; see `Pager` for `most_bytes`."""
+    pager = Pager(limit, most_bytes)
     pager.read(text, complete=True)
     return pager.pages
 
 
 class Pager:
-    """Give it the whole text each time it has grown; `pages` are all pages, the last one still open."""
+    """Give it the whole text each time it has grown; `pages` are all pages, the last one still open.
 
-    def __init__(self, limit: int) -> None:
+    `limit` is the most characters of a page, and `most_bytes`, at least 2,000, the most bytes that they may take in
+    UTF-8.
+    """
+
+    def __init__(self, limit: int, most_bytes: int | None = None) -> None:
         self._limit = limit
+        self._most_bytes = most_bytes
         self._full: list[Page] = []
         self._carries = [Carry()]
         self._read = ""
@@ -69,19 +74,34 @@ class Pager:
         """How many pages will not change any more."""
         return len(self._full)
 
-    def read(self, text: str, *, complete: bool) -> None:
-        """Take the text as it is now. If it is not the earlier one grown longer, all pages are made anew."""
+    @property
+    def settled(self) -> int:
+        """How much of the text the full pages hold."""
+        return len(self._read)
+
+    def certain(self, text: str) -> int:
+        """How many characters of an open page will surely not move to the next one."""
+        return self._fitting(text, reserve=LOOKAHEAD)
+
+    def read(self, text: str, *, complete: bool, shown: int = 0) -> None:
+        """Take the text as it is now. If it is not the earlier one grown longer, all pages are made anew.
+
+        `shown`: how much of it has been shown, so that no cut comes before it; on the open page no more than is
+        `certain`, or the whole of a complete text.
+        """
         if not text.startswith(self._read):
             self._full, self._carries, self._read = [], [Carry()], ""
         start, window = len(self._read), self._limit + LOOKAHEAD
         while True:
             carry, rest = self._carries[-1], text[start : start + window]
-            if len(carry.opener) + len(rest) <= self._limit:
+            limit = self._fitting(carry.opener + rest)
+            if len(carry.opener) + len(rest) <= limit:
                 self._open = Page(start, carry.opener, rest) if rest else None
                 break
-            cut = Cutter(rest, carry, self._limit).best()
+            rest = rest[: limit + LOOKAHEAD]
+            cut = Cutter(rest, carry, limit).best(least=max(0, shown - start))
             page = Page(start, carry.opener, rest[: cut.at], cut.closer)
-            if len(rest) < window and not complete:
+            if len(rest) < limit + LOOKAHEAD and not complete:
                 self._open = page
                 break
             self._full.append(page)
@@ -89,11 +109,23 @@ class Pager:
             start = page.end
         self._read = text[:start]
 
-    def freeze(self, number: int, end: int, closer: str, text: str) -> None:
-        """Page `number` stays for ever as it is shown: up to `end`, then `closer`. The next one goes on from there."""
-        page = self.pages[number]
-        rest = text[page.start : page.start + self._limit + LOOKAHEAD]
-        cut = Cutter(rest, self._carries[number], self._limit).at(end - page.start)
-        self._full = [*self._full[:number], replace(page, body=rest[: cut.at], closer=closer)]
-        self._carries = [*self._carries[: number + 1], cut.carry]
+    def freeze(self, number: int, end: int, closer: str | None, text: str) -> None:
+        """Page `number` ends for ever at `end`, then `closer`; None closes what is open. The next one goes on there."""
+        start = self.pages[number].start if number < len(self.pages) else self.settled
+        ended, carry = Page(start, "", ""), self._carries[number]
+        if end > start:
+            rest = text[start : start + self._limit + LOOKAHEAD]
+            cut = Cutter(rest, carry, self._limit).at(end - start)
+            ended = Page(start, carry.opener, rest[: cut.at], cut.closer if closer is None else closer)
+            carry = cut.carry
+        self._full = [*self._full[:number], ended]
+        self._carries = [*self._carries[: number + 1], carry]
         self._read, self._open = text[:end], None
+
+    def _fitting(self, text: str, reserve: int = 0) -> int:
+        """How many characters can stand on a page that begins with this text, with room for `reserve` more."""
+        limit = self._limit - reserve
+        if self._most_bytes is None:
+            return limit
+        written, most = text[:limit].encode("utf-8", "replace"), self._most_bytes - reserve
+        return limit if len(written) <= most else len(written[:most].decode("utf-8", "ignore"))

@@ -1,38 +1,25 @@
 """What hangs on the wall, what should, and the one write that comes next. Pure.
 
-Above: `bot.reply.live` performs the writes and reports back. Below: `bot.reply.split`, `bot.reply.heal`, `bot.surface`.
+Above: `bot.reply.live` performs the writes and reports back. Below: `bot.reply.frames`, `bot.surface`.
 
 Rules.
 - Pages are written in order: a page's last edit before the next page's post.
 - A page found after a restart is edited like one of ours; nobody knows what it shows, so it is written in any case.
 - Where a page may hang that nobody knows of, because a post was interrupted, it is looked for before the next post.
 - At the end, pages that the reply does not need are deleted.
+- A page that takes no more is ended as it stands, and the reply goes on growing in the next one.
 - A page that can no longer be edited keeps what it shows, and the rest follows in a new one. If that is not known, the
   page is given up: it is deleted at the end. From then on no intermediate frames are shown: where editing fails once,
   it would fail again, and each frame would become a message of its own.
-- A page of only whitespace is not shown; no platform takes one.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.reply.draft import Draft
-from bot.reply.heal import heal
-from bot.reply.split import Page, Pager
+from bot.reply.frames import Frame, Frames
 from bot.surface import Limits, PageKey, PageRef
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What one page should show. It stands for the body of page `number` up to `end` in the text."""
-
-    number: int
-    text: str
-    final: bool
-    opener: str
-    body: str
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +37,11 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
+    """`ornament`: nothing changes but the buttons."""
+
     page: PageRef
     frame: Frame
+    ornament: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +54,26 @@ Write: TypeAlias = Find | Post | Edit | Delete
 
 @dataclass(frozen=True, slots=True)
 class _Hung:
-    """A page that is up, and what it shows, if we know."""
+    """A page that is up, and what it shows, if we know. `locked`: it can show nothing else."""
 
     page: PageRef
     frame: Frame | None = None
+    locked: bool = False
 
 
 class Wall:
-    """Ask `next_write`, perform it, report with `found`, `posted`, `unsent`, `edited`, `deleted` or `locked`; then ask
-    again. `resumed`: another process may have posted one more page after `pages`.
+    """Ask `next_write`, perform it, report with `found`, `posted`, `unsent`, `edited`, `deleted`, `full` or `locked`;
+    then ask again. `resumed`: another process may have posted one more page after `pages`.
     """
 
     def __init__(self, limits: Limits, turn: int, pages: Sequence[PageRef] = (), *, resumed: bool = False) -> None:
         self._limits = limits
         self._turn = turn
+        self._frames = Frames(limits, turn)
         self._hung = [_Hung(page) for page in pages]
         self._given_up: list[PageRef] = []
         self._posts = len(pages)
         self._uncertain = resumed
-        self._pager = Pager(limits.page_chars)
-        self._text = ""
         self._only_final = False
 
     @property
@@ -93,16 +83,20 @@ class Wall:
 
     def next_write(self, draft: Draft) -> Write | None:
         """What to write next so that the wall shows `draft`; None if it does."""
-        frames = list(self._frames(draft))
+        if draft.ending:
+            return None
+        frames = self._frames.frames(draft)
         for place, frame in enumerate(frames):
-            if self._only_final and not frame.final:
+            if self._only_final and not frame.look.final:
                 return None
             if place == len(self._hung):
                 key = PageKey(self._turn, self._posts)
                 return Find(key) if self._uncertain else Post(key, frame)
-            last = place == len(frames) - 1
-            if self._worth_an_edit(self._hung[place].frame, frame, complete=draft.complete, last=last):
-                return Edit(self._hung[place].page, frame)
+            hung = self._hung[place]
+            if not self._can_show(hung, frame):
+                return None
+            if self._worth_an_edit(hung, frame, complete=draft.complete, last=place == len(frames) - 1):
+                return Edit(hung.page, frame, ornament=self._only_buttons(hung, frame))
         if draft.final and (surplus := [*(hung.page for hung in self._hung[len(frames) :]), *self._given_up]):
             return Delete(surplus[-1])
         return None
@@ -121,70 +115,73 @@ class Wall:
     def posted(self, write: Post, page: PageRef) -> None:
         self._posts += 1
         self._hung.append(_Hung(page, write.frame))
+        self._frames.seen(write.frame)
 
     def edited(self, write: Edit) -> None:
         self._hung[self._place(write.page)] = _Hung(write.page, write.frame)
+        self._frames.seen(write.frame)
 
     def deleted(self, write: Delete) -> None:
         self._hung = [hung for hung in self._hung if hung.page != write.page]
         self._given_up = [page for page in self._given_up if page != write.page]
+
+    def full(self, write: Edit) -> None:
+        """The page takes no more: it ends with what it shows."""
+        shown = self._hung[self._place(write.page)].frame
+        if shown is None or not self._frames.stands(shown):
+            self.locked(write)
+        elif write.frame.look.final and write.frame.end == shown.end:
+            self._lock(write.page, shown)  # it does not even take its end
+        else:
+            self._frames.end_page(shown, closed=False)
 
     def locked(self, write: Edit) -> None:
         """The page cannot be edited any more."""
         self._only_final = True
         place = self._place(write.page)
         shown = self._hung[place].frame
-        if shown is not None and self._still_stands(shown):
-            closer = shown.text[len(shown.opener) + len(shown.body) :]
-            self._pager.freeze(shown.number, shown.end, closer, self._text)
-            self._hung[place] = _Hung(write.page, replace(shown, final=True))
+        if shown is not None and self._frames.stands(shown):
+            self._lock(write.page, shown)
         else:
             del self._hung[place]
             self._given_up.append(write.page)
 
+    def _lock(self, page: PageRef, shown: Frame) -> None:
+        self._frames.end_page(shown, closed=True)
+        self._hung[self._place(page)] = _Hung(page, shown, locked=True)
+
     def _place(self, page: PageRef) -> int:
         return [hung.page for hung in self._hung].index(page)
 
-    def _still_stands(self, shown: Frame) -> bool:
-        """Whether what is shown is a piece of the text as it is now, on the page where it is now."""
-        pages = self._pager.pages
-        start = shown.end - len(shown.body)
-        return (
-            shown.number < len(pages)
-            and pages[shown.number].start == start
-            and self._text[start : shown.end] == shown.body
-        )
-
-    def _frames(self, draft: Draft) -> Iterator[Frame]:
-        self._text = draft.text
-        self._pager.read(self._text, complete=draft.complete)
-        for number, page in enumerate(self._pager.pages):
-            full = number < self._pager.full
-            frame = self._raw(number, page, final=full or draft.final)
-            if not (full or draft.complete):
-                frame = self._healed(number, page)
-            if not frame.text.isspace() and frame.text:
-                yield frame
-
-    def _raw(self, number: int, page: Page, *, final: bool) -> Frame:
-        return Frame(number, page.text, final, page.opener, page.body, page.end)
-
-    def _healed(self, number: int, page: Page) -> Frame:
-        """The open page, fit to be shown; shortened until what closes it fits, too."""
-        text = page.opener + page.body
-        healing = heal(text)
-        while healing.kept + len(healing.added) > self._limits.page_chars:
-            text = text[: healing.kept - len(healing.added)]
-            healing = heal(text)
-        body = page.body[: max(0, healing.kept - len(page.opener))]
-        shown = text[: healing.kept] + healing.added
-        return Frame(number, shown, final=False, opener=page.opener, body=body, end=page.start + len(body))
-
-    def _worth_an_edit(self, shown: Frame | None, frame: Frame, *, complete: bool, last: bool) -> bool:
-        if shown is None:
+    def _can_show(self, hung: _Hung, frame: Frame) -> bool:
+        """Whether a page that can only grow can show this before the end, when it may be written anew."""
+        shown = hung.frame
+        if shown is None or frame.look.final or not self._limits.grows_only:
             return True
+        return frame.look.text.startswith(shown.look.text)
+
+    def _worth_an_edit(self, hung: _Hung, frame: Frame, *, complete: bool, last: bool) -> bool:
+        if hung.frame is None:
+            return True
+        shown, look = hung.frame.look, frame.look
         # Whitespace at the end of the whole reply is never seen; elsewhere it belongs to the cut between two pages.
-        if shown.text == frame.text or (last and shown.text == frame.text.rstrip()):
-            return self._limits.announce_final and frame.final and not shown.final
-        growth = len(frame.text) - len(shown.text)
-        return frame.final or complete or not 0 <= growth < self._limits.min_growth_chars
+        same_text = shown.text == look.text or (last and shown.text == look.text.rstrip())
+        if hung.locked:
+            return not same_text
+        if shown.steps != look.steps:
+            return True
+        if same_text:
+            return self._ends(hung.frame, frame) or shown.offers != look.offers
+        growth = len(look.text) - len(shown.text)
+        return look.final or complete or not 0 <= growth < self._limits.min_growth_chars
+
+    def _only_buttons(self, hung: _Hung, frame: Frame) -> bool:
+        shown = hung.frame
+        if shown is None or self._ends(shown, frame):
+            return False
+        same_text = shown.look.text in (frame.look.text, frame.look.text.rstrip())
+        return same_text and shown.look.steps == frame.look.steps
+
+    def _ends(self, shown: Frame, frame: Frame) -> bool:
+        """Whether the surface must hear of the page's end."""
+        return self._limits.announce_final and frame.look.final and not shown.look.final

@@ -24,7 +24,7 @@ from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming
 from bot.logs import severity
-from bot.reply.ending import leave_offers, shown
+from bot.reply.ending import offered, shown
 from bot.reply.live import LiveReply
 from bot.surface import PageGone, PageRef, Surface, SurfaceError
 from bot.turns.lease import Lease
@@ -135,7 +135,7 @@ class Answering:
             async with live:
                 closing = await self._reply(running, live, stopped)
                 whole = "" if running.taken_back else shown(closing)
-                closing = replace(closing, pages=await live.finish(whole))
+                closing = replace(closing, pages=await live.finish(whole, offered(closing)))
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
@@ -144,7 +144,6 @@ class Answering:
                 await self._take_away(live.stray, surface, running)
             raise
         running.others_wait = await self.ledger.finish(claim, closing, self.clock.now())
-        await leave_offers(surface, self.clock, closing)
         if not running.taken_back and (aside := await self.thinking.aside(claim.incoming, closing)):
             with suppress(SurfaceError):  # an ornament
                 await surface.aside(aside)

@@ -11,7 +11,7 @@ from agent.records import Receipt, Thread
 from agent.spending import Account, Spent
 from bot.host import ForgetAnswer, MemoryAnswer, ShownEntry
 from bot.platforms.terminal.chatbot import Left
-from bot.surface import PageKey, Surface
+from bot.surface import Look, PageKey, Surface
 from bot.wording import receipt_text
 from tests.fakes.facts import fact
 
@@ -119,17 +119,17 @@ class FakeChatBot:
     async def _reply(self, surface: Surface, text: str) -> None:
         self._turns += 1
         await surface.status("Searching past threads…")
-        page = await surface.post(PageKey(self._turns, 0), text[:5], final=False)
+        page = await surface.post(PageKey(self._turns, 0), Look(text[:5]))
         await surface.status("")
-        await surface.edit(page, text[:9], final=False)
-        await surface.edit(page, text, final=True)
+        await surface.edit(page, Look(text[:9]))
+        await surface.edit(page, Look(text, final=True))
 
     async def _wait(self, surface: Surface) -> None:
-        page = await surface.post(PageKey(0, 0), "Well, then", final=False)
+        page = await surface.post(PageKey(0, 0), Look("Well, then"))
         self.waiting.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             self.stopped.append("wait")
-            await surface.edit(page, "Well, then\n\n*Stopped.*", final=True)
+            await surface.edit(page, Look("Well, then\n\n*Stopped.*", final=True))
             raise

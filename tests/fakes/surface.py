@@ -4,13 +4,14 @@ Above: tests of replies and turns. Below: `bot.surface`, the fake clock.
 """
 
 from collections import deque
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.ports import Clock
-from bot.surface import Limits, Offer, PageGone, PageKey, PageLocked, PageRef, SurfaceError
+from bot.surface import Limits, Look, Offer, PageFull, PageGone, PageKey, PageLocked, PageRef, Step, SurfaceError
 
 DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2)
+BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(Offer))
+"""Where every button can stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,13 @@ class SeenFrame:
     text: str
     final: bool
     posted: bool
+    steps: tuple[Step, ...] = ()
+    offers: frozenset[Offer] = frozenset()
 
 
 class FakeSurface:
-    """`frames` is the whole story, `wall` what is to be seen now, `calls` what was tried, `sought` what was looked for.
+    """`frames` is the whole story, `wall` what is to be seen now, with the buttons in `offers`; `calls` what was tried,
+    `sought` what was looked for. `full` pages take nothing but their end.
 
     `fail_next` errors are raised by the next calls that show a page, one each, before they take effect;
     `fail_lost` ones after it, as when the answer of the platform is lost.
@@ -42,10 +46,10 @@ class FakeSurface:
         self.statuses: list[str] = []
         self.asides: list[str] = []
         self.offers: dict[str, frozenset[Offer]] = {}
-        self.fail_offers: deque[SurfaceError] = deque()
         self.fail_next: deque[SurfaceError] = deque()
         self.fail_lost: deque[SurfaceError] = deque()
         self.locked: set[str] = set()
+        self.full: set[str] = set()
         self.most_in_flight = 0
         self._in_flight = 0
         self._clock = clock
@@ -55,29 +59,28 @@ class FakeSurface:
         self.sought.append(key)
         return PageRef(self.keys[key]) if key in self.keys else None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
-        began = await self._call(f"post {key}", text)
+    async def post(self, key: PageKey, look: Look) -> PageRef:
+        began = await self._call(f"post {key}", look)
         page = self.keys.setdefault(key, f"page-{key}")
-        self._show(began, page, text, final=final, posted=True)
+        self._show(began, page, look, posted=True)
         return PageRef(page)
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
-        began = await self._call(f"edit {page.id}", text)
+    async def edit(self, page: PageRef, look: Look) -> None:
+        began = await self._call(f"edit {page.id}", look)
         if page.id not in self.wall:
             raise PageGone("the message is gone")
         if page.id in self.locked:
             raise PageLocked("the message is too old to be edited")
-        self._show(began, page.id, text, final=final, posted=False)
+        if page.id in self.full and not look.final:
+            raise PageFull("the message takes no more")
+        shown = self.wall[page.id]
+        assert look.final or not self.limits.grows_only or look.text.startswith(shown), "a stream only grows"
+        self._show(began, page.id, look, posted=False)
 
     async def delete(self, page: PageRef) -> None:
-        await self._call(f"delete {page.id}", "-")
+        await self._call(f"delete {page.id}", Look("-"))
         if self.wall.pop(page.id, None) is None:
             raise PageGone("the message is gone")
-
-    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
-        if self.fail_offers:
-            raise self.fail_offers.popleft()
-        self.offers[page.id] = frozenset(offers)
 
     async def aside(self, text: str) -> None:
         self.asides.append(text)
@@ -90,10 +93,13 @@ class FakeSurface:
         """What a reader sees now, page after page."""
         return list(self.wall.values())
 
-    async def _call(self, name: str, text: str) -> float:
+    async def _call(self, name: str, look: Look) -> float:
         self.calls.append(name)
-        assert text.strip(), "no platform takes an empty message"
-        assert len(text) <= self.limits.page_chars, "the message is too long"
+        assert look.text.strip() or look.steps, "no platform takes an empty message"
+        assert len(look.text) <= self.limits.page_chars, "the message is too long"
+        assert len(look.text.encode()) <= (self.limits.page_bytes or 10**9), "the message is too long"
+        assert look.offers <= self.limits.offers, "there are no such buttons here"
+        assert self.limits.steps or not look.steps, "steps are not shown here"
         began = self._clock.monotonic()
         self._in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self._in_flight)
@@ -106,8 +112,10 @@ class FakeSurface:
             raise self.fail_next.popleft()
         return began
 
-    def _show(self, began: float, page: str, text: str, *, final: bool, posted: bool) -> None:
-        self.wall[page] = text
-        self.frames.append(SeenFrame(began, self._clock.monotonic(), page, text, final, posted))
+    def _show(self, began: float, page: str, look: Look, *, posted: bool) -> None:
+        self.wall[page] = look.text
+        self.offers[page] = look.offers
+        frame = SeenFrame(began, self._clock.monotonic(), page, look.text, look.final, posted, look.steps, look.offers)
+        self.frames.append(frame)
         if self.fail_lost:
             raise self.fail_lost.popleft()

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 from collections.abc import AsyncGenerator, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,7 +26,7 @@ from agent.tools.registry import Registry
 from agent.transcript import JUST_ARRIVED
 from agent.turn import TurnLimits
 from bot.app import CLOCK
-from bot.surface import Limits, Offer, PageKey, PageRef
+from bot.surface import Limits, Look, PageKey, PageRef
 from bot.turns.mind import Mind
 from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
@@ -194,22 +193,19 @@ class DyingSurface:
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         page = PageRef(f"page {key}")
-        await self.edit(page, text, final=final)
+        await self.edit(page, look)
         return page
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
+    async def edit(self, page: PageRef, look: Look) -> None:
         self.steps.here("before a frame is shown")
-        append(self.shown, [page.id, text, final])
+        append(self.shown, [page.id, look.text, look.final])
         self.steps.here("a frame is shown")
 
     async def delete(self, page: PageRef) -> None:
         self.steps.here("before a page is deleted")
         append(self.shown, [page.id, None, True])
-
-    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
-        pass
 
     async def aside(self, text: str) -> None:
         pass

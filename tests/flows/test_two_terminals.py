@@ -11,7 +11,7 @@ from bot.app import CLOCK, open_terminal
 from bot.platforms.terminal.bot import TerminalBot
 from bot.platforms.terminal.chatbot import Left
 from bot.settings import Settings, load_settings
-from bot.surface import PageKey, PageRef, Surface
+from bot.surface import Look, PageKey, PageRef, Surface
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.surface import FakeSurface
 from tests.fakes.terminal import FakeTerminal
@@ -28,8 +28,8 @@ class Noticed(FakeSurface):
         super().__init__(CLOCK)
         self._posted = posted
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
-        page = await super().post(key, text, final=final)
+    async def post(self, key: PageKey, look: Look) -> PageRef:
+        page = await super().post(key, look)
         self._posted.set()
         return page
 

@@ -91,11 +91,6 @@ class Rest:
         path = "/channels/{channel_id}/messages/{message_id}"
         await self._call("PATCH", path, _body(text, components=components), channel_id=channel, message_id=message)
 
-    async def offer(self, channel: str, message: str, components: Components) -> None:
-        """Change only what is below the text."""
-        path = "/channels/{channel_id}/messages/{message_id}"
-        await self._call("PATCH", path, {"components": components}, channel_id=channel, message_id=message)
-
     async def delete(self, channel: str, message: str) -> None:
         path = "/channels/{channel_id}/messages/{message_id}"
         await self._call("DELETE", path, None, channel_id=channel, message_id=message)
@@ -135,10 +130,6 @@ class Rest:
     async def edit_answer(self, token: Token, message: str, text: str, components: Components | None = None) -> None:
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
         await self._call("PATCH", path, _body(text, components=components), message_id=message, **_of(token))
-
-    async def offer_below_answer(self, token: Token, message: str, components: Components) -> None:
-        path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
-        await self._call("PATCH", path, {"components": components}, message_id=message, **_of(token))
 
     async def delete_answer(self, token: Token, message: str) -> None:
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"

@@ -12,9 +12,9 @@ Where a page goes.
 A page's id says how to reach it: "channel/message", or "@/message" for the answer of an interaction.
 """
 
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from hashlib import blake2s
+from typing import Final
 
 from agent.records import REACHED_ONCE, Incoming
 from bot.platforms.discord import buttons
@@ -22,7 +22,7 @@ from bot.platforms.discord.address import decode
 from bot.platforms.discord.buttons import Button, Components
 from bot.platforms.discord.connection import Connection, Gate
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.surface import Limits, Offer, PageFound, PageKey, PageRef, SurfaceError
+from bot.surface import Limits, Look, Offer, PageFound, PageKey, PageRef, SurfaceError
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -36,6 +36,7 @@ NONCE_BYTES = 12
 """In hexadecimal 24 of the 25 characters that Discord takes."""
 
 _ANSWER = REACHED_ONCE
+_BUTTONS: Final = {Offer.STOP: Button.STOP, Offer.CONTINUE: Button.CONTINUE}
 
 
 class DiscordSurface:
@@ -48,10 +49,10 @@ class DiscordSurface:
         """Discord has said so, whatever our clock says."""
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
-        self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False)
+        self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False, offers=frozenset(_BUTTONS))
         self._gates: dict[str, Gate] = {}
-        self._bare: set[str] = set()
-        """The pages below which no button stands, as far as is known."""
+        self._below: dict[str, frozenset[Offer]] = {}
+        """What is offered below each page, as far as is known."""
 
     @property
     def limits(self) -> Limits:
@@ -60,26 +61,24 @@ class DiscordSurface:
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- its nonce is known when it is posted again
         return None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         rest = await self._connection.rest()
-        page = await self._post(rest, key, text, buttons.NONE if final else self._row(Button.STOP))
+        page = await self._post(rest, key, look.text, self._rows(look.offers))
         self._typing = None
-        if final:
-            self._bare.add(page)
+        self._below[page] = look.offers
         return PageRef(page)
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
+    async def edit(self, page: PageRef, look: Look) -> None:
         rest = await self._connection.rest()
-        components = buttons.NONE if final and page.id not in self._bare else None
+        components = None if self._below.get(page.id) == look.offers else self._rows(look.offers)
         try:
-            await self._edit(rest, page, text, components)
+            await self._edit(rest, page, look.text, components)
         except TokenGone:
             if self._token_ended or self._address.private:
                 raise
             self._token_ended = True
-            await self._edit(rest, page, text, components)
-        if final:
-            self._bare.add(page.id)
+            await self._edit(rest, page, look.text, components)
+        self._below[page.id] = look.offers
 
     async def _edit(self, rest: Rest, page: PageRef, text: str, components: Components | None) -> None:
         channel, message = self._reach(page)
@@ -88,18 +87,6 @@ class DiscordSurface:
                 await rest.edit_answer(self._token, message, text, components)
             else:
                 await rest.edit(channel, message, text, components)
-
-    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
-        components = self._row(Button.CONTINUE) if Offer.CONTINUE in offers else buttons.NONE
-        if not components and page.id in self._bare:
-            return
-        rest = await self._connection.rest()
-        channel, message = self._reach(page)
-        async with self._gate(channel):
-            if channel == _ANSWER:
-                await rest.offer_below_answer(self._token, message, components)
-            else:
-                await rest.offer(channel, message, components)
 
     async def delete(self, page: PageRef) -> None:
         rest = await self._connection.rest()
@@ -125,8 +112,9 @@ class DiscordSurface:
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
-    def _row(self, button: Button) -> Components:
-        return buttons.row(button, self._asked.conversation)
+    def _rows(self, offers: frozenset[Offer]) -> Components:
+        shown = [button for offer, button in _BUTTONS.items() if offer in offers]
+        return buttons.row(shown[0], self._asked.conversation) if shown else buttons.NONE
 
     async def _post(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
         if self._address.interaction:

@@ -15,8 +15,7 @@ it is stopped in words, and what may follow its end is offered in a message of i
 """
 
 from collections.abc import Generator
-from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from agent.messages import Json, JsonObject
@@ -29,14 +28,27 @@ from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.whisper import Whisper
-from bot.surface import Limits, Offer, PageGone, PageKey, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent
+from bot.surface import (
+    Limits,
+    Look,
+    Offer,
+    PageGone,
+    PageKey,
+    PageLimited,
+    PageLocked,
+    PageQueued,
+    PageRef,
+    PageUnsent,
+    SurfaceError,
+)
 
 LIMITS = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
     edit_interval_s=1.4,  # one reply alone stays within the workspace's budget of edits
     announce_final=False,
+    offers=frozenset({Offer.CONTINUE}),
 )
-PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0)
+PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset({Offer.CONTINUE}))
 """A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000."""
 
 UPDATES_PER_MINUTE = 48
@@ -102,7 +114,7 @@ class SlackSurface:
                 return PageRef(payload.text(message, "ts"))
         return None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:  # noqa: ARG002 -- a message is no stream
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         queue = self._budgets.posts(self._to.channel)
         if (wait := queue.wait(self._name, self._clock.monotonic())) > 0:
             raise PageQueued(wait)
@@ -113,25 +125,24 @@ class SlackSurface:
             "unfurl_links": False,
             "unfurl_media": False,
         }
-        posted = await self._write(queue, Method.POST, text, args)
+        posted = await self._write(queue, Method.POST, look.text, args)
         self._posted = True
-        return PageRef(payload.text(posted, "ts"))
+        page = PageRef(payload.text(posted, "ts"))
+        await _offer(self._api, self._to, self._conversation, page, look)
+        return page
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:
+    async def edit(self, page: PageRef, look: Look) -> None:
         budget = self._budgets.updates
         if (wait := budget.wait(self._name, self._clock.monotonic())) > 0:
             raise PageLimited(wait)
-        await self._write(budget, Method.UPDATE, text, {"channel": self._to.channel, "ts": page.id})
-        if final:
+        await self._write(budget, Method.UPDATE, look.text, {"channel": self._to.channel, "ts": page.id})
+        if look.final:
             budget.left(self._name)
+            await _offer(self._api, self._to, self._conversation, page, look)
 
     async def delete(self, page: PageRef) -> None:
         with _page_errors():
             await self._api.call(Method.DELETE, channel=self._to.channel, ts=page.id)
-
-    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
-        if Offer.CONTINUE in offers:
-            await _offer_to_continue(self._api, self._to, self._conversation, page)
 
     async def aside(self, text: str) -> None:
         with _page_errors():
@@ -177,22 +188,19 @@ class PrivateSurface:
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- what only one person sees has no history
         return None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         page = PageRef(f"{REACHED_ONCE}/{key}")
-        await self.edit(page, text, final=final)
+        await self.edit(page, look)
         return page
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:  # noqa: ARG002 -- it has no id to edit
-        if final:
+    async def edit(self, page: PageRef, look: Look) -> None:
+        if look.final:
             with _page_errors():
-                await self._whisper.say(neutral(text))
+                await self._whisper.say(neutral(look.text))
+            await _offer(self._api, self._to, self._conversation, page, look)
 
     async def delete(self, page: PageRef) -> None:
         """Nothing was shown."""
-
-    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:
-        if Offer.CONTINUE in offers:
-            await _offer_to_continue(self._api, self._to, self._conversation, page)
 
     async def aside(self, text: str) -> None:
         with _page_errors():
@@ -208,10 +216,11 @@ async def delete_page(api: SlackApi, page: ShownPage) -> None:
         await api.call(Method.DELETE, channel=page.channel, ts=page.page)
 
 
-async def _offer_to_continue(api: SlackApi, to: ReplyTo, conversation: str, page: PageRef) -> None:
-    """Where only the asker sees it: a page is plain Markdown, below which Slack takes no buttons."""
-    with _page_errors():
-        await Whisper(api, to).say(forms.CAN_GO_ON, forms.continue_button(conversation, page.id, to))
+async def _offer(api: SlackApi, to: ReplyTo, conversation: str, page: PageRef, look: Look) -> None:
+    """Where only the asker sees it: a page is plain Markdown, below which Slack takes no buttons. Never raises."""
+    if Offer.CONTINUE in look.offers:
+        with suppress(SurfaceError), _page_errors():
+            await Whisper(api, to).say(forms.CAN_GO_ON, forms.continue_button(conversation, page.id, to))
 
 
 @contextmanager

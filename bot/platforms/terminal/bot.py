@@ -24,7 +24,7 @@ from bot.memory.desk import MemoryDesk
 from bot.memory.forgetting import ForgetDesk
 from bot.memory.policy import PolicyDesk
 from bot.platforms.terminal.chatbot import Left
-from bot.surface import PageKey, PageRef, Surface
+from bot.surface import Look, PageKey, PageRef, Surface
 from bot.turns.asking import AnsweredElsewhere
 from bot.turns.worker import Turns
 
@@ -140,7 +140,7 @@ class TerminalBot:
         """The reply of another process, in place of what this one had shown of it."""
         said = await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=1)
         if said and said[-1].author is Author.BOT:
-            await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), said[-1].text, final=True)
+            await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), Look(said[-1].text, final=True))
 
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)

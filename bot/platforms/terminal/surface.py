@@ -3,14 +3,13 @@
 Above: `bot.platforms.terminal.run` opens one for each reply. Below: `bot.platforms.terminal.window`.
 """
 
-from collections.abc import Set as AbstractSet
-
 from bot.platforms.terminal.window import Display
-from bot.surface import Limits, Offer, PageKey, PageRef
+from bot.surface import Limits, Look, Offer, PageKey, PageRef
 
 LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
     edit_interval_s=0.05,  # twenty frames a second look continuous
+    offers=frozenset({Offer.CONTINUE}),
 )
 
 CONTINUE = "*Write “continue” to go on.*"
@@ -31,23 +30,20 @@ class TerminalSurface:
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- no display outlives its process
         return None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         page = PageRef(str(key))
-        await self.edit(page, text, final=final)
+        await self.edit(page, look)
         return page
 
-    async def edit(self, page: PageRef, text: str, *, final: bool) -> None:  # noqa: ARG002 -- a display ends when closed
-        self._pages[page.id] = text
+    async def edit(self, page: PageRef, look: Look) -> None:
+        self._pages[page.id] = look.text
+        if Offer.CONTINUE in look.offers:
+            self._pages[CONTINUE] = f"\n{CONTINUE}"
         self._show()
 
     async def delete(self, page: PageRef) -> None:
         self._pages.pop(page.id, None)
         self._show()
-
-    async def offer(self, page: PageRef, offers: AbstractSet[Offer]) -> None:  # noqa: ARG002 -- a display has one end
-        if Offer.CONTINUE in offers:
-            self._pages[CONTINUE] = f"\n{CONTINUE}"
-            self._show()
 
     async def aside(self, text: str) -> None:
         """There is nothing here that only one person may see."""

@@ -43,9 +43,11 @@ def test_whitespace_at_the_end_shows_only_when_the_answer_is_complete() -> None:
     assert (draft.text, draft.complete, draft.final) == ("It is blue.\n", True, False)
 
 
-def test_the_text_with_which_the_turn_ended_is_the_reply() -> None:
+def test_the_text_with_which_the_turn_ended_is_complete_and_its_end_comes_at_once() -> None:
     draft = draft_of(TextArrived("It is"), TurnEnded(Outcome.CUT, "It is\n\nIt broke off."))
-    assert (draft.text, draft.final) == ("It is\n\nIt broke off.", True)
+    assert (draft.text, draft.complete, draft.ending, draft.final) == ("It is\n\nIt broke off.", True, True, False)
+    draft.end()
+    assert (draft.text, draft.ending, draft.final) == ("It is\n\nIt broke off.", False, True)
 
 
 def test_ended_without_a_word_it_keeps_what_was_said() -> None:

@@ -24,15 +24,34 @@ from agent.events import (
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from bot.reply.live import FINAL_PATIENCE_S, FIRST_BACKOFF_S, LiveReply
-from bot.surface import Limits, PageFound, PageGone, PageKey, PageLimited, PageQueued, PageRef, PageUnsent
+from bot.surface import (
+    Limits,
+    Look,
+    Offer,
+    PageFound,
+    PageFull,
+    PageGone,
+    PageKey,
+    PageLimited,
+    PageQueued,
+    PageRef,
+    PageUnsent,
+    Step,
+    StepState,
+    SurfaceError,
+)
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.reader import fences_are_balanced, read_back
-from tests.fakes.surface import DISCORD_LIKE, FakeSurface
+from tests.fakes.surface import BUTTONED, DISCORD_LIKE, FakeSurface
 
 QUIET = replace(DISCORD_LIKE, announce_final=False)
 LINK, PICTURE = "](http://example.org/a_(b)?c=d)", "](http://example.org/p.png)"
 WORDS = "The boat is blue and it lies in the harbour of Lübeck. "
+JUDGED = frozenset({Offer.GOOD, Offer.BAD})
+STREAM = Limits(
+    page_chars=3_000, edit_interval_s=0.5, page_bytes=2_500, grows_only=True, steps=True, offers=frozenset(Offer)
+)
 
 
 class Stage:
@@ -361,10 +380,10 @@ class ForgettingSurface(FakeSurface):
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         if key in self.keys:
             raise PageFound(PageRef(self.keys[key]))
-        return await super().post(key, text, final=final)
+        return await super().post(key, look)
 
 
 async def test_a_page_that_the_platform_finds_is_edited_only_while_the_turn_is_surely_ours() -> None:
@@ -628,3 +647,138 @@ async def test_a_reply_without_text_shows_nothing() -> None:
         await stage.clock.sleep(2)
         assert await live.finish() == ()
     assert stage.surface.calls == []
+
+
+async def test_a_growing_reply_can_be_stopped_and_what_is_offered_at_its_end_stands_below_the_last_page() -> None:
+    stage = Stage(BUTTONED)
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 60)
+        await live.finish(WORDS * 60, JUDGED)
+    growing = {frame.offers for frame in stage.surface.frames if not frame.final}
+    assert growing == {frozenset({Offer.STOP})}
+    assert stage.surface.offers == {"page-7-0": frozenset(), "page-7-1": JUDGED}
+
+
+async def test_a_page_of_an_earlier_process_loses_its_buttons_though_its_text_stays() -> None:
+    stage = Stage(BUTTONED)
+    stage.surface.wall = {"a": WORDS}
+    stage.surface.offers = {"a": frozenset({Offer.STOP})}
+    async with stage.live(["a"]) as live:
+        await live.finish(WORDS)
+    assert stage.surface.offers == {"a": frozenset()}
+
+
+@pytest.mark.parametrize(
+    ("errors", "offers"),
+    [
+        ([PageLimited(2.0), PageLimited(1.0)], JUDGED),
+        ([PageUnsent("down")] * 3, frozenset({Offer.STOP})),
+        ([PageLimited(60.0)], frozenset({Offer.STOP})),
+        ([PageGone("deleted")], frozenset({Offer.STOP})),
+    ],
+)
+async def test_buttons_wait_for_the_platforms_limits_but_not_for_long_and_their_failure_harms_nothing(
+    errors: list[SurfaceError], offers: frozenset[Offer]
+) -> None:
+    stage = Stage(BUTTONED)
+    async with stage.live() as live:
+        await live.see(TextArrived(WORDS))
+        await stage.clock.sleep(5)
+        stage.surface.fail_next.extend(errors)
+        assert await live.finish(WORDS, JUDGED) == ("page-7-0",)
+    assert stage.surface.offers == {"page-7-0": offers}
+    assert stage.clock.monotonic() < 15
+
+
+@pytest.mark.parametrize("chars", [10, 3_000, 15_000])
+async def test_where_pages_only_grow_each_frame_begins_with_the_one_before(chars: int) -> None:
+    stage = Stage(STREAM, latency_s=0.1)
+    text = answer_of(chars)
+    async with stage.live() as live:
+        await stage.say(live, text, chunk=7)
+        await live.finish(text)
+    assert read_back(stage.surface.shown, STREAM.page_chars) == text
+    assert len(stage.surface.frames) >= chars / 500
+    for page in stage.surface.wall:
+        texts = [frame.text for frame in stage.surface.frames if frame.page == page]
+        assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
+        assert all(len(one.encode()) <= 2_500 for one in texts)
+
+
+async def test_a_page_that_takes_no_more_is_closed_and_the_reply_goes_on_live_in_the_next() -> None:
+    stage = Stage(STREAM)
+    text = "Look:\n\n```py\n" + "".join(f"line_{number} = {number}\n" for number in range(80)) + "```\n"
+    async with stage.live() as live:
+        await stage.say(live, text[:500])
+        stage.surface.full.add("page-7-0")
+        await stage.say(live, text[500:])
+        assert await live.finish(text) == ("page-7-0", "page-7-1")
+    assert read_back(stage.surface.shown, STREAM.page_chars) == text
+    first, second = ([frame for frame in stage.surface.frames if frame.page == page] for page in stage.surface.wall)
+    assert (first[-1].final, first[-1].text.rstrip().endswith("```")) == (True, True)
+    assert len(second) > 3
+
+
+async def test_a_page_that_does_not_even_take_its_end_stays_as_it_is() -> None:
+    stage = Stage(STREAM)
+    text = WORDS * 30
+
+    class Stubborn(FakeSurface):
+        async def edit(self, page: PageRef, look: Look) -> None:
+            if page.id in self.full:
+                raise PageFull("the message takes no more")
+            await super().edit(page, look)
+
+    stage.surface = Stubborn(stage.clock, STREAM)
+    async with stage.live() as live:
+        await stage.say(live, text[:500])
+        stage.surface.full.add("page-7-0")
+        await stage.say(live, text[500:])
+        await live.finish(text)
+    assert "".join(stage.surface.shown) == text
+    assert len(stage.surface.frames) > 8
+
+
+async def test_another_text_at_the_end_is_written_at_the_end_only_where_pages_only_grow() -> None:
+    stage = Stage(STREAM)
+    async with stage.live() as live:
+        await stage.say(live, WORDS * 5)
+        await live.finish("Sorry.")
+    assert stage.surface.shown == ["Sorry."]
+
+
+async def test_steps_are_shown_where_they_began_and_with_their_end() -> None:
+    stage = Stage(STREAM)
+    begun, done = CallStarted("1.1", ToolCall("recall", {})), ToolResult("recall", ResultStatus.SUCCESS, "blue")
+    async with stage.live() as live:
+        await live.see(IterationStarted(1))
+        await live.see(begun)
+        await stage.clock.sleep(1)
+        await live.see(CallFinished("1.1", done))
+        await stage.say(live, WORDS * 60)
+        await live.finish()
+    first, second = stage.surface.wall
+    (running,) = stage.surface.frames[0].steps
+    assert (stage.surface.frames[0].text, running.state) == ("", StepState.RUNNING)
+    last = {frame.page: frame.steps for frame in stage.surface.frames}
+    assert last == {first: (Step("1.1", "Searching past threads…", StepState.DONE, output="Done."),), second: ()}
+
+
+async def test_a_step_that_runs_when_the_reply_is_stopped_is_said_to_be_unfinished() -> None:
+    stage = Stage(STREAM)
+    async with stage.live() as live:
+        await live.see(CallStarted("1.1", ToolCall("recall", {})))
+        await stage.clock.sleep(1)
+        await live.finish("*Stopped.*")
+    assert [step.state for step in stage.surface.frames[-1].steps] == [StepState.FAILED]
+
+
+async def test_a_page_that_is_full_before_a_word_was_said_keeps_its_steps() -> None:
+    stage = Stage(STREAM)
+    async with stage.live() as live:
+        await live.see(CallStarted("1.1", ToolCall("recall", {})))
+        await stage.clock.sleep(1)
+        stage.surface.full.add("page-7-0")
+        await stage.say(live, WORDS * 5)
+        assert await live.finish() == ("page-7-0", "page-7-1")
+    assert stage.surface.shown == ["", WORDS * 5]

@@ -41,7 +41,7 @@ def hung(text: str, limits: Limits = LIMITS) -> Wall:
 def test_the_first_text_is_posted_under_the_key_of_page_zero() -> None:
     write = Wall(LIMITS, turn=1).next_write(draft_of("It is"))
     assert isinstance(write, Post)
-    assert (write.key, write.frame.text, write.frame.final) == (PageKey(1, 0), "It is", False)
+    assert (write.key, write.frame.look.text, write.frame.look.final) == (PageKey(1, 0), "It is", False)
 
 
 def test_a_page_that_may_hang_already_is_looked_for_and_then_edited_like_ours() -> None:
@@ -110,7 +110,7 @@ def test_after_a_lock_intermediate_frames_are_over_and_the_rest_is_one_post() ->
     assert wall.next_write(draft_of("It is blue and it is big and old")) is None
     post = wall.next_write(draft_of("It is blue and it is big and old", final=True))
     assert isinstance(post, Post)
-    assert (post.key, post.frame.text) == (PageKey(1, 1), " and it is big and old")
+    assert (post.key, post.frame.look.text) == (PageKey(1, 1), " and it is big and old")
     perform(wall, post, B)
     assert wall.next_write(draft_of("It is blue and it is big and old", final=True)) is None
 
@@ -132,7 +132,7 @@ def test_a_page_of_only_whitespace_is_not_shown() -> None:
     wall, texts = Wall(LIMITS, turn=1), list[str]()
     while (write := wall.next_write(draft_of(text, final=True))) is not None:
         assert isinstance(write, Post)
-        texts.append(write.frame.text)
+        texts.append(write.frame.look.text)
         perform(wall, write, PageRef(str(write.key)))
     assert [text.strip() for text in texts] == ["It is", "blue"]
 
@@ -141,5 +141,5 @@ def test_what_closes_an_unfinished_page_fits_it_too() -> None:
     for length in range(60, 120):
         write = Wall(LIMITS, turn=1).next_write(draft_of("```py\n" + "x" * length))
         assert isinstance(write, Post)
-        assert len(write.frame.text) <= LIMITS.page_chars
-        assert write.frame.text.rstrip().endswith("\n```")
+        assert len(write.frame.look.text) <= LIMITS.page_chars
+        assert write.frame.look.text.rstrip().endswith("\n```")

@@ -8,10 +8,11 @@ import pytest
 from agent.errors import StoreError, StreamBroken
 from agent.events import Outcome
 from agent.providers.scripted import Answer, Until
-from bot.surface import Offer, PageLimited, PageUnsent
+from bot.surface import Offer
 from bot.turns.worker import Turns
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
+from tests.fakes.surface import BUTTONED, FakeSurface
 
 HALF = "Half an answer"
 
@@ -83,30 +84,19 @@ async def test_a_question_after_a_stop_is_answered() -> None:
 @pytest.mark.parametrize(
     ("answer", "outcome", "offers"),
     [
-        (["Whole."], Outcome.ANSWERED, frozenset[Offer]()),
+        (["Whole."], Outcome.ANSWERED, frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})),
         ([HALF, StreamBroken("The answer broke off.")], Outcome.CUT, frozenset({Offer.CONTINUE})),
         ([StreamBroken("The answer broke off.")], Outcome.REFUSED, frozenset[Offer]()),
     ],
 )
-async def test_only_an_answer_that_was_cut_offers_to_go_on(
+async def test_only_an_answer_that_was_cut_offers_to_go_on_and_only_a_whole_one_to_be_judged(
     answer: Answer, outcome: Outcome, offers: frozenset[Offer]
 ) -> None:
     world = World([answer])
+    world.surfaces["thread"] = FakeSurface(world.clock, BUTTONED)
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is outcome
     assert world.surfaces["thread"].offers == {"page-1-0": offers}
-
-
-async def test_buttons_wait_for_the_platforms_limits_and_their_failure_hurts_nothing() -> None:
-    world = World([[HALF, StreamBroken("It broke off.")], [HALF, StreamBroken("It broke off.")]])
-    surface = world.surface(said("?"))
-    assert surface is world.surfaces["thread"]
-    world.surfaces["thread"].fail_offers.extend([PageLimited(2.0), PageLimited(1.0)])
-    async with world.serving() as turns:
-        assert await turns.ask(said("one?")) is Outcome.CUT
-        world.surfaces["thread"].fail_offers.append(PageUnsent("the platform is down"))
-        assert await turns.ask(said("two?")) is Outcome.CUT
-    assert world.surfaces["thread"].offers == {"page-1-0": frozenset({Offer.CONTINUE})}
 
 
 async def test_a_turn_that_was_put_off_while_it_was_stopped_stays_stopped() -> None:

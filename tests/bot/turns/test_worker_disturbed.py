@@ -10,7 +10,7 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.providers.scripted import Pause, ScriptedProvider, Until
 from agent.records import Claim
-from bot.surface import Limits, PageKey, PageRef
+from bot.surface import Limits, Look, PageKey, PageRef
 from bot.turns.slots import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
@@ -96,12 +96,12 @@ class SlowSurface(FakeSurface):
     async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- the port's shape
         return None
 
-    async def post(self, key: PageKey, text: str, *, final: bool) -> PageRef:
+    async def post(self, key: PageKey, look: Look) -> PageRef:
         self.posts += 1
         number = self.posts
         if number == 1:
             await self.arrives.wait()
-        return await super().post(PageKey(key.turn, number), text, final=final)
+        return await super().post(PageKey(key.turn, number), look)
 
 
 @pytest.mark.parametrize("still_running", [False, True])

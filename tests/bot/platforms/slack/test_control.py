@@ -6,7 +6,7 @@ from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from bot.platforms.slack import forms
-from bot.surface import Offer, PageKey, PageQueued, PageRef, PageUnsent
+from bot.surface import Look, Offer, PageKey, PageQueued
 from bot.wording import GO_ON, NOTHING_RUNNING, STOPPED
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -160,8 +160,7 @@ async def test_slacks_own_stop_button_stops_the_session(slack: FakeSlack) -> Non
 async def cut(slack: FakeSlack, host: FakeHost) -> FakeWhisper:
     """The last question's answer was cut: what the asker is offered."""
     surface = host.surface(host.taken[-1])
-    page = await surface.post(PageKey(1, 0), "Half an", final=True)
-    await surface.offer(page, CONTINUE)
+    await surface.post(PageKey(1, 0), Look("Half an", final=True, offers=CONTINUE))
     return slack.state.whispers[-1]
 
 
@@ -177,9 +176,9 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click_that_only_the_asker_see
         first, second = host.taken
         surface = host.surface(second)
         with pytest.raises(PageQueued) as queued:
-            await surface.post(PageKey(2, 0), "answer.", final=True)
+            await surface.post(PageKey(2, 0), Look("answer.", final=True))
         await slack.clock.sleep(queued.value.wait_s)
-        await surface.post(PageKey(2, 0), "answer.", final=True)
+        await surface.post(PageKey(2, 0), Look("answer.", final=True))
     assert (second.text, second.conversation, second.person) == (GO_ON, first.conversation, first.person)
     assert second.place.audience == TeamAudience(TEAM)
     assert slack.state.answers(GENERAL)[-1].thread_ts == root.ts
@@ -203,7 +202,7 @@ async def test_a_private_answer_goes_on_in_private(slack: FakeSlack) -> None:
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately why?"))
         offered = await cut(slack, host)
         await slack.acked(await slack.click(ANN, offered, "Continue"))
-        await host.surface(host.taken[1]).post(PageKey(2, 0), "More.", final=True)
+        await host.surface(host.taken[1]).post(PageKey(2, 0), Look("More.", final=True))
     first, second = host.taken
     assert second.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert second.conversation == first.conversation
@@ -231,7 +230,7 @@ async def test_an_answer_that_is_whole_offers_nothing(slack: FakeSlack) -> None:
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
-        await host.surface(host.taken[0]).offer(PageRef("1.0"), frozenset())
+        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Whole.", final=True))
     assert not slack.state.whispers
     assert not slack.state.called("chat.postEphemeral")
 
@@ -304,14 +303,15 @@ async def test_a_question_may_say_how_deep_its_answer_should_go(
     assert [(incoming.text, incoming.depth) for incoming in host.taken] == [(question, depth)] * 3
 
 
-async def test_an_offer_that_fails_is_a_surface_error_and_nothing_else(slack: FakeSlack) -> None:
+async def test_an_offer_that_fails_harms_no_answer(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
         await slack.settled()
         slack.faults["chat.postEphemeral"].append(Fault(503))
-        with pytest.raises(PageUnsent):
-            await host.surface(host.taken[0]).offer(PageRef("1.0"), CONTINUE)
+        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Half an", final=True, offers=CONTINUE))
+        (answer,) = slack.state.answers(DM)
+    assert answer.text == "Half an"
 
 
 # Edited and deleted questions

@@ -10,7 +10,7 @@ from agent.messages import ModelCall, Usage
 from agent.spending import Account, Spent
 from bot.host import MemoryAnswer, ShownEntry
 from bot.platforms.slack import forms
-from bot.surface import PageKey
+from bot.surface import Look, PageKey
 from bot.wording import forget_declined, receipt_text
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -44,9 +44,9 @@ async def test_a_private_question_is_a_conversation_of_its_own_and_shows_only_to
         await slack.acked(await slack.command(ANN, GENERAL, "/ask", "privately what do I earn?"))
         (taken,) = host.taken
         surface = host.surface(taken)
-        page = await surface.post(PageKey(1, 0), "You", final=False)
+        page = await surface.post(PageKey(1, 0), Look("You"))
         assert not slack.state.whispers
-        await surface.edit(page, "You earn enough.", final=True)
+        await surface.edit(page, Look("You earn enough.", final=True))
     assert taken.text == "what do I earn?"
     assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert taken.conversation == f"{TEAM}:{GENERAL}:private:{ANN}"
@@ -60,7 +60,7 @@ async def test_a_private_answer_that_comes_too_late_goes_to_the_direct_messages(
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "privately when?"))
         slack.expire_all()
-        await host.surface(host.taken[0]).post(PageKey(1, 0), "At noon.", final=True)
+        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("At noon.", final=True))
     assert not slack.state.whispers
     assert [answer.text for answer in slack.state.answers(DM)] == ["At noon."]
 
@@ -70,7 +70,7 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
     elsewhere = slack.state.channel("elsewhere", bot=False)
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "where am I?"))
-        await host.surface(host.taken[0]).post(PageKey(1, 0), "Elsewhere.", final=True)
+        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Elsewhere.", final=True))
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
     assert [whisper.text for whisper in slack.state.whispers] == ["Elsewhere."]
 
@@ -296,7 +296,7 @@ async def test_asking_about_a_message_opens_a_window_and_answers_privately(slack
         await slack.shortcut(ANN, forms.ASK_SHORTCUT, message)
         await slack.until(lambda: slack.state.views)
         await slack.acked(await slack.submit(ANN, slack.state.views[0], "when is that in Tokyo?"))
-        await host.surface(host.taken[0]).post(PageKey(1, 0), "At 17:00.", final=True)
+        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("At 17:00.", final=True))
     (taken,) = host.taken
     assert taken.text == "when is that in Tokyo?"
     assert [(quoted.author, quoted.text) for quoted in taken.quoted] == [("bob", "meet @ann at 9")]

@@ -11,7 +11,7 @@ from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.reply_to import ReplyTo, decode
 from bot.platforms.slack.surface import LIMITS, PRIVATE_LIMITS, Budgets, PrivateSurface, SlackSurface
-from bot.surface import PageGone, PageKey, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent
+from bot.surface import Look, PageGone, PageKey, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
@@ -43,8 +43,8 @@ def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> SlackSurface:
 
 
 async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, surface: SlackSurface) -> None:
-    page = await surface.post(KEY, "Hel", final=False)
-    await surface.edit(page, "Hello.", final=True)
+    page = await surface.post(KEY, Look("Hel"))
+    await surface.edit(page, Look("Hello.", final=True))
     (answer,) = slack.state.answers(GENERAL)
     assert [text for _, text in answer.versions] == ["Hel", "Hello."]
     assert answer.metadata["event_payload"] == {"key": "7-0"}
@@ -71,10 +71,10 @@ async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, s
 async def test_a_refused_edit_is_translated(
     slack: FakeSlack, surface: SlackSurface, fault: Fault, error: type[Exception]
 ) -> None:
-    page = await surface.post(KEY, "Hel", final=False)
+    page = await surface.post(KEY, Look("Hel"))
     slack.faults["chat.update"].append(fault)
     with pytest.raises(error):
-        await surface.edit(page, "Hello.", final=True)
+        await surface.edit(page, Look("Hello.", final=True))
 
 
 async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
@@ -84,13 +84,13 @@ async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
     one, two = (
         SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), CONVERSATION) for after in ("1", "2")
     )
-    page = await surface.post(KEY, "Hel", final=False)
+    page = await surface.post(KEY, Look("Hel"))
     slack.faults["chat.update"].append(limited(30))
     with pytest.raises(PageLimited) as refused:
-        await one.edit(page, "Hello.", final=True)
+        await one.edit(page, Look("Hello.", final=True))
     assert refused.value.retry_after_s == 30
     with pytest.raises(PageLimited) as refused:
-        await two.edit(page, "Hello.", final=True)
+        await two.edit(page, Look("Hello.", final=True))
     assert refused.value.retry_after_s > 20
     assert not slack.state.called("chat.update")
 
@@ -101,7 +101,7 @@ async def test_a_post_whose_answer_was_lost_is_found_if_it_took_effect(
 ) -> None:
     slack.faults["chat.postMessage"].append(failure)
     with pytest.raises(PageUnsent):
-        await surface.post(KEY, "Hel", final=False)
+        await surface.post(KEY, Look("Hel"))
     found = await surface.find(KEY)
     assert [PageRef(answer.ts) for answer in slack.state.answers(GENERAL)] == [found] * (failure is LOST)
 
@@ -109,14 +109,14 @@ async def test_a_post_whose_answer_was_lost_is_found_if_it_took_effect(
 async def test_a_page_is_found_by_its_key_alone_whoever_posted_it(
     slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface
 ) -> None:
-    page = await surface.post(KEY, "Hel", final=False)
+    page = await surface.post(KEY, Look("Hel"))
     other = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION)
     assert await other.find(KEY) == page
     assert await other.find(PageKey(8, 0)) is None
 
 
 async def test_where_the_bot_may_not_look_it_finds_nothing(slack: FakeSlack, surface: SlackSurface) -> None:
-    await surface.post(KEY, "Hello.", final=True)
+    await surface.post(KEY, Look("Hello.", final=True))
     slack.faults["conversations.replies"].append(Fault(error="missing_scope"))
     assert await surface.find(KEY) is None
 
@@ -126,31 +126,31 @@ async def test_a_post_that_has_to_queue_is_told_when_its_turn_comes_and_keeps_it
 ) -> None:
     budgets, clock = Budgets(), FakeClock(auto=False)
     one, two, three = (SlackSurface(api, ME, budgets, clock, replace(to, after=after), CONVERSATION) for after in "123")
-    await one.post(KEY, "Hello.", final=True)
+    await one.post(KEY, Look("Hello.", final=True))
     with pytest.raises(PageQueued) as queued:
-        await two.post(KEY, "Hel", final=False)
+        await two.post(KEY, Look("Hel"))
     await clock.advance(queued.value.wait_s)
     with pytest.raises(PageQueued):
-        await three.post(KEY, "Hello, too.", final=True)
-    await two.post(KEY, "Hello.", final=True)
+        await three.post(KEY, Look("Hello, too.", final=True))
+    await two.post(KEY, Look("Hello.", final=True))
     assert [answer.text for answer in slack.state.answers(GENERAL)] == ["Hello.", "Hello."]
 
 
 async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: FakeSlack, surface: SlackSurface) -> None:
     slack.faults["chat.postMessage"].append(Fault(error="no_text"))
-    await surface.post(KEY, "Hello.", final=True)
+    await surface.post(KEY, Look("Hello.", final=True))
     assert slack.state.called("chat.postMessage")[-1].args["text"] == "Hello."
 
 
 async def test_the_status_is_taken_away_by_the_message_itself(slack: FakeSlack, surface: SlackSurface) -> None:
     await surface.status("Searching past threads…")
-    await surface.post(KEY, "Hello.", final=True)
+    await surface.post(KEY, Look("Hello.", final=True))
     await surface.status("")
     assert [status for _, _, status in slack.state.statuses] == ["is searching past threads…"]
 
 
 async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface) -> None:
-    page = await surface.post(KEY, "Hello.", final=True)
+    page = await surface.post(KEY, Look("Hello.", final=True))
     await surface.delete(page)
     assert not slack.state.answers(GENERAL)
     with pytest.raises(PageGone):
@@ -159,10 +159,10 @@ async def test_a_surplus_page_is_deleted(slack: FakeSlack, surface: SlackSurface
 
 async def test_a_private_answer_is_shown_once_complete(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> None:
     surface = PrivateSurface(api, replace(to, private=True), CONVERSATION)
-    page = await surface.post(KEY, "Hel", final=False)
-    await surface.edit(page, "Hello, al", final=False)
+    page = await surface.post(KEY, Look("Hel"))
+    await surface.edit(page, Look("Hello, al"))
     assert not slack.state.whispers
-    await surface.edit(PageRef(page.id), "Hello, @here.", final=True)
+    await surface.edit(PageRef(page.id), Look("Hello, @here.", final=True))
     assert [(whisper.user, whisper.text) for whisper in slack.state.whispers] == [(ANN, "Hello, ＠here.")]
     assert not slack.state.answers(GENERAL)
 

@@ -1,7 +1,7 @@
 """The terminal's surface: pages of a reply as one growing text."""
 
 from bot.platforms.terminal.surface import CONTINUE, TerminalSurface
-from bot.surface import Offer, PageKey, PageRef, Surface
+from bot.surface import Look, Offer, PageKey, PageRef, Surface
 
 
 class FakeDisplay:
@@ -22,9 +22,9 @@ class FakeDisplay:
 async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
     display = FakeDisplay()
     surface: Surface = TerminalSurface(display)
-    first = await surface.post(PageKey(7, 0), "one", final=False)
-    await surface.edit(first, "one, two", final=True)
-    second = await surface.post(PageKey(7, 1), "three", final=False)
+    first = await surface.post(PageKey(7, 0), Look("one"))
+    await surface.edit(first, Look("one, two", final=True))
+    second = await surface.post(PageKey(7, 1), Look("three"))
     await surface.delete(second)
     assert display.frames == ["one", "one, two", "one, two\nthree", "one, two"]
 
@@ -32,13 +32,13 @@ async def test_each_post_and_edit_shows_the_whole_reply_so_far() -> None:
 async def test_posting_the_same_key_again_makes_no_second_page() -> None:
     display = FakeDisplay()
     surface = TerminalSurface(display)
-    assert await surface.post(PageKey(7, 0), "on", final=False) == await surface.post(PageKey(7, 0), "one", final=True)
+    assert await surface.post(PageKey(7, 0), Look("on")) == await surface.post(PageKey(7, 0), Look("one", final=True))
     assert display.frames == ["on", "one"]
 
 
 async def test_a_page_of_an_earlier_process_is_shown_here_when_it_is_edited() -> None:
     display = FakeDisplay()
-    await TerminalSurface(display).edit(PageRef("7-0"), "one", final=True)
+    await TerminalSurface(display).edit(PageRef("7-0"), Look("one", final=True))
     assert display.frames == ["one"]
 
 
@@ -57,8 +57,7 @@ def test_every_answer_fits_on_one_page() -> None:
 async def test_an_answer_that_was_cut_says_what_to_write_since_there_are_no_buttons() -> None:
     display = FakeDisplay()
     surface = TerminalSurface(display)
-    page = await surface.post(PageKey(7, 0), "one", final=True)
-    await surface.offer(page, frozenset())
+    page = await surface.post(PageKey(7, 0), Look("one", final=True))
     assert display.frames == ["one"]
-    await surface.offer(page, frozenset({Offer.CONTINUE}))
+    await surface.edit(page, Look("one", final=True, offers=frozenset({Offer.CONTINUE})))
     assert display.frames[-1] == f"one\n\n{CONTINUE}"

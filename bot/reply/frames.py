@@ -1,0 +1,127 @@
+"""What each page of a reply should look like now. Pure.
+
+Above: `bot.reply.wall`. Below: `bot.reply.split`, `bot.reply.heal`, `bot.reply.draft`, `bot.surface`.
+
+Rules.
+- An open page is healed while the answer grows, and shown raw once it is complete.
+- Where pages can only grow, an open page shows a beginning of its final text: nothing is added that would have to be
+  taken back, no word is shown in halves, and its last LOOKAHEAD characters only when its cut is certain.
+- A step stays on the page that has shown it first; a new one goes on the last page.
+- What is offered stands below the last page only.
+- A page of only whitespace, and no steps, is not shown; no platform takes one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import regex
+
+from bot.reply.draft import Draft
+from bot.reply.heal import heal
+from bot.reply.split import Page, Pager
+from bot.surface import Limits, Look, Step
+
+_UNBROKEN = r"\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}"
+_WORD_BEGUN = regex.compile(rf"(?<![^{_UNBROKEN}])[^{_UNBROKEN}]{{1,40}}\Z")
+"""The last word, if it is no longer than words are: what comes next may belong to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What one page should show. It stands for the body of page `number` up to `end` in the text."""
+
+    number: int
+    look: Look
+    opener: str
+    body: str
+    end: int
+
+
+class Frames:
+    """Ask for `frames` of a draft; say with `seen` which of them were shown, and with `end_page` which is the last."""
+
+    def __init__(self, limits: Limits, turn: int) -> None:
+        self._limits = limits
+        self._turn = turn
+        self._pager = Pager(limits.page_chars, limits.page_bytes)
+        self._text = ""
+        self._seen = ""
+        """How much of the text has been shown on pages that can only grow."""
+        self._homes: dict[str, int] = {}
+        """The page that has shown a step first."""
+
+    def frames(self, draft: Draft) -> list[Frame]:
+        self._text = draft.text
+        shown = len(self._seen) if self._text.startswith(self._seen) else 0
+        self._pager.read(self._text, complete=draft.complete, shown=shown)
+        frames = [*self._pages(draft)]
+        if frames and (draft.final or not frames[-1].look.final):
+            offers = draft.offers & self._limits.offers
+            frames[-1] = replace(frames[-1], look=replace(frames[-1].look, offers=offers))
+        return frames
+
+    def seen(self, frame: Frame) -> None:
+        """A page shows this."""
+        if self._limits.grows_only:
+            self._seen = self._text[: max(frame.end, len(self._seen))]
+        for step in frame.look.steps:
+            self._homes.setdefault(step.id, frame.number)
+
+    def stands(self, frame: Frame) -> bool:
+        """Whether what was shown is a piece of the text as it is now, on the page where it is now."""
+        pages = self._pager.pages
+        start = frame.end - len(frame.body)
+        if frame.number == len(pages):
+            return not frame.body and start == self._pager.settled
+        return (
+            frame.number < len(pages)
+            and pages[frame.number].start == start
+            and self._text[start : frame.end] == frame.body
+        )
+
+    def end_page(self, frame: Frame, *, closed: bool) -> None:
+        """The page ends for ever with what was shown; `closed`: it cannot even be closed any better than it is."""
+        closer = frame.look.text[len(frame.opener) + len(frame.body) :] if closed else None
+        self._pager.freeze(frame.number, frame.end, closer, self._text)
+
+    def _pages(self, draft: Draft) -> Iterator[Frame]:
+        pages = self._pager.pages
+        if len(pages) == self._pager.full:
+            pages = [*pages, Page(self._pager.settled, "", "")]  # for steps without a word
+        for number, page in enumerate(pages):
+            full = number < self._pager.full
+            if full or draft.complete:
+                frame = Frame(number, Look(page.text, final=full or draft.final), page.opener, page.body, page.end)
+            else:
+                frame = self._growing(number, page, writing=not draft.status)
+            steps = self._steps(draft, number, last=number == len(pages) - 1)
+            if steps or not (frame.look.text.isspace() or not frame.look.text):
+                yield replace(frame, look=replace(frame.look, steps=steps, turn=self._turn))
+
+    def _steps(self, draft: Draft, number: int, *, last: bool) -> tuple[Step, ...]:
+        if not self._limits.steps:
+            return ()
+        new = number if last else None
+        return tuple(step for step in draft.steps if self._homes.get(step.id, new) == number)
+
+    def _growing(self, number: int, page: Page, *, writing: bool) -> Frame:
+        """The open page, fit to be shown. `writing`: its last word may go on at any moment."""
+        text = page.opener + page.body
+        if self._limits.grows_only:
+            text = text[: self._pager.certain(text)]
+            kept, added = heal(text).kept, ""
+            if writing and kept == len(text) and (begun := _WORD_BEGUN.search(text)) is not None:
+                kept = begun.start()
+            kept = kept if kept > len(page.opener) else 0
+        else:
+            kept, added = self._healed(text)
+        body = page.body[: max(0, kept - len(page.opener))]
+        return Frame(number, Look(text[:kept] + added), page.opener, body, page.start + len(body))
+
+    def _healed(self, text: str) -> tuple[int, str]:
+        """How much to show, and what behind it; shortened until what closes it fits, too."""
+        healing = heal(text)
+        while healing.kept + len(healing.added) > self._limits.page_chars:
+            text = text[: healing.kept - len(healing.added)]
+            healing = heal(text)
+        return healing.kept, healing.added
