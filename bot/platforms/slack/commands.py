@@ -56,7 +56,7 @@ COMMANDS: Final = (
     ),
 )
 
-_NAMED: Final = re.compile(rf"(?<!\\)`/(?=(?:{'|'.join(command.name for command in COMMANDS)})\b)")
+_NAMED: Final = re.compile(rf"(?<!\\)`/(?=(?:{'|'.join(command.name for command in COMMANDS)})(?![\w-]))")
 
 
 def named(markdown: str, prefix: str) -> str:

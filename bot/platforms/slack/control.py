@@ -19,10 +19,10 @@ from bot.access.told import Told
 from bot.host import Asker, Host
 from bot.platforms.slack import forms, inbound
 from bot.platforms.slack.api import SlackApi, SlackError
+from bot.platforms.slack.commands import named
 from bot.platforms.slack.direct import Direct
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me
-from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
@@ -82,11 +82,6 @@ class Control:
             raise
         return for_us
 
-    async def session_stopped(self, conversations: frozenset[str]) -> None:
-        """Somebody pressed Slack's own Stop button in an agent's conversation. Raises CogencyError."""
-        for conversation in conversations:
-            await self.host.stop(conversation)
-
     async def model(self, body: JsonObject) -> None:
         """`/model`, with or without a name."""
         await self.show_model(of_command(body), text(body, "text").strip())
@@ -96,7 +91,7 @@ class Control:
         if name:
             await self.host.choose_model(inbound.person_id(self.me, to.user), wording.chosen_model(name))
         menu = await self.host.models(inbound.person_id(self.me, to.user), to.channel)
-        await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME"))
+        await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, f"/{self.me.prefix}model NAME"))
 
     async def budget(self, body: JsonObject) -> None:
         """`/budget`, with or without words."""
@@ -108,12 +103,15 @@ class Control:
         await self._say(to, await self.host.budget(person, to.channel, words))
 
     async def policy(self, body: JsonObject) -> None:
-        """`/policy`, with or without words. A member's direct message is about the whole workspace."""
-        to = of_command(body)
+        """`/policy`, with or without words."""
+        await self.show_policy(of_command(body), text(body, "text"))
+
+    async def show_policy(self, to: ReplyTo, words: str) -> None:
+        """What `/policy` with these words says. A member's direct message is about the whole workspace."""
         member = await self.people.member(to.user)
-        direct = to.channel.startswith("D") and member.full
-        place = team_place(self.me) if direct else await self.places.of(to.channel)
-        words = await Names(self.people, self.places).read(text(body, "text"))
+        everywhere = inbound.is_direct(to.channel) and member.full
+        place = team_place(self.me) if everywhere else await self.places.of(to.channel)
+        words = await Names(self.people, self.places).read(words)
         await self._say(to, await self.host.policy(Asker(member.person, member.authority, place), words))
 
     async def refused(self, refusal: Refused, heard: Heard) -> None:
@@ -175,4 +173,4 @@ class Control:
         )
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
-        await Whisper(self.api, to).say(neutral(markdown))
+        await Whisper(self.api, to).say(named(markdown, self.me.prefix))

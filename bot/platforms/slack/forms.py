@@ -1,6 +1,6 @@
 """What the bot shows to be clicked or filled in: blocks and views, and how their answers are read. Pure.
 
-Above: `desk`, `control`, `surface`, `listeners`. Below: `payload`, `reply_to`, `bot.wording`.
+Above: `desk`, `control`, `surface`, `listeners`. Below: `block_kit`, `payload`, `reply_to`, `bot.wording`.
 
 Rule: a button carries what it does and for whom, so that it works after a restart, and for nobody else.
 """
@@ -8,8 +8,9 @@ Rule: a button carries what it does and for whom, so that it works after a resta
 import json
 from dataclasses import dataclass, replace
 
-from agent.messages import Json, JsonObject
-from bot.platforms.slack.payload import text
+from agent.messages import Depth, Json, JsonObject
+from bot.platforms.slack.block_kit import field, line, option, picked, typed, window
+from bot.platforms.slack.payload import items, text
 from bot.platforms.slack.reply_to import ReplyTo, decode
 
 CONTINUE_ACTION = "cogency_continue"
@@ -17,7 +18,14 @@ ASK_SHORTCUT = "cogency_ask"
 FORGET_SHORTCUT = "cogency_forget_thread"
 MEMORY_SHORTCUT = "cogency_memory"
 ASK_VIEW = "cogency_ask_view"
-_QUESTION = "question"
+ANYWHERE_SHORTCUT = "cogency_ask_anywhere"
+ANYWHERE_VIEW = "cogency_ask_anywhere_view"
+_QUESTION, _WHERE, _DEPTH, _PRIVATE = "question", "where", "depth", "private"
+_DEPTHS = (
+    option("As deep as the question needs", Depth.ADAPT),
+    option("Deep: take your time", Depth.DEEP),
+    option("Fast: a short answer", Depth.FAST),
+)
 
 CAN_GO_ON = "That answer was cut; it can go on."
 
@@ -42,6 +50,16 @@ class Asked:
     author: str
     about: str
     to: ReplyTo
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAnywhere:
+    """A question typed into the window that belongs to no channel; `channel` "" for the direct messages."""
+
+    question: str
+    channel: str
+    private: bool
+    depth: Depth
 
 
 def continue_button(conversation: str, page: str, to: ReplyTo) -> Json:
@@ -101,6 +119,32 @@ def asked(view: JsonObject) -> Asked | None:
     except ValueError:
         return None
     return Asked(question, text(carried, "author"), text(carried, "about"), to) if question else None
+
+
+def anywhere_view() -> JsonObject:
+    """The window in which something is asked from anywhere in Slack."""
+    where: dict[str, Json] = {
+        "type": "conversations_select",
+        "default_to_current_conversation": True,
+        "filter": {"include": ["public", "private", "mpim"]},
+    }
+    depth: dict[str, Json] = {"type": "static_select", "options": [*_DEPTHS], "initial_option": _DEPTHS[0]}
+    private: dict[str, Json] = {"type": "checkboxes", "options": [option("Only I see the answer", _PRIVATE)]}
+    blocks = [
+        field(_QUESTION, "Your question", line(multiline=True)),
+        field(_WHERE, "Where to answer", where, hint="Empty: in your direct messages with me.", optional=True),
+        field(_PRIVATE, "Who sees the answer", private, optional=True),
+        field(_DEPTH, "How deep", depth),
+    ]
+    return window(ANYWHERE_VIEW, "Ask", "Ask", {}, blocks)
+
+
+def asked_anywhere(view: JsonObject) -> AskedAnywhere:
+    """What was filled in there."""
+    ticked = items(view, "state", "values", _PRIVATE, _PRIVATE, "selected_options")
+    chosen = picked(view, _DEPTH)
+    depth = Depth(chosen) if chosen in {*Depth} else Depth.ADAPT
+    return AskedAnywhere(typed(view, _QUESTION), picked(view, _WHERE), bool(ticked), depth)
 
 
 def _carried(author: str, about: str, to: ReplyTo) -> str:

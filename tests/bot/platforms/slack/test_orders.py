@@ -1,10 +1,25 @@
 """What a message of Slack orders to be done at once."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent.messages import JsonObject
 from bot.platforms.slack.inbound import Heard, Me, read_event
-from bot.platforms.slack.orders import Budget, Forget, Memory, Model, Order, Usage, order, says_stop
+from bot.platforms.slack.orders import (
+    Budget,
+    Forget,
+    Help,
+    Memory,
+    Mistyped,
+    Model,
+    Order,
+    Policy,
+    Usage,
+    order,
+    says_stop,
+    without_ask,
+)
 
 ME = Me("T1", "UBOT", "BBOT", name="cogency")
 
@@ -30,6 +45,20 @@ def heard(words: str) -> Heard:
         ("<@UBOT> /model `ollama:small`", Model("ollama:small")),
         ("<@UBOT> model your answer on this", None),
         ("<@UBOT>", None),
+        ("<@UBOT> policy", Policy()),
+        ("<@UBOT> policy set budget: 5 EUR", Policy("set budget: 5 EUR")),
+        ("<@UBOT> policy makers are slow", None),
+        ("<@UBOT> Help!", Help()),
+        ("<@UBOT> help me with this", None),
+        ("<@UBOT> /ask", Help()),
+        ("<@UBOT> /ask why?", None),
+        ("<@UBOT> /policy of trade", Policy("of trade")),
+        ("<@UBOT> /memory nonsense", Memory("nonsense")),
+        ("<@UBOT> /memmory delete 3", Mistyped("memmory", "memory")),
+        ("<@UBOT> /usgae", Mistyped("usgae", "usage")),
+        ("<@UBOT> /etc/hosts is empty", None),
+        ("<@UBOT> /var is full", None),
+        ("<@UBOT> / is a slash", None),
     ],
 )
 def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> None:
@@ -73,3 +102,16 @@ def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | 
 def test_the_word_stop_is_no_question() -> None:
     assert says_stop(heard("<@UBOT> /stop"), ME)
     assert not says_stop(heard("<@UBOT> stop what?"), ME)
+
+
+def test_the_prefix_of_the_commands_may_be_written_too() -> None:
+    mine = replace(ME, prefix="my-")
+    assert order(heard("<@UBOT> /my-usage"), mine) == Usage()
+    assert order(heard("<@UBOT> /my-usgae"), mine) == Mistyped("usgae", "usage")
+    assert says_stop(heard("<@UBOT> /my-stop"), mine)
+    assert without_ask("/my-ask why?", mine) == "why?"
+
+
+def test_ask_before_a_question_is_no_part_of_it() -> None:
+    assert without_ask(" /Ask why? ", ME) == "why?"
+    assert without_ask("ask Bob why", ME) == "ask Bob why"

@@ -1,0 +1,174 @@
+"""Asking in other ways than by a message: the command, the shortcuts, and their windows.
+
+Above: `listeners`. Below: `forms`, `names`, `people`, `place`, `bot.host`.
+
+Rules. What is asked is stored before Slack is told that it arrived. A question becomes a message of its own, so that
+everybody sees what is answered; where the bot may not write, or on request, the answer is private.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agent.messages import Depth, JsonObject
+from agent.ports import Clock
+from agent.records import Incoming, Quoted
+from bot import wording
+from bot.host import Host
+from bot.platforms.slack import commands, forms, inbound
+from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.fresh import Latest, Once
+from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.markup import quoted, readable
+from bot.platforms.slack.names import Names
+from bot.platforms.slack.payload import fields, first_text, text
+from bot.platforms.slack.people import Member, People
+from bot.platforms.slack.place import Places, person_place
+from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command
+from bot.platforms.slack.whisper import Whisper
+
+ASK_USAGE: Final = (
+    "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "
+    "and `deep:` or `fast:` before the question says how long I may think. `/ask help` tells what else I can do."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`event` names it once; `private`: only the person sees the answer."""
+
+    event: str
+    text: str
+    private: bool
+    depth: Depth
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """`asked`: the conversation of each person's last question here in each channel, to which nothing else leads."""
+
+    host: Host
+    api: SlackApi
+    me: Me
+    people: People
+    places: Places
+    clock: Clock
+    done: Once
+    asked: Latest
+
+    @property
+    def names(self) -> Names:
+        return Names(self.people, self.places)
+
+    async def ask(self, body: JsonObject) -> None:
+        """`/ask`. Raises CogencyError when the question could not be stored."""
+        to, event = of_command(body), text(body, "trigger_id") or self.clock.now().isoformat()
+        words, private = inbound.ask_words(text(body, "text"))
+        depth, question = inbound.depth_words(words)
+        if question.casefold() in ("", "help", "help?"):
+            usage = commands.help_text(self.me.prefix, self.me.name) if question else ASK_USAGE
+            await Whisper(self.api, to).say(commands.named(usage, self.me.prefix))
+        else:
+            await self._take(Question(event, await self.names.read(question), private, depth), to)
+
+    async def open_anywhere(self, body: JsonObject) -> None:
+        """The shortcut "Ask", which belongs to no channel."""
+        await self._open(body, forms.anywhere_view())
+
+    async def asked_anywhere(self, body: JsonObject) -> None:
+        """Its window was sent. Raises CogencyError when the question could not be stored."""
+        view = fields(body, "view")
+        made = forms.asked_anywhere(view)
+        if made.question:
+            question = Question(text(view, "id"), made.question, made.private, made.depth)
+            await self._take(question, ReplyTo(made.channel, text(body, "user", "id")))
+
+    async def open_about(self, body: JsonObject) -> None:
+        """The shortcut "Ask about this message": opens a window for the question."""
+        message = fields(body, "message")
+        user = text(message, "user")
+        names = await self.names.of(text(message, "text"), users=(user,) if user else ())
+        author = names.get(user) or first_text(message, "username", "bot_id") or "unknown"
+        await self._open(body, forms.ask_view(author, readable(text(message, "text"), names), of_click(body)))
+
+    async def asked_about(self, body: JsonObject) -> None:
+        """Its window was sent. Raises CogencyError when the question could not be stored."""
+        asked = forms.asked(fields(body, "view"))
+        user = text(body, "user", "id")
+        if asked is None or asked.to.user != user:
+            return
+        member = await self.people.member(user)
+        question = Question(text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
+        about = Quoted("the message that is asked about", asked.author, asked.about)
+        await self.host.take(replace(self._private(question, member, asked.to), quoted=(about,)))
+
+    async def _open(self, body: JsonObject, view: JsonObject) -> None:
+        await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
+
+    async def _take(self, question: Question, to: ReplyTo) -> None:
+        """In a direct message nobody else reads; nor is there any other place for a question without a channel."""
+        if not self.done.first(question.event):
+            return
+        member = await self.people.member(to.user)
+        alone = not to.channel or inbound.is_direct(to.channel)
+        root = None if question.private and not alone else await self._post(to, member, question.text)
+        if root is None:
+            incoming = self._private(question, member, replace(to, channel=to.channel or to.user))
+        else:
+            incoming = await self._public(question, member, root)
+        self.asked.keep(f"{to.channel}:{to.user}", incoming.conversation)
+        await self._take_or_delete(incoming, delete=root is not None)
+
+    async def _post(self, to: ReplyTo, member: Member, question: str) -> ReplyTo | None:
+        """Show the question; where it is answered, or None where the bot may not write."""
+        shown = f"**{wording.literal(member.person.name)}** asks:\n{quoted(question)}"
+        try:
+            posted = await self.api.call(Method.POST, channel=to.channel or to.user, markdown_text=shown)
+        except SlackRefused:
+            return None
+        ts = text(posted, "ts")
+        return ReplyTo(to.channel or text(posted, "channel"), to.user, ts, after=ts)
+
+    async def _take_or_delete(self, incoming: Incoming, *, delete: bool) -> None:
+        """A question that will not be answered below its message takes that message away."""
+        taken = False
+        try:
+            taken = await self.host.take(incoming)
+        finally:
+            if delete and not taken:
+                await self.api.call(Method.DELETE, channel=incoming.channel, ts=incoming.message_id)
+
+    async def _public(self, question: Question, member: Member, to: ReplyTo) -> Incoming:
+        direct = inbound.is_direct(to.channel)
+        return Incoming(
+            source=self.me.source,
+            event_id=f"command:{question.event}",
+            channel=to.channel,
+            message_id=to.after,
+            conversation=inbound.thread_conversation(self.me, to.channel, to.after),
+            person=member.person,
+            place=person_place(self.me, member) if direct else await self.places.of(to.channel),
+            text=question.text,
+            time=inbound.time_of(to.after),
+            permalink=inbound.permalink(self.me, to.channel, to.after),
+            reply_to=to.encode(),
+            depth=question.depth,
+            authority=member.authority,
+            team=self.me.team,
+        )
+
+    def _private(self, question: Question, member: Member, to: ReplyTo) -> Incoming:
+        return Incoming(
+            source=self.me.source,
+            event_id=f"command:{question.event}",
+            channel=to.channel,
+            message_id=f"private:{question.event}",
+            conversation=inbound.private_conversation(self.me, to.channel, to.user),
+            person=member.person,
+            place=person_place(self.me, member),
+            text=question.text,
+            time=self.clock.now(),
+            reply_to=replace(to, private=True).encode(),
+            depth=question.depth,
+            authority=member.authority,
+            team=self.me.team,
+        )
