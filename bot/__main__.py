@@ -13,16 +13,17 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked
 from agent.records import Person
 from agent.spending import By
-from bot.casts import LogLevel, whole
+from bot.casts import LogLevel, command_prefix, whole
 from bot.exits import Exit
 from bot.logs import log_to
 from bot.output import OutputError, write_out
+from bot.platforms.slack.features import EVERYTHING, Feature
 from bot.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -34,9 +35,12 @@ SETTINGS = (
     "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
     "lists them all, README.md shows the first steps."
 )
+FEATURES = f"what the app shall have: {', '.join(Feature)}; with commas between them (all)"
+PASTE = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
 CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
 BESIDE = "It works while the bot runs."
 
+T = TypeVar("T")
 Command: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
 
@@ -71,30 +75,63 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, does: str, run: Command, more: str = "") -> argparse.ArgumentParser:
+    def command(
+        name: str,
+        does: str,
+        run: Command,
+        more: str = "",
+        add: Callable[..., argparse.ArgumentParser] = commands.add_parser,
+    ) -> argparse.ArgumentParser:
         description = f"{does[:1].upper()}{does[1:]}. {more}".strip()
-        added = commands.add_parser(name, help=does, description=description, epilog=SETTINGS)
+        added = add(name, help=does, description=description, epilog=SETTINGS)
         added.set_defaults(command=run)
         return added
+
+    def group(name: str, does: str) -> Callable[..., argparse.ArgumentParser]:
+        within = commands.add_parser(name, help=does, description=f"{does[:1].upper()}{does[1:]}.", epilog=SETTINGS)
+        return within.add_subparsers(required=True, metavar="COMMAND").add_parser
 
     command("chat", "chat in the terminal, or through pipes", _chat, "Write /help in it for its commands.")
     command("run", "serve Slack and Discord: every platform that has a token", _run, "Ends with Ctrl-C or SIGTERM.")
     command("migrate", "bring the database to the newest version, as every start does", _migrate)
     command("check-model", "ask the configured model twenty questions about the protocol", _check_model, CHECKED)
     usage = command("usage", "show what model calls took: tokens, and money at list prices", _usage, BESIDE)
-    usage.add_argument("--days", type=_days, default=30, metavar="N", help="today and the days before it (30)")
+    usage.add_argument(
+        "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
+    )
     usage.add_argument("--by", type=By, choices=list(By), default=By.PERSON, help="what to sum for (person)")
     usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
     budget = command("budget", "see a budget, or change it: person:ID 5,000,000 tokens", _budget)
     budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
+    slack = group("slack", "set up the Slack app")
+    made = command("manifest", "print the manifest of the Slack app", _slack_manifest, PASTE, slack)
+    made.add_argument("--features", type=_features, default=EVERYTHING, metavar="NAMES", help=FEATURES)
+    made.add_argument(
+        "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
+    )
+    made.add_argument("--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode")
+    made.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
+    made.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
     return parser
 
 
-def _days(text: str) -> int:
-    try:
-        return whole(1, MAX_DAYS)(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _read(cast: Callable[[str], T]) -> Callable[[str], T]:
+    """A cast of settings as one of arguments."""
+
+    def read(text: str) -> T:
+        try:
+            return cast(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def _features(text: str) -> frozenset[Feature]:
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    if not names <= set(Feature):
+        raise argparse.ArgumentTypeError(f"must be of {', '.join(Feature)}, with commas between them")
+    return frozenset(map(Feature, names))
 
 
 def _exit_code(error: CogencyError | OutputError) -> Exit:
@@ -174,6 +211,20 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
     from bot.app import budget  # noqa: PLC0415 -- as above
 
     write_out(sys.stdout, f"{await budget(settings, f'terminal:{user_name()}', ' '.join(words))}\n")
+    return Exit.OK
+
+
+async def _slack_manifest(
+    settings: Settings, *, features: frozenset[Feature], prefix: str | None, http: str, name: str, as_json: bool
+) -> Exit:
+    from bot.platforms.slack import manifest  # noqa: PLC0415 -- as above
+
+    before = settings.slack_command_prefix if prefix is None else prefix
+    try:
+        made = manifest.manifest(features, name=name, prefix=before, url=http)
+    except ValueError as error:
+        raise SettingsError(f"No manifest can be made: {error}.") from error
+    write_out(sys.stdout, manifest.as_json(made) if as_json else manifest.as_yaml(made))
     return Exit.OK
 
 

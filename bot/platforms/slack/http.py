@@ -26,14 +26,10 @@ from slack_sdk.signature import SignatureVerifier
 from agent.errors import SettingsError
 from agent.ports import Clock
 from bot.platforms.slack.line import Line
+from bot.platforms.slack.paths import EVENTS_PATH, HEALTH_PATH
 from bot.platforms.slack.settings import HttpEvents
 
 log = logging.getLogger(__name__)
-
-EVENTS_PATH: Final = "/slack/events"
-"""For events, commands and what is clicked: one address for all of them."""
-HEALTH_PATH: Final = "/health"
-"""For the balancer: answered as long as the process serves."""
 
 BODY_BYTES: Final = 1_048_576
 """The largest that Slack sends are windows with everything that was typed, a quarter of this."""
