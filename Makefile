@@ -1,9 +1,10 @@
 # Everything that a person or CI does here, on a machine with Python 3.11 or later, pip and make.
 #
-#   make demo    set up what running needs, and chat in the terminal (no keys needed)
-#   make test    set up what testing needs, and run every test
-#   make lint    formatting, lint, types, import contracts
-#   make lock    resolve the dependencies again (needs uv: pip install uv)
+#   make demo      set up what running needs, and chat in the terminal (no keys needed)
+#   make test      set up what testing needs, and run every test
+#   make coverage  every test, with the lines that none of them runs
+#   make lint      formatting, lint, types, import contracts
+#   make lock      resolve the dependencies again (needs uv: pip install uv)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,12 +14,16 @@ NODE = $(NODE_HOME)/bin/node
 NPM = PATH="$(NODE_HOME)/bin:$$PATH" $(NODE) $(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js
 NODE_TOOLS := tests/node/node_modules
 
-.PHONY: demo test lint format lock clean
+.PHONY: demo test coverage lint format lock clean
 
 demo: .venv/run.stamp
 	@$(BIN)/cogency chat
 
 test: .venv/dev.stamp $(NODE_TOOLS)/.stamp
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# Watching every line takes twice as long as the tests themselves.
+coverage: .venv/dev.stamp $(NODE_TOOLS)/.stamp
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered -q
 	$(BIN)/python -m coverage report --include='agent/*' --fail-under=90 --format=total
 
