@@ -1,6 +1,6 @@
 """What an event, a command or a shortcut of Slack says to the bot, or None if it is not for it. Pure.
 
-Above: `intake`, `orders`, `desk`, `control`. Below: `markup`, `payload`.
+Above: `intake`, `orders`, `desk`, `control`. Below: `agent_view`, `markup`, `payload`.
 
 The rules.
 - A mention arrives as two events, `app_mention` and `message`; both read as the same message: channel and time stamp.
@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment
 from bot.attachments.kinds import Kind, announced
+from bot.platforms.slack.agent_view import Thing, things
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 
@@ -29,7 +30,9 @@ FILE_URLS = ("url_private_download", "url_private")
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end; `prefix` that of its commands."""
+    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end; `prefix` stands before the names
+    of its commands.
+    """
 
     team: str
     user: str
@@ -60,6 +63,8 @@ class Heard:
     by_bot: bool = False
     bot_name: str = ""
     """Set for a message of another bot that has no user."""
+    sees: tuple[Thing, ...] | None = None
+    """What its author looked at, if Slack said so."""
 
     @property
     def in_thread(self) -> bool:
@@ -98,6 +103,7 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
         ),
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
+        sees=things(event, "app_context"),
     )
 
 
@@ -135,18 +141,6 @@ def permalink(me: Me, channel: str, ts: str, root: str = "") -> str | None:
         return None
     thread = f"?thread_ts={root}&cid={channel}" if root not in ("", ts) else ""
     return f"{me.address}archives/{channel}/p{ts.replace('.', '')}{thread}"
-
-
-def session_stopped(body: JsonObject, me: Me) -> frozenset[str]:
-    """The conversations that Slack's own Stop button of an agent's session means; none for any other event.
-
-    Slack sends it to apps with the agent view; ours does without, and takes it where an operator has switched it on.
-    """
-    event = fields(body, "event")
-    channel, thread = text(event, "channel"), text(event, "thread_ts")
-    if text(event, "type") != "agent_session_stopped" or not channel:
-        return frozenset()
-    return frozenset({thread_conversation(me, channel, thread) if thread else whole_channel(me, channel)})
 
 
 def budget_ids(words: str, me: Me) -> str:

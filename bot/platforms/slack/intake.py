@@ -1,7 +1,7 @@
 """From an event of Slack to the bot's hands, before Slack is told that it arrived.
 
 Above: `missed` calls it for every event. Below: `inbound`, `changes` and `orders` (what it says), `people`, `place`,
-`threads` (what belongs to it), `desk` and `control` (what carries orders out), `bot.triggers`, `bot.host`.
+`threads` (what belongs to it), `desk`, `control` and `agent_desk` (what carries it out), `bot.triggers`, `bot.host`.
 
 Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
 asked about messages that are not for the bot.
@@ -17,7 +17,8 @@ from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Incoming, Quoted
 from bot.host import Host
-from bot.platforms.slack import inbound, orders
+from bot.platforms.slack import agent_view, inbound, orders
+from bot.platforms.slack.agent_desk import AgentDesk
 from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
@@ -47,14 +48,15 @@ class Intake:
     threads: Threads
     desk: Desk
     control: Control
+    agent: AgentDesk
 
     async def see(self, body: JsonObject) -> None:
         """Take in what this event says, if it is for the bot. Raises CogencyError when it could not be stored."""
         if (home := home_opened(body)) is not None:
             self.desk.home.open(home)
             return
-        if stopped := inbound.session_stopped(body, self.me):
-            await self.control.session_stopped(stopped)
+        if (event := agent_view.read(body)) is not None:
+            await self.agent.see(event)
             return
         if (gone := read_gone(body, self.me)) is not None:
             await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
@@ -194,6 +196,7 @@ class Intake:
                 if new and heard.in_thread:
                     found += await self.threads.before(heard)
                 found += await self.threads.linked(heard, incoming.place)
+                found += await self.agent.looking.beside(heard, incoming.person.name, incoming.place)
         except TimeoutError:
             found.append(Quoted("note", self.me.name, "(more belongs to this message; it could not be read in time)"))
         return found

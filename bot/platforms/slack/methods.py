@@ -65,6 +65,9 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.GROUP_MEMBERS: ("usergroups:read",),
 }
 EVENT_SCOPES: Mapping[str, str] = {
+    "agent_session_stopped": "chat:write",
+    "agent_session_title_changed": "chat:write",
+    "app_context_changed": "assistant:write",
     "app_home_opened": "",  # needs none
     "app_mention": "app_mentions:read",
     "app_uninstalled": "",  # needs none
@@ -75,6 +78,8 @@ EVENT_SCOPES: Mapping[str, str] = {
     "message.groups": "groups:history",
     "message.im": "im:history",
     "message.mpim": "mpim:history",
+    "reaction_added": "reactions:read",
+    "reaction_removed": "reactions:read",
 }
 
 READS: Final = frozenset(

@@ -21,6 +21,7 @@ from agent.ports import Clock
 from agent.records import Incoming
 from bot.access.told import Told
 from bot.host import Host
+from bot.platforms.slack.agent_desk import AgentDesk
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
@@ -33,13 +34,17 @@ from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.line import Delivery, Line
 from bot.platforms.slack.listeners import bolt_app
+from bot.platforms.slack.looking import Looking
 from bot.platforms.slack.membership import SlackMembership
 from bot.platforms.slack.missed import Missed
+from bot.platforms.slack.ornaments import Ornaments
 from bot.platforms.slack.owed import Owed
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places
+from bot.platforms.slack.prompts import Prompts
 from bot.platforms.slack.reply_to import decode
+from bot.platforms.slack.sessions import Sessions
 from bot.platforms.slack.settings import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.sockets import Sockets
 from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface, delete_page
@@ -66,7 +71,9 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
         api = SlackApi(_client(settings, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
-        host.show_on(me.source, _Surfaces(api, me, clock))
+        ornaments = Ornaments(api, clock)
+        sessions = Sessions(ornaments, clock)
+        host.show_on(me.source, _Surfaces(api, me, clock, sessions))
         host.delete_on(me.source, partial(delete_page, api))
         membership = SlackMembership(api, me)
         host.ask_readers(me.source, membership)
@@ -77,7 +84,10 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         control = Control(host, api, me, people, places, clock, desk.done, desk.asked, Told(clock))
         host.fetch_on(me.source, Files(api, settings.bot_token, settings.api_base_url).fetch)
         threads = Threads(api, me, people, places, membership)
-        intake = Intake(host, me, settings.allowed_bots, people, places, threads, desk, control)
+        agent = AgentDesk(
+            host, me, sessions, Prompts(host, me, people, ornaments, clock), Looking(me, places, threads, clock)
+        )
+        intake = Intake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
         web = _client(settings, session)
         listening = Listening(host, me.source, clock)
         missed = Missed(api, me, listening, intake)
@@ -100,6 +110,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
             await missed.close()
             await delivery.close()
             await owed.close()
+            await agent.close()
             await home.close()
 
 
@@ -160,10 +171,11 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
 class _Surfaces:
     """Where an answer is shown, from what was stored with its question."""
 
-    def __init__(self, api: SlackApi, me: Me, clock: Clock) -> None:
+    def __init__(self, api: SlackApi, me: Me, clock: Clock, sessions: Sessions) -> None:
         self._api = api
         self._me = me
         self._clock = clock
+        self._sessions = sessions
         self._budgets = Budgets()
 
     def __call__(self, incoming: Incoming) -> Surface:

@@ -32,6 +32,7 @@ MAX_REQUESTS = 5
 PAGE = 200
 """A thread is told from its beginning, 200 messages at a time: a thousand, then the newest are not reached."""
 
+LINKED = "linked message"
 MAX_LINKS = 3
 """Each costs a request before the question is acknowledged."""
 
@@ -74,10 +75,16 @@ class Threads:
         """The messages that this one links to, as far as they may be used in an answer that is read at `target`."""
         found: list[Quoted] = []
         for link in message_links(heard.text.replace("&amp;", "&"))[:MAX_LINKS]:
-            place = await self._places.of(link.channel)
-            if link.channel == heard.channel or await self._may_be_used(place, target):
-                found += await self._linked(link)
+            if link.channel == heard.channel:
+                found += await self._read(link, LINKED)
+            else:
+                found += await self.one(link, target, LINKED)
         return tuple(found)
+
+    async def one(self, link: MessageLink, target: Place, source: str) -> tuple[Quoted, ...]:
+        """One message, called `source`, if it may be used in an answer that is read at `target`; else ()."""
+        place = await self._places.of(link.channel)
+        return await self._read(link, source) if await self._may_be_used(place, target) else ()
 
     async def _may_be_used(self, source: Place, target: Place) -> bool:
         """What is said in a group may be used where only a member of it reads, as it is at this moment."""
@@ -88,7 +95,7 @@ class Threads:
             readable = {place} if known.get(place) else readable
         return may_flow(source.audience, target, readable)
 
-    async def _linked(self, link: MessageLink) -> tuple[Quoted, ...]:
+    async def _read(self, link: MessageLink, source: str) -> tuple[Quoted, ...]:
         try:
             page = await self._api.call(
                 Method.REPLIES,
@@ -101,7 +108,7 @@ class Threads:
             )
         except SlackError:
             return ()
-        return await self._quoted([m for m in items(page, "messages") if text(m, "ts") == link.ts], "linked message")
+        return await self._quoted([m for m in items(page, "messages") if text(m, "ts") == link.ts], source)
 
     async def _quoted(self, messages: Sequence[JsonObject], source: str) -> tuple[Quoted, ...]:
         users = tuple(filter(None, (text(message, "user") for message in messages)))
