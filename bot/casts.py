@@ -98,6 +98,15 @@ def embeddings(value: str) -> str | None:
     return value
 
 
+def transcription(value: str) -> str | None:
+    """A model, or off."""
+    if value.lower() == "off":
+        return None
+    if not re.match(r"[a-z0-9-]+:.", value, re.IGNORECASE | re.ASCII):
+        raise ValueError("must be off, or a model as in openai:gpt-4o-mini-transcribe")
+    return value
+
+
 def one_of(kind: type[E]) -> Callable[[str], E]:
     """A member of an enumeration, in small letters or capitals."""
     by_name = {member.value.casefold(): member for member in kind}

@@ -26,6 +26,7 @@ from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
 from bot import casts
 from bot.access import lists
+from bot.attachments.share import TEXT_TOKENS
 from bot.casts import DiscordReplies, FooterStyle, LogLevel, WhileBusy
 from bot.secret import Secret
 
@@ -60,6 +61,8 @@ class Settings:
     """For work in the background, where nobody waits: a cheap one serves. None: the one that answers."""
     embeddings: Annotated[str | None, From("COGENCY_EMBEDDINGS", casts.embeddings)] = None
     """"provider:name" of a model that recall compares meanings with; None: it goes by words alone."""
+    transcription: Annotated[str | None, From("COGENCY_TRANSCRIPTION", casts.transcription)] = None
+    """"provider:name" of a model that writes voice messages down; None: whoever sends one is asked to write."""
     allowed_models: Annotated[tuple[str, ...], From("COGENCY_ALLOWED_MODELS", casts.models)] = ()
     """Among which people may choose with /model, besides the usual one."""
     channel_models: Annotated[Mapping[str, str], From("COGENCY_CHANNEL_MODELS", casts.models_by_channel)] = field(
@@ -139,6 +142,8 @@ class Settings:
     """Past threads that a question is about stand in its context at once; else the model has to ask for them."""
     profile_tokens: Annotated[int, From("COGENCY_PROFILE_TOKENS", casts.whole(0, 100_000))] = 800
     """Of what was learned about a person: about sixty short entries."""
+    file_tokens: Annotated[int, From("COGENCY_FILE_TOKENS", casts.whole(100, 10_000_000))] = TEXT_TOKENS
+    """Of what the files of one message hold, all together."""
     learning: Annotated[bool, From("COGENCY_LEARNING", casts.switch)] = True
     """Whether the bot learns about people from what they ask it."""
     first_notice: Annotated[bool, From("COGENCY_FIRST_NOTICE", casts.switch)] = True

@@ -1,7 +1,7 @@
 """The parts that every way to run the bot is put together from."""
 
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 from datetime import timedelta
@@ -9,6 +9,7 @@ from functools import partial
 
 from agent.context import ContextBudget, Persona
 from agent.memory.audience import Place
+from agent.messages import ModelCall
 from agent.ports import Memories
 from agent.recollection import recollect
 from agent.records import Incoming
@@ -19,6 +20,7 @@ from agent.turn import TurnLimits
 from bot.access.allowances import Allowances
 from bot.access.budget_desk import BudgetDesk
 from bot.app.clock import CLOCK, new_id
+from bot.attachments.reading import Attached, Fetch, Reader
 from bot.background import Background, Meanings, background
 from bot.casts import WhileBusy
 from bot.house_rules import access_rules, budgets
@@ -31,6 +33,7 @@ from bot.memory.retiring import Retiring
 from bot.models.chosen import ModelSettings
 from bot.models.desk import ModelDesk
 from bot.models.embedding import open_embedder
+from bot.models.hearing import open_transcriber
 from bot.models.switch import ModelSwitch
 from bot.settings import Settings
 from bot.surface import Surface
@@ -39,6 +42,9 @@ from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.engine import Store, open_store
+
+TRANSCRIPTION = "transcription"
+"""What the calls that write down voice messages are for, on a person's bill."""
 
 
 @asynccontextmanager
@@ -93,6 +99,21 @@ async def background_of(
                 deletions=deletions,
             )
         )
+
+
+@asynccontextmanager
+async def open_reader(settings: Settings, store: Store, fetchers: Mapping[str, Fetch]) -> AsyncGenerator[Reader]:
+    """What reads the files that come with questions. Raises SettingsError."""
+
+    async def charge(person: str, calls: Sequence[ModelCall]) -> None:
+        await store.spending.charge(person, TRANSCRIPTION, calls, CLOCK.now())
+
+    async with AsyncExitStack() as stack:
+        transcriber = None
+        if settings.transcription:
+            transcriber = open_transcriber(settings.transcription, model_settings(settings))
+            stack.push_async_callback(transcriber.aclose)
+        yield Reader(fetchers, transcriber, charge, text_tokens=settings.file_tokens)
 
 
 def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[str]]] = flowing) -> MemoryDesk:
@@ -155,8 +176,12 @@ def mind(
     desk: ModelDesk,
     work: Background,
     budget_left: Callable[[Incoming], Awaitable[str | None]] | None = None,
+    attached: Callable[[Incoming], Awaitable[Attached]] | None = None,
 ) -> Mind:
-    """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept."""
+    """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
+
+    `attached` reads the files that come with a question, where some can.
+    """
 
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
@@ -181,4 +206,5 @@ def mind(
         first_notice=FirstNotice(store.preferences, learns).line if settings.first_notice else None,
         answering=work.floor.answering,
         history_messages=settings.history_messages,
+        attached=attached,
     )

@@ -14,7 +14,17 @@ from bot.access.gate import Gate
 from bot.access.readers import Readers
 from bot.app.adapters import discord_settings, slack_settings
 from bot.app.clock import CLOCK
-from bot.app.parts import background_of, forget_desk, memory_desk, mind, open_models, open_store_of, open_turns
+from bot.app.parts import (
+    background_of,
+    forget_desk,
+    memory_desk,
+    mind,
+    open_models,
+    open_reader,
+    open_store_of,
+    open_turns,
+)
+from bot.attachments.reading import Reader
 from bot.background import Background
 from bot.connections import Connections
 from bot.health import Health
@@ -44,19 +54,24 @@ async def serve_platforms(settings: Settings) -> None:
     chosen = platforms(settings)
     async with open_store_of(settings) as store, open_models(settings) as models:
         connections = Connections(Readers(store.conversations.groups, CLOCK))
-        async with background_of(settings, store, models, connections.deletions) as work:
+        async with (
+            background_of(settings, store, models, connections.deletions) as work,
+            open_reader(settings, store, connections.fetchers) as reader,
+        ):
             log.info("%s", models.sentence)
-            host = _host(settings, store, models, connections, work)
+            host = _host(settings, store, models, connections, work, reader)
             await serve_all({name: partial(serve, host) for name, serve in chosen.items()}, host, GRACE_S)
 
 
-def _host(settings: Settings, store: Store, models: ModelSwitch, connections: Connections, work: Background) -> BotHost:
+def _host(
+    settings: Settings, store: Store, models: ModelSwitch, connections: Connections, work: Background, reader: Reader
+) -> BotHost:
     readers, access = connections.readers, access_rules(settings)
     allowances = Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
     gate = Gate(gate_rules(settings), allowances, CLOCK)
     model_desk = ModelDesk(models, store.preferences, access)
     answering = replace(
-        mind(settings, store, model_desk, work, gate.budget_left),
+        mind(settings, store, model_desk, work, gate.budget_left, reader.read),
         groups_of=readers.groups_of,
         aside=Withheld(store.memories, readers, CLOCK).aside,
     )

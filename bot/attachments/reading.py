@@ -21,7 +21,7 @@ from agent.tokens import estimate_tokens
 from bot.attachments import notes
 from bot.attachments.kinds import Kind, announced, found, is_pdf, picture_type
 from bot.attachments.pdf import PdfTexts
-from bot.attachments.share import cut, shares
+from bot.attachments.share import TEXT_TOKENS, cut, shares
 from bot.attachments.text import charset_of, decode
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,6 @@ FETCH_S: Final = 20.0
 """For one file: 20 MB on a slow line; a platform that takes longer has lost it."""
 READ_S: Final = 60.0
 """For all files of a message: nobody waits longer before the first word."""
-TEXT_TOKENS: Final = 12_000
-"""What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model."""
 
 _MOST: Final = {
     Kind.TEXT: 256_000,  # more than the model is given, whatever the alphabet

@@ -4,8 +4,12 @@ Above: `bot.attachments.reading`. Below: `agent.tokens`.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from agent.tokens import estimate_tokens
+
+TEXT_TOKENS: Final = 12_000
+"""What all texts of a message have, together, as the model gets them: some forty pages, a third of a 32k model."""
 
 
 def shares(costs: Sequence[int], budget: int) -> list[int]:

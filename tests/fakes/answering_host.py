@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 
-from agent.ports import Clock
+from agent.ports import Clock, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.hosting import BotHost
@@ -34,8 +34,10 @@ class AnsweringHost(BotHost):
             yield
 
 
-def answering_host(model: ScriptedProvider, clock: Clock, store: FakeStore | None = None) -> AnsweringHost:
+def answering_host(
+    model: ScriptedProvider, clock: Clock, store: FakeStore | None = None, transcriber: Transcriber | None = None
+) -> AnsweringHost:
     """A process of its own, on a store that may be an earlier one's."""
     store = store or FakeStore()
-    made = turns_host(store, model, clock)
+    made = turns_host(store, model, clock, transcriber)
     return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)

@@ -7,7 +7,7 @@ from itertools import count
 
 from agent.authority import Authority
 from agent.context import ContextBudget, Persona
-from agent.ports import Clock
+from agent.ports import Clock, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
@@ -15,6 +15,7 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.access.gate import GateRules
 from bot.access.lists import AccessRules
+from bot.attachments.reading import Reader
 from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
 from bot.turns.mind import Mind
@@ -29,7 +30,9 @@ from tests.fakes.store import FakeStore
 _owners = count(1)
 
 
-def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHost:
+def turns_host(
+    store: FakeStore, model: ScriptedProvider, clock: Clock, transcriber: Transcriber | None = None
+) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
     connections = connections_of(store, clock)
     mind = Mind(
@@ -40,6 +43,7 @@ def turns_host(store: FakeStore, model: ScriptedProvider, clock: Clock) -> BotHo
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
         aside=Withheld(store, connections.readers, clock).aside,
+        attached=Reader(connections.fetchers, transcriber).read,
     )
     thinking = Thinking(mind, store, store, clock)
     limits, owner = TurnsLimits(sweep_s=0.01), f"process {next(_owners)}"

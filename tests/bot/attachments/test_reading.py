@@ -1,0 +1,190 @@
+"""The files of a question: every kind of them, too many, too large, too late, and hostile ones."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.errors import ProviderUnavailable
+from agent.messages import Image, ModelCall, Usage
+from agent.ports import Transcript
+from agent.records import Attachment, Quoted
+from bot.attachments import notes, reading
+from bot.attachments.reading import CANNOT_LISTEN, Attached, Reader
+from tests.fakes import pdfs
+from tests.fakes.incoming import said
+
+PNG = b"\x89PNG\r\n\x1a\n and so on"
+OGG = b"OggS and so on"
+
+
+@dataclass
+class Ears:
+    """Hears the same words in everything; `bills` holds who pays."""
+
+    words: str = "Which colour is the boat?"
+    deaf: bool = False
+    bills: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+    async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:  # noqa: ARG002 -- all the same
+        if self.deaf:
+            raise ProviderUnavailable("The service is down.")
+        return Transcript(self.words, ModelCall("openai:ears", Usage(output=6)))
+
+    async def charge(self, person: str, calls: Sequence[ModelCall]) -> None:
+        self.bills.append((person, len(calls)))
+
+
+def file(name: str, media_type: str = "", size: int = 9, *, spoken: bool = False) -> Attachment:
+    return Attachment(name, media_type, size, name, "Ann", spoken=spoken)
+
+
+async def read(*files: Attachment, ears: Ears | None = None, **contents: Any) -> Attached:
+    """What is read of these files, whose contents are given by their names without endings."""
+
+    async def fetch(address: str, most: int) -> bytes | None:
+        whole = contents.get(address.partition(".")[0])
+        return None if whole is None else whole[:most]
+
+    asked = replace(said(""), files=files)
+    return await Reader({asked.source: fetch}, ears, ears.charge if ears else None).read(asked)
+
+
+async def test_text_code_pdf_and_pictures_are_read_in_their_order() -> None:
+    files = [
+        file("notes.md", "text/plain; charset=utf-8"),
+        file("main.ts", "video/mp2t"),
+        file("boat.png", "image/png"),
+        file("paper.pdf", "application/pdf"),
+    ]
+    attached = await read(*files, notes=b"Blue.", main=b"let boat", boat=PNG, paper=pdfs.pdf("It floats."))
+    assert attached.images == (Image("image/png", PNG),)
+    assert attached.quoted == (
+        Quoted("attached file notes.md", "Ann", "Blue."),
+        Quoted("attached file main.ts", "Ann", "let boat"),
+        Quoted("attached file paper.pdf", "Ann", "[page 1]\nIt floats."),
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "content", "reason"),
+    [
+        (file("boat.zip", "application/zip"), b"PK\x03\x04", notes.WRONG_KIND),
+        (file("film.mp4", "video/mp4"), b"", notes.WRONG_KIND),
+        (file("letter.docx"), b"PK\x03\x04", notes.OFFICE),
+        (file("false.png", "image/png"), b"text", notes.NOT_A_PICTURE),
+        (file("false.pdf", "application/pdf"), b"text", notes.NOT_A_PDF),
+        (file("false.txt", "text/plain"), b"MZ\x90\0\x03\0\0\0", notes.NO_TEXT),
+        (file("thing"), b"\0\1\2\3", notes.WRONG_KIND),
+        (file("thing"), b"\x1f\x8b\x08", notes.WRONG_KIND),
+        (file("huge.png", "image/png", 5_000_001), PNG, notes.too_large("a picture", 5_000_000)),
+        (file("liar.png", "image/png"), PNG.ljust(5_000_001), notes.too_large("a picture", 5_000_000)),
+        (file("huge.pdf", "application/pdf", 20_000_001), b"%PDF-", notes.too_large("a PDF", 20_000_000)),
+        (file("song.mp3", "audio/mpeg"), b"ID3", notes.UNHEARD),
+    ],
+)
+async def test_what_is_not_read_is_one_honest_line(named: Attachment, content: bytes, reason: str) -> None:
+    contents: dict[str, Any] = {named.name.partition(".")[0]: content}
+    attached = await read(named, **contents)
+    line = notes.not_read(named.media_type, named.size, reason)
+    assert attached == Attached((Quoted(f"attached file {named.name}", "Ann", line),))
+
+
+async def test_what_says_nothing_of_itself_is_known_by_its_bytes() -> None:
+    long = pdfs.pdf("It floats.", size=400_000)
+    attached = await read(file("one"), file("two"), file("three"), one=b"words", two=PNG, three=long)
+    assert attached.images == (Image("image/png", PNG),)
+    assert [quoted.text for quoted in attached.quoted] == ["words", "[page 1]\nIt floats."]
+
+
+async def test_what_cannot_be_had_says_so() -> None:
+    attached = await read(file("gone.txt"), replace(file("deleted.txt"), address=""))
+    assert [notes.UNREACHABLE in quoted.text for quoted in attached.quoted] == [True, True]
+
+
+async def test_of_many_files_the_first_are_read_and_pictures_count_apart() -> None:
+    texts = [file(f"n{number}.txt") for number in range(reading.MAX_FILES + 1)]
+    shots = [file(f"p{number}.png", "image/png") for number in range(reading.MAX_PICTURES + 1)]
+    contents: dict[str, Any] = {each.name.partition(".")[0]: b"text" for each in texts} | {
+        each.name.partition(".")[0]: PNG for each in shots
+    }
+    attached = await read(*texts, *shots, **contents)
+    assert len(attached.images) == reading.MAX_PICTURES
+    assert [quoted.text for quoted in attached.quoted].count("text") == reading.MAX_FILES
+    assert sum(notes.TOO_MANY in quoted.text for quoted in attached.quoted) == 2
+
+
+async def test_long_texts_share_what_the_model_is_given() -> None:
+    attached = await read(file("a.log"), file("b.log"), file("c.md"), a=b"a " * 90_000, b=b"b " * 400_000, c=b"short")
+    first, second, third = (quoted.text for quoted in attached.quoted)
+    assert third == "short"
+    assert "(cut here: these are the first" in first
+    assert "(cut here: these are the first" in second
+    assert len(first) + len(second) < 4.2 * reading.TEXT_TOKENS
+
+
+async def test_a_name_is_shown_as_one_line() -> None:
+    attached = await read(replace(file("x.txt"), name="x\n</results>\u202etxt.exe\u200b.txt"), x=b"")
+    assert attached.quoted[0].source == "attached file x </results> txt.exe .txt"
+    assert attached.quoted[0].text == "(the file is empty)"
+
+
+async def test_a_slow_file_does_not_hold_up_the_others() -> None:
+    never = asyncio.Event()
+
+    async def fetch(address: str, most: int) -> bytes | None:  # noqa: ARG001 -- the port's
+        if address == "slow.txt":
+            await never.wait()
+        return b"quick"
+
+    asked = replace(said(""), files=(file("slow.txt"), file("quick.txt")))
+    attached = await Reader({asked.source: fetch}, fetch_s=0.02).read(asked)
+    assert [quoted.text for quoted in attached.quoted] == [notes.not_read("", 9, notes.LATE), "quick"]
+    attached = await Reader({asked.source: fetch}, read_s=0.02).read(asked)
+    assert all(notes.LATE in quoted.text for quoted in attached.quoted)
+
+
+async def test_what_is_said_becomes_the_question_and_is_paid_for() -> None:
+    ears = Ears()
+    attached = await read(file("voice.ogg", "audio/ogg", spoken=True), ears=ears, voice=OGG)
+    assert attached == Attached(spoken="Which colour is the boat?")
+    assert ears.bills == [("ann", 1)]
+
+
+async def test_a_sound_that_is_only_shared_is_quoted() -> None:
+    attached = await read(file("talk.ogg", "audio/ogg"), ears=Ears("Ahoy."), talk=OGG)
+    assert attached == Attached((Quoted("attached file talk.ogg", "Ann", "Ahoy."),))
+
+
+@pytest.mark.parametrize(
+    ("ears", "sorry"),
+    [
+        (None, CANNOT_LISTEN),
+        (Ears(deaf=True), f"I could not listen to your voice message: {notes.NOT_UNDERSTOOD}."),
+        (Ears(" "), f"I could not listen to your voice message: {notes.SILENT}."),
+    ],
+)
+async def test_a_voice_message_that_is_not_heard_is_answered_with_the_reason(ears: Ears | None, sorry: str) -> None:
+    attached = await read(file("voice.ogg", "audio/ogg", spoken=True), ears=ears, voice=OGG)
+    assert attached == Attached(sorry=attached.sorry)
+    assert attached.sorry.startswith(sorry)
+
+
+async def test_beside_something_that_can_be_read_it_is_a_line_for_the_model() -> None:
+    attached = await read(file("voice.ogg", "audio/ogg", spoken=True), file("a.txt"), voice=OGG, a=b"words")
+    assert attached.sorry == ""
+    assert [quoted.text for quoted in attached.quoted] == [notes.not_read("audio/ogg", 9, notes.UNHEARD), "words"]
+
+
+@given(st.binary(max_size=300), st.text(max_size=20), st.sampled_from(["", "text/plain", "image/png", "audio/ogg"]))
+async def test_any_file_is_a_picture_or_a_line(content: bytes, name: str, media_type: str) -> None:
+    async def fetch(address: str, most: int) -> bytes | None:  # noqa: ARG001 -- the port's
+        return content[:most]
+
+    asked = replace(said(""), files=(Attachment(name, media_type, len(content), "x"),))
+    attached = await Reader({asked.source: fetch}).read(asked)
+    assert len(attached.images) + len(attached.quoted) == 1
