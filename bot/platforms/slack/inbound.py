@@ -30,8 +30,8 @@ FILE_URLS = ("url_private_download", "url_private")
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end; `prefix` stands before the names
-    of its commands.
+    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end; `prefix` stands before the
+    names of its commands.
     """
 
     team: str
