@@ -158,11 +158,16 @@ class FakeSlack:
         return await self._interact(user, whisper.channel, body, whisper)
 
     async def submit(self, user: str, view: Object, value: str) -> str:
-        """Somebody types into the only field of a window, and sends it."""
+        """Somebody types into the first field of a window, and sends it."""
         block = next(block for block in view["blocks"] if block["type"] == "input")
         values = {block["block_id"]: {block["element"]["action_id"]: {"type": "plain_text_input", "value": value}}}
         body = {"type": "view_submission", "view": {**view, "state": {"values": values}}}
-        return await self.deliver(self._envelope("interactive", {**body, "user": {"id": user}, "team": {"id": TEAM}}))
+        return await self.interact(user, body)
+
+    async def interact(self, user: str, body: Object) -> str:
+        """Somebody does something in a view, which is in no channel."""
+        who: Object = {"user": {"id": user}, "team": {"id": TEAM}, "trigger_id": f"trigger-{next(self._numbers)}"}
+        return await self.deliver(self._envelope("interactive", {**who, **body}))
 
     async def _interact(self, user: str, channel: str, body: Object, whisper: FakeWhisper | None = None) -> str:
         url = self._response_url(channel, user, whisper)

@@ -1,6 +1,6 @@
 """A workspace of Slack in memory: what is there, and what each method of the Web API does with it.
 
-Above: `tests.fakes.slack` puts it on the network. Below: `tests.fakes.slack_things`, a clock; no product code.
+Above: `tests.fakes.slack` puts it on the network. Below: `slack_things`, `slack_blocks`, a clock; no product code.
 
 It follows the documentation of each method: its errors, its limits on length, its rate limit. Arguments come as they
 do over the wire, answers are what stands beside "ok".
@@ -13,6 +13,9 @@ from itertools import count
 from typing import Any
 
 from agent.ports import Clock
+from tests.fakes.slack_agent import Agents
+from tests.fakes.slack_blocks import problems
+from tests.fakes.slack_faults import Refusal
 from tests.fakes.slack_things import (
     APP_TOKEN,
     BOT_ID,
@@ -38,14 +41,14 @@ PER_MINUTE = {
     "conversations.replies": 50,
     "conversations.history": 50,
     "views.open": 100,
+    "agents.sessions.setStatus": 50,
+    "agents.sessions.rename": 50,
+    "assistant.threads.setSuggestedPrompts": 100,
+    "views.publish": 100,
 }
 """The lower bound that each tier promises."""
 POSTS_AT_ONCE = 3
 """chat.postMessage: one a second and channel; this many pass as a short burst."""
-
-
-class Refusal(Exception):
-    """{"ok": false, "error": code}"""
 
 
 class RateLimited(Exception):
@@ -72,7 +75,11 @@ class Workspace:
         self.messages: list[FakeMessage] = []
         self.whispers: list[FakeWhisper] = []
         self.statuses: list[tuple[str, str, str]] = []
+        self.agents = Agents(clock)
         self.views: list[Object] = []
+        """The windows that were opened."""
+        self.homes: dict[str, Object] = {}
+        """What each person sees in the Home tab."""
         self.upload_to = ""
         """Where files are uploaded, with a slash at its end; `uploaded` holds their content, by their ids."""
         self.uploaded: dict[str, bytes] = {}
@@ -92,6 +99,9 @@ class Workspace:
             "chat.delete": self._delete,
             "chat.postEphemeral": self._whisper,
             "assistant.threads.setStatus": self._set_status,
+            "assistant.threads.setSuggestedPrompts": lambda args: self.agents.suggest(self._asked(args), args),
+            "agents.sessions.setStatus": lambda args: self.agents.set_status(self._asked(args), args),
+            "agents.sessions.rename": lambda args: self.agents.rename(self._asked(args), args),
             "users.info": self._user,
             "users.list": self._users,
             "conversations.info": self._channel,
@@ -100,6 +110,7 @@ class Workspace:
             "conversations.replies": self._replies,
             "conversations.history": self._history,
             "views.open": self._open_view,
+            "views.publish": self._publish_view,
             "files.info": self._file_info,
             "files.getUploadURLExternal": self._upload_url,
             "files.completeUploadExternal": self._complete_upload,
@@ -198,6 +209,7 @@ class Workspace:
             blocks=args.get("blocks") or [],
             unfurl=args.get("unfurl_links") is not False,
         )
+        self.agents.written(channel, message.thread_ts)
         return {"channel": channel, "ts": message.ts, "message": message.wire()}
 
     def _update(self, args: Object) -> Object:
@@ -220,9 +232,12 @@ class Workspace:
         return {"message_ts": self.new_ts()}
 
     def _set_status(self, args: Object) -> Object:
-        self._member_of(args["channel_id"])
+        answer = self.agents.set_line(self._asked(args), args)
         self.statuses.append((args["channel_id"], args["thread_ts"], args["status"]))
-        return {}
+        return answer
+
+    def _asked(self, args: Object) -> FakeChannel:
+        return self._member_of(args["channel_id"])
 
     def _user(self, args: Object) -> Object:
         if args.get("user") not in self.users:
@@ -277,11 +292,20 @@ class Workspace:
         return {"reply_count": replies, "thread_ts": root.ts} if replies else {}
 
     def _open_view(self, args: Object) -> Object:
-        view: Object = {**args["view"], "id": f"V{next(self._numbers)}"}
-        if len(view.get("private_metadata", "")) > 3_000:
-            raise Refusal("invalid_arguments")
+        view = self._view(args["view"], "modal")
         self.views.append(view)
         return {"view": view}
+
+    def _publish_view(self, args: Object) -> Object:
+        if args.get("user_id") not in self.users:
+            raise Refusal("user_not_found")
+        view = self.homes[args["user_id"]] = self._view(args["view"], "home")
+        return {"view": view}
+
+    def _view(self, view: Object, kind: str) -> Object:
+        if view["type"] != kind or problems(view):
+            raise Refusal("invalid_arguments")
+        return {**view, "id": f"V{next(self._numbers)}"}
 
     def _file_info(self, args: Object) -> Object:
         if args.get("file") not in self.shared:

@@ -1,0 +1,166 @@
+"""What Slack takes as a view: its Block Kit as a closed schema, as far as the product uses it.
+
+Above: `tests.fakes.slack_state` and tests of views. Below: nothing.
+
+It follows the reference of each block and element: every field that is not listed here is a mistake, and so is
+everything beyond a limit.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+from tests.fakes.slack_things import Object
+
+Check: TypeAlias = Callable[[Any, str], Iterator[str]]
+
+VIEW_BYTES = 250_000
+
+
+def problems(view: Object) -> list[str]:
+    """What Slack would say against a view of this type, each with where it stands; [] if it takes it."""
+    found = [*_by_type(_VIEWS)(view, "view")]
+    if len(json.dumps(view)) > VIEW_BYTES:
+        found.append("view: view_too_large")
+    names = [block["block_id"] for block in view.get("blocks", []) if "block_id" in block]
+    if len(names) != len(set(names)):
+        found.append("view: a block_id stands there twice")
+    return found
+
+
+def _fields(value: Any) -> Object:
+    """{} for what is no object."""
+    return cast("Object", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    """[] for what is no list."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _text(least: int, most: int) -> Check:
+    def check(value: Any, at: str) -> Iterator[str]:
+        if not isinstance(value, str) or not least <= len(value) <= most:
+            yield f"{at}: {least} to {most} characters, not {str(value)[:40]!r}"
+
+    return check
+
+
+def _exactly(*allowed: object) -> Check:
+    def check(value: Any, at: str) -> Iterator[str]:
+        if value not in allowed:
+            yield f"{at}: one of {allowed}, not {value!r}"
+
+    return check
+
+
+def _many(least: int, most: int, each: Check) -> Check:
+    def check(value: Any, at: str) -> Iterator[str]:
+        held = _list(value)
+        if not least <= len(held) <= most:
+            yield f"{at}: a list of {least} to {most}"
+        for number, item in enumerate(held):
+            yield from each(item, f"{at}[{number}]")
+
+    return check
+
+
+def _elements(each: Check) -> Check:
+    """Of an actions block: an action_id stands in it once."""
+    many = _many(1, 25, each)
+
+    def check(value: Any, at: str) -> Iterator[str]:
+        yield from many(value, at)
+        names = [_fields(element).get("action_id") for element in _list(value)]
+        if len(names) != len(set(names)):
+            yield f"{at}: an action_id stands there twice: {names}"
+
+    return check
+
+
+def _object(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    known = {**required, **(optional or {})}
+
+    def check(value: Any, at: str) -> Iterator[str]:
+        held = _fields(value)
+        yield from (f"{at}: {name} is missing" for name in required if name not in held)
+        yield from (f"{at}: {name} is not known" for name in held if name not in known)
+        for name in held.keys() & known:
+            yield from known[name](held[name], f"{at}.{name}")
+
+    return check
+
+
+def _by_type(kinds: Mapping[str, Check]) -> Check:
+    def check(value: Any, at: str) -> Iterator[str]:
+        kind = str(_fields(value).get("type"))
+        if kind not in kinds:
+            yield f"{at}: type {kind!r} does not stand here"
+            return
+        rest = {name: held for name, held in _fields(value).items() if name != "type"}
+        yield from kinds[kind](rest, f"{at}<{kind}>")
+
+    return check
+
+
+def _plain(most: int) -> Check:
+    return _by_type({"plain_text": _object({"text": _text(1, most)}, {"emoji": _exactly(True, False)})})
+
+
+_mrkdwn = _object({"text": _text(1, 3_000)}, {"verbatim": _exactly(True, False)})
+_either = _by_type({"mrkdwn": _mrkdwn, "plain_text": _object({"text": _text(1, 3_000)})})
+_ids = {"block_id": _text(1, 255)}
+_action = {"action_id": _text(1, 255)}
+_option = _object({"text": _plain(75), "value": _text(1, 150)}, {"description": _plain(75)})
+_confirm = _object(
+    {"title": _plain(100), "text": _plain(300), "confirm": _plain(30), "deny": _plain(30)},
+    {"style": _exactly("primary", "danger")},
+)
+_button = _object(
+    {"text": _plain(75), **_action},
+    {"value": _text(1, 2_000), "style": _exactly("primary", "danger"), "confirm": _confirm, "url": _text(1, 3_000)},
+)
+_placeholder = {"placeholder": _plain(150)}
+_select = _object({"options": _many(1, 100, _option), **_action}, {"initial_option": _option, **_placeholder})
+_radio = _object({"options": _many(1, 10, _option), **_action}, {"initial_option": _option})
+_boxes = _object({"options": _many(1, 10, _option), **_action}, {"initial_options": _many(1, 10, _option)})
+_users = _object(_action, _placeholder)
+_filter = _object({"include": _many(1, 4, _exactly("public", "private", "mpim", "im"))})
+_conversations = _object(_action, {"filter": _filter, **_placeholder})
+_line = _object(
+    _action,
+    {
+        "initial_value": _text(1, 3_000),
+        "multiline": _exactly(True, False),
+        "max_length": _exactly(*range(1, 3_001)),
+        **_placeholder,
+    },
+)
+_choices = {
+    "static_select": _select,
+    "radio_buttons": _radio,
+    "checkboxes": _boxes,
+    "users_select": _users,
+    "conversations_select": _conversations,
+}
+_input = _object(
+    {"label": _plain(2_000), "element": _by_type({**_choices, "plain_text_input": _line})},
+    {"hint": _plain(2_000), "optional": _exactly(True, False), **_ids},
+)
+_blocks = {
+    "header": _object({"text": _plain(150)}, _ids),
+    "section": _object({"text": _either}, _ids),
+    "context": _object({"elements": _many(1, 10, _either)}, _ids),
+    "divider": _object({}, _ids),
+    "actions": _object({"elements": _elements(_by_type({**_choices, "button": _button}))}, _ids),
+    "input": _input,
+}
+"""Those that a view may hold: `markdown` is for messages, and pictures with words are unreadable in the dark."""
+_common = {"callback_id": _text(1, 255), "private_metadata": _text(0, 3_000), "external_id": _text(1, 255)}
+_VIEWS = {
+    "home": _object({"blocks": _many(1, 100, _by_type(_blocks))}, _common),
+    "modal": _object(
+        {"title": _plain(24), "blocks": _many(1, 100, _by_type(_blocks))},
+        {**_common, "submit": _plain(24), "close": _plain(24)},
+    ),
+}
