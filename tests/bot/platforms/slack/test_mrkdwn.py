@@ -1,0 +1,104 @@
+"""Markdown in Slack's older way of writing."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.platforms.slack.mrkdwn import mrkdwn, pieces
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("**bold** and *slanted* and ~~gone~~", "*bold* and _slanted_ and ~gone~"),
+        ("# A **great** day\n\ntext", "*A great day*\n\ntext"),
+        ("a & b < c > d", "a &amp; b &lt; c &gt; d"),
+        (r"a \*star\*", "a *star*"),
+        ("`a<b` and ``a`b``", "`a&lt;b` and a`b"),
+        ("[the *site*](https://example.org/?a=1&b=2)", "<https://example.org/?a=1&amp;b=2|the site>"),
+        ("<https://example.org>", "<https://example.org>"),
+        ("![a cat](https://example.org/cat.png)", "<https://example.org/cat.png|a cat>"),
+        ("[x](<a|b>)", "<a%7Cb|x>"),
+        ("- one\n- two\n  - three\n    more", "• one\n• two\n    • three\n        more"),
+        ("3. one\n4. two", "3. one\n4. two"),
+        ("> said\n> twice", "> said\n> twice"),
+        ("```py\nif a < b:\n    pass\n```", "```\nif a &lt; b:\n    pass\n```"),
+        ("~~~\na ``` b\n~~~", "```\na `\u2060`\u2060` b\n```"),
+        ("| a | **b** |\n|---|---|\n| long cell | 2 |", "```\na          b\n---------  -\nlong cell  2\n```"),
+        ("**two\nlines**", "*two*\n*lines*"),
+        ("one\n\n---\n\ntwo", "one\n\n────────────\n\ntwo"),
+        ("<b>html</b>", "&lt;b&gt;html&lt;/b&gt;"),
+        ("", ""),
+    ],
+)
+def test_each_form_has_its_own_or_keeps_its_words(markdown: str, shown: str) -> None:
+    assert mrkdwn(markdown) == shown
+
+
+FORMS = (
+    *(
+        "{}",
+        "**{}**",
+        "*{}*",
+        "`{}`",
+        "~~{}~~",
+        "# {}\n\n",
+        "- {}\n",
+        "  - {}\n",
+        "1. {}\n",
+        "> {}\n",
+        "\n\n{}",
+        "&{};<",
+    ),
+    *(
+        "[{}](https://a.b)",
+        "![{}](x)",
+        "<i>{}</i>",
+        "    {}\n",
+        "```\n{}\n```\n",
+        "| {} | b |\n|---|---|\n| c | d |\n\n",
+    ),
+)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Many forms, with a word of its own in each."""
+    forms = draw(st.lists(st.sampled_from(FORMS), max_size=25))
+    return " ".join(form.format(f"w{number}w") for number, form in enumerate(forms))
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"w\d+w", text)
+
+
+@given(texts())
+def test_no_word_is_lost_and_none_changes_its_place(markdown: str) -> None:
+    assert words(mrkdwn(markdown)) == words(markdown)
+
+
+@given(texts(), st.integers(30, 200))
+def test_the_pieces_fit_and_hold_all_of_it(markdown: str, most: int) -> None:
+    shown = mrkdwn(markdown)
+    found = pieces(shown, most)
+    assert all(0 < len(piece) <= most for piece in found)
+    assert words("\n".join(found)) == words(shown)
+
+
+@given(st.text(alphabet="*_~`<>&|[]()!# -\n\\1.w", max_size=120), st.integers(16, 60))
+def test_any_text_at_all_can_be_written_and_cut(markdown: str, most: int) -> None:
+    assert all(0 < len(piece) <= most for piece in pieces(mrkdwn(markdown), most))
+
+
+def test_a_code_block_that_is_cut_goes_on_in_the_next_piece() -> None:
+    shown = mrkdwn("before\n\n```\n" + "\n".join(f"line {number}" for number in range(40)) + "\n```\n\nafter")
+    found = pieces(shown, 100)
+    assert len(found) == 4
+    assert all(piece.count("```") % 2 == 0 for piece in found)
+
+
+def test_a_short_text_is_one_piece() -> None:
+    assert pieces("short") == ["short"]
+    assert pieces("") == []
