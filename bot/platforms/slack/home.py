@@ -55,11 +55,13 @@ class Home:
     def open(self, to: ReplyTo) -> None:
         """They opened the tab: show it soon."""
         now = self.clock.monotonic()
-        if now - self._opened.pop(to.user, -BURST_S) >= BURST_S:
-            task = asyncio.create_task(self._show(to.user, blocks.pages_of(to.home)))
-            self._showing.add(task)
-            task.add_done_callback(self._showing.discard)
-            self._opened[to.user] = now
+        if now - self._opened.get(to.user, now - BURST_S) < BURST_S:
+            return
+        task = asyncio.create_task(self._show(to.user, blocks.pages_of(to.home)))
+        self._showing.add(task)
+        task.add_done_callback(self._showing.discard)
+        self._opened.pop(to.user, None)
+        self._opened[to.user] = now
         while len(self._opened) > MAX_OPENED:
             del self._opened[next(iter(self._opened))]
 
@@ -75,8 +77,8 @@ class Home:
         to = of_click(body)
         name = blocks.chosen_model(action)
         if name is not None:
-            person = (await self.people.member(to.user)).person
-            await self.host.choose_model(person.id, wording.chosen_model(name))
+            member = await self.people.member(to.user)
+            await self.host.choose_model(member.person.id, wording.chosen_model(name), roles=member.groups)
         await self._show(to.user, blocks.turned(action, blocks.pages_of(to.home)))
 
     async def tell(self, to: ReplyTo, news: News) -> None:
@@ -124,7 +126,7 @@ class Home:
             learns=(await self.host.choices(person.id)).get(PAUSE) != PAUSED,
             account=await self.host.usage(person.id),
             budget=await self.host.budget(person.id, "", ""),
-            models=await self.host.models(person.id, ""),
+            models=await self.host.models(person.id, "", member.groups),
             policies=policies,
             sets_policies=manages,
             report=await self.host.report(person.id),

@@ -10,7 +10,6 @@ Rules
 """
 
 import json
-import re
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -23,6 +22,7 @@ from bot.memory.view import line
 from bot.platforms.slack import forget_blocks, memory_blocks, modals
 from bot.platforms.slack.block_kit import LABEL_CHARS, button, carried_by, option, plain, row
 from bot.platforms.slack.commands import named
+from bot.platforms.slack.mrkdwn import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.payload import number, text
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.spending_text import account_text
@@ -33,8 +33,6 @@ MODEL: Final = f"{ACTION}:model"
 _POLICIES: Final = f"{ACTION}:policies"
 _AGAIN: Final = f"{ACTION}:again"
 
-SECTION_CHARS: Final = 3_000
-"""What Slack takes in one section."""
 SECTIONS: Final = 4
 """Of one text: more is a wall that nobody reads; all of it stands behind the command."""
 ENTRIES: Final = 20
@@ -209,16 +207,20 @@ def _model(shown: Shown) -> list[Json]:
     return [
         _header("The model that answers you"),
         *_news(shown, Part.MODEL),
-        *_texts(wording.model_in_use(menu.current, menu.why), most=1),
+        *_texts(wording.model_in_use(menu.current, menu.why) if options else _only_model(menu), most=1),
         *row([select] if options else []),
     ]
+
+
+def _only_model(menu: ModelMenu) -> str:
+    return wording.model_text(menu.current, menu.why, (), "")
 
 
 def _policies(shown: Shown) -> list[Json]:
     if shown.policies is None:
         return []
-    pages = _pieces(mrkdwn(named(shown.policies, shown.prefix)), POLICIES_CHARS) or [""]
-    page = min(shown.pages.policies, len(pages))
+    pages = pieces(mrkdwn(named(shown.policies, shown.prefix)), POLICIES_CHARS)
+    page = max(1, min(shown.pages.policies, len(pages)))
     around = {"Earlier page": page - 1, "Next page": page + 1}
     turning = [
         button(f"{_POLICIES}:{other}", label, {"page": other})
@@ -229,7 +231,7 @@ def _policies(shown: Shown) -> list[Json]:
     return [
         _header("What holds for everybody"),
         *_news(shown, Part.POLICIES),
-        *[_section(piece) for piece in pages[page - 1 : page] if piece],
+        *[_section(piece) for piece in pages[page - 1 : page]],
         *row(turning),
         *row(setting),
     ]
@@ -255,10 +257,9 @@ def _header(words: str) -> Json:
 
 def _texts(markdown: str, most: int = SECTIONS) -> list[Json]:
     """Markdown as sections, at most so many; the end of a longer text is cut."""
-    pieces = _pieces(mrkdwn(markdown), SECTION_CHARS)
-    if len(pieces) > most:
-        pieces = [*pieces[: most - 1], f"{pieces[most - 1][: SECTION_CHARS - 2]}\n…"]
-    return [_section(piece) for piece in pieces]
+    found = pieces(mrkdwn(markdown), SECTION_CHARS - len(_MORE))
+    shown = found if len(found) <= most else [*found[: most - 1], found[most - 1] + _MORE]
+    return [_section(piece) for piece in shown]
 
 
 def _section(shown: str) -> Json:
@@ -269,25 +270,7 @@ def _small(shown: str) -> Json:
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown}]}
 
 
-def mrkdwn(markdown: str) -> str:
-    """What our own texts use of Markdown, in Slack's older way of writing."""
-    shown = markdown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    shown = re.sub(r"\[([^\]\n]*)\]\((https?://[^)\s]+)\)", r"<\2|\1>", shown)
-    shown = re.sub(r"\*\*(.+?)\*\*", r"*\1*", shown)
-    shown = re.sub(r"^- ", "• ", shown, flags=re.MULTILINE)
-    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", shown)
-
-
-def _pieces(shown: str, most: int) -> list[str]:
-    """A text in pieces of at most so many characters, cut between lines or words where there are any."""
-    pieces, rest = list[str](), shown.strip()
-    while len(rest) > most:
-        at = max(rest.rfind("\n", 1, most), 0) or max(rest.rfind(" ", 1, most), 0) or most
-        pieces.append(rest[:at].rstrip())
-        rest = rest[at:].strip()
-    return [piece for piece in [*pieces, rest] if piece]
-
-
+_MORE: Final = "\n…"
 _EXPORT: Final = ("export", "Send me all of it as a file")
 _PARTS: Final = {
     memory_blocks.ACTION: Part.MEMORY,
