@@ -42,6 +42,7 @@ class DiscordReplies(StrEnum):
     """Where a mention in a Discord channel is answered."""
 
     THREAD = "thread"
+    CHAIN = "chain"
     PLACE = "place"
 
 
@@ -217,6 +218,16 @@ def whole(least: int, most: int) -> Callable[[str], int]:
         return int(value)
 
     return read
+
+
+def shards(value: str) -> int | None:
+    """A number of connections; "auto": None."""
+    if value.casefold() == "auto":
+        return None
+    try:
+        return whole(1, 1_000)(value)
+    except ValueError:
+        raise ValueError("must be auto, or a whole number from 1 to 1000") from None
 
 
 def limit(most: int) -> Callable[[str], int | None]:

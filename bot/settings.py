@@ -201,6 +201,12 @@ class Settings:
     """Roles that make managers; empty for whoever may manage the server."""
     discord_employees: Annotated[frozenset[str], From("COGENCY_DISCORD_EMPLOYEES", casts.discord_roles)] = frozenset()
     """Roles without which a member is a guest; empty for every member."""
+    discord_dm_idle_minutes: Annotated[int, From("COGENCY_DISCORD_DM_IDLE_MINUTES", casts.whole(1, 525_600))] = 360
+    """After so long a silence a direct message begins a conversation."""
+    discord_message_content: Annotated[bool, From("COGENCY_DISCORD_MESSAGE_CONTENT", casts.switch)] = True
+    """Whether to ask for the message content intent."""
+    discord_shards: Annotated[int | None, From("COGENCY_DISCORD_SHARDS", casts.shards)] = 1
+    """None: as many as Discord recommends."""
     slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", casts.web_address)] = "https://slack.com/api"
     discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", casts.web_address)] = (
         "https://discord.com/api/v10"

@@ -1,8 +1,9 @@
 """What each platform's adapter needs to be told, from the program's settings. Pure."""
 
+from datetime import timedelta
+
 from agent.errors import SettingsError
-from bot.access.lists import Kind
-from bot.casts import DiscordReplies
+from bot.access.lists import Entries, Kind
 from bot.platforms.discord.settings import DiscordSettings, Ranks, ReplyMode
 from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode
 from bot.settings import Settings, needed
@@ -18,14 +19,14 @@ def slack_settings(settings: Settings) -> SlackSettings | None:
         settings.slack_api_base_url,
         settings.allowed_bots,
         managers=settings.slack_managers,
-        groups=_groups(settings),
+        groups=_groups(settings.allow, *settings.model_access.values()),
+        denied=_groups(settings.deny),
         command_prefix=settings.slack_command_prefix,
     )
 
 
-def _groups(settings: Settings) -> frozenset[str]:
+def _groups(*lists: Entries) -> frozenset[str]:
     """The user groups of Slack that lists name as roles."""
-    lists = (settings.allow, settings.deny, *settings.model_access.values())
     roles = (entry.id for entries in lists for entry in entries if entry.kind is Kind.ROLE)
     return frozenset(role for role in roles if role.startswith("S"))
 
@@ -55,8 +56,11 @@ def discord_settings(settings: Settings) -> DiscordSettings | None:
         settings.discord_token,
         settings.discord_api_base_url,
         settings.discord_gateway_url,
-        ReplyMode.THREAD if settings.discord_replies is DiscordReplies.THREAD else ReplyMode.IN_PLACE,
+        ReplyMode(settings.discord_replies),
         settings.allowed_bots,
         home=frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM),
         ranks=Ranks(settings.discord_admins, settings.discord_managers, settings.discord_employees),
+        dm_idle=timedelta(minutes=settings.discord_dm_idle_minutes),
+        message_content=settings.discord_message_content,
+        shards=settings.discord_shards,
     )

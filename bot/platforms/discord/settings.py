@@ -4,6 +4,7 @@ Above: `bot.app` fills it from `bot.settings`. Below: `bot.secret`.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from bot.secret import Secret
@@ -14,8 +15,10 @@ class ReplyMode(StrEnum):
 
     THREAD = "thread"
     """In a thread that the bot starts from the message: each question is a conversation of its own."""
-    IN_PLACE = "in place"
-    """In the channel, as a reply to the message."""
+    CHAIN = "chain"
+    """In the channel, as a reply to the message: whoever replies to that goes on in its conversation."""
+    IN_PLACE = "place"
+    """In the channel, as a reply to the message: all that is asked there is one conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,13 @@ class DiscordSettings:
     home: frozenset[str] = frozenset()
     """Ids of the servers whose members may write DMs; empty for every server that the bot is in."""
     ranks: Ranks = Ranks()
+    dm_idle: timedelta = timedelta(hours=6)
+    """A direct message after so long a silence begins a conversation: more than a meeting or a meal takes, less than
+    a night. What was said before is still found when it is asked about."""
+    message_content: bool = True
+    """Whether to ask for the text of messages that do not mention the bot."""
+    shards: int | None = 1
+    """Connections among which the servers are divided; None: as many as Discord recommends, from 2,500 servers on."""
     edit_interval_s: float = 1.05
     """Least time between two edits in one channel. Discord was seen to allow five in five seconds; counted from the
     return of one edit to the start of the next, no delay on the way can bring them closer together."""
