@@ -6,6 +6,10 @@ Above: `tests.fakes.slack`, and tests that let things go wrong. Below: nothing.
 from dataclasses import dataclass
 
 
+class Refusal(Exception):
+    """{"ok": false, "error": code}"""
+
+
 @dataclass(frozen=True)
 class Fault:
     """What happens to the next call of a method. `lost`: it takes effect, and the answer says that it failed."""
