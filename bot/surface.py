@@ -183,3 +183,9 @@ class Surface(Protocol):
     async def status(self, text: str) -> None:
         """Show what the bot is doing outside the reply's text ("Searching past threads…"); "" takes it away."""
         ...
+
+    def leave(self, *, ended: bool) -> None:
+        """This process does nothing more here: the turn has `ended`, or goes on elsewhere or later. What says that the
+        bot works is taken away at the end, and left to whoever goes on.
+        """
+        ...

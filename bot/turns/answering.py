@@ -113,13 +113,18 @@ class Answering:
     async def _answer(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
         """Think, show the reply, store it. Where nothing can be stored the person is told, as long as it lasts."""
         surface = self.surface_for(running.claim.incoming)
+        ended = False
         try:
             if running.claim.epoch > FIRST_EPOCH:
                 await _hint(surface, "")
-            return await self._answer_on(surface, running, stopped)
+            outcome = await self._answer_on(surface, running, stopped)
+            ended = True
         except StoreUnavailable:
             await _hint(surface, UNSTORED)
             raise
+        finally:
+            surface.leave(ended=ended)
+        return outcome
 
     async def _answer_on(self, surface: Surface, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome:
         claim = running.claim

@@ -44,6 +44,7 @@ class FakeSurface:
         self.calls: list[str] = []
         self.sought: list[PageKey] = []
         self.statuses: list[str] = []
+        self.left: list[bool] = []
         self.asides: list[str] = []
         self.offers: dict[str, frozenset[Offer]] = {}
         self.fail_next: deque[SurfaceError] = deque()
@@ -87,6 +88,9 @@ class FakeSurface:
 
     async def status(self, text: str) -> None:
         self.statuses.append(text)
+
+    def leave(self, *, ended: bool) -> None:
+        self.left.append(ended)
 
     @property
     def shown(self) -> list[str]:

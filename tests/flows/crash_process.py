@@ -207,10 +207,16 @@ class DyingSurface:
         self.steps.here("before a page is deleted")
         append(self.shown, [page.id, None, True])
 
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- nothing is that long
+        return ()
+
     async def aside(self, text: str) -> None:
         pass
 
     async def status(self, text: str) -> None:
+        pass
+
+    def leave(self, *, ended: bool) -> None:
         pass
 
 

@@ -112,6 +112,9 @@ class DiscordSurface:
             self._typing = typing = object()
             self._connection.in_background(self._type(rest, channel, typing))
 
+    def leave(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
+        self._typing = None
+
     def _rows(self, offers: frozenset[Offer]) -> Components:
         shown = [button for offer, button in _BUTTONS.items() if offer in offers]
         return buttons.row(shown[0], self._asked.conversation) if shown else buttons.NONE

@@ -182,4 +182,5 @@ class _Surfaces:
         to = decode(incoming.reply_to)
         if to.private:
             return PrivateSurface(self._api, to, incoming.conversation)
-        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, incoming.conversation)
+        session = self._sessions.of(to, incoming.text)
+        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, incoming.conversation, session)

@@ -3,14 +3,14 @@
 Above: `surface` (one `Session` for each reply), `intake` (what people do with a session). Below: `ornaments`,
 `activity`, `budget`.
 
-Theory of operation. A reply says what it does (`doing`), that it has shown words (`said`), that it is over (`ended`);
-none of that waits for Slack. One task for each reply brings Slack's view in line with what was said last: it opens the
-session with its title, shows the line, shows it again before Slack takes it away, and at the end sets the session at
-rest. All of that is ornament.
+Theory of operation. A reply says what it does (`doing`), that it has shown words (`said`), and that it is left
+(`leave`); none of that waits for Slack. One task for each reply brings Slack's view in line with what was said last: it
+opens the session with its title, shows the line, shows it again before Slack takes it away, and sets the session at
+rest when the reply has ended. All of that is ornament.
 
 Rules
-- A native stream sets a session to work and at rest by itself: its end is `ended(at_rest=True)`.
-- Slack takes a line away when a message comes. A session that nothing is heard of any more is set at rest.
+- A native stream sets a session to work, and at its end at rest (`rests`); that is not done a second time.
+- Slack takes a line away when a message comes, and with it what is left of an earlier process.
 - A title that a person gave stays.
 """
 
@@ -30,15 +30,6 @@ from bot.platforms.slack.reply_to import ReplyTo
 
 REFRESH_S: Final = 100.0
 """Slack takes a line away after two minutes without a message."""
-
-LINE_S: Final = 900.0
-"""A line that was not followed by anything for so long belongs to a turn that another process has taken over."""
-
-SILENT_S: Final = 10.0
-"""How long the first words may take to appear once the bot stops saying what it does; then there are none."""
-
-SPOKEN_S: Final = 120.0
-"""A growing reply shows more words, or what it does, long before that."""
 
 BEGINS_PER_MINUTE: Final = 20
 """Slack takes 50 changes of sessions a minute for the whole workspace: each that begins must also end."""
@@ -100,47 +91,49 @@ class Session:
         self._user = to.user
         self._title = title
         self._line = ""
-        self._said = False
-        self._ended = False
         self._begun = False
-        self._opened = False
+        self._said = False
         self._at_rest = False
+        self._left: bool | None = None
+        """Whether the reply had ended when it was left; None while it is not."""
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
 
     def doing(self, line: str) -> None:
-        """What the bot does now; "" when its words show it, or it does nothing more."""
-        if line == self._line:
-            return
-        self._line, self._ended = line, False
-        if line and (self._task is None or self._task.done()):
+        """What the bot does now; "" when its words show that, or it does nothing."""
+        self._line = line
+        if self._task is None or self._task.done():
             self._task = self._sessions.in_background(self._follow())
         self._changed.set()
 
     def said(self) -> None:
-        """Words have come in a message, and the line has gone with it."""
-        self._line, self._said = "", True
-        self._changed.set()
+        """A message with words has come."""
+        self._said = True
 
-    def ended(self, *, at_rest: bool = False) -> None:
-        """The reply is whole. `at_rest`: Slack has set the session at rest already."""
-        self._line, self._said, self._ended, self._at_rest = "", True, True, at_rest
+    def rests(self) -> None:
+        """Slack has set the session at rest."""
+        self._at_rest = True
+
+    def leave(self, *, ended: bool) -> None:
+        """Nothing more is said from here: the reply has ended, or somebody else goes on."""
+        self._left = ended
         self._changed.set()
 
     async def _follow(self) -> None:
-        clock = self._sessions.clock
-        since, shown = clock.monotonic(), ""
-        while not self._ended:
+        """Never shows what is no longer so, and leaves what was said last."""
+        while not self._left:
             self._changed.clear()
-            line = self._line
-            if line:
-                since = since if line == shown else clock.monotonic()
-                await self._show(line)
-            shown = line
-            patience = REFRESH_S if line else SPOKEN_S if self._said else SILENT_S
-            if not await self._changes_within(patience) and (not line or clock.monotonic() - since > LINE_S):
+            if self._line:
+                await self._show(self._line)
+            if self._left is not None:
                 break
-        await self._rest()
+            await self._changes_within(REFRESH_S if self._line else None)
+        if self._left and not self._at_rest and self._may_seem_to_work():
+            await self._sessions.rest(self._channel, self._thread)
+
+    def _may_seem_to_work(self) -> bool:
+        """Where there are no sessions, a message has taken the line away."""
+        return not self._said or not self._sessions.ornaments.rests(Method.SET_SESSION, self._channel)
 
     async def _show(self, line: str) -> None:
         if not self._begun:
@@ -153,7 +146,7 @@ class Session:
             status=status_of(line),
             loading_messages=[*loading_messages(line)],
         )
-        self._at_rest = False  # even if it ended meanwhile: this may have come later
+        self._at_rest = False  # even if it was set at rest meanwhile: this may have come later
 
     async def _open(self) -> None:
         """Set the session to work; one that is new gets its title with that, one without gets it now."""
@@ -169,26 +162,17 @@ class Session:
             title=self._title or None,
             initiator_user_id=self._user or None,
         )
-        self._opened = answer is not None
         nameless = answer is not None and "title" in answer and not text(answer, "title")
         if nameless and self._title and sessions.named.first(name):
             await sessions.ornaments.call(
                 Method.RENAME_SESSION, self._channel, thread_ts=self._thread, title=self._title
             )
 
-    async def _rest(self) -> None:
-        if self._opened and not self._at_rest:
-            await self._sessions.rest(self._channel, self._thread)
-        elif not self._said:
-            await self._sessions.ornaments.call(Method.SET_STATUS, self._channel, thread_ts=self._thread, status="")
-        self._opened = self._begun = False
-
-    async def _changes_within(self, seconds: float) -> bool:
+    async def _changes_within(self, seconds: float | None) -> None:
         changing = asyncio.create_task(self._changed.wait())
-        passing = asyncio.create_task(self._sessions.clock.sleep(seconds))
+        passing = [] if seconds is None else [asyncio.create_task(self._sessions.clock.sleep(seconds))]
         try:
-            await asyncio.wait({changing, passing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({changing, *passing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            changing.cancel()
-            passing.cancel()
-        return self._changed.is_set()
+            for waiting in (changing, *passing):
+                waiting.cancel()

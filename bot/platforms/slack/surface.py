@@ -1,6 +1,7 @@
 """The surfaces of Slack: `bot.surface.Surface` on the Web API.
 
-Above: `run` makes one for each reply. Below: `api`, `budget`, `forms`, `markup`, `reply_to`, `whisper`.
+Above: `run` makes one for each reply. Below: `api`, `budget`, `forms`, `markup`, `reply_to`, `sessions`, `uploads`,
+`whisper`.
 
 Theory of operation. A page is posted with its key as message metadata, so that a post whose answer was lost, or whose
 process died before storing it, is found by looking instead of posting again. Edits ask the workspace's budget first,
@@ -14,24 +15,26 @@ A page is sent as `markdown_text`, which Slack takes only without blocks. So no 
 it is stopped in words, and what may follow its end is offered in a message of its own that only the asker sees.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import REACHED_ONCE, ShownPage
-from bot.platforms.slack import forms, payload
+from bot.platforms.slack import forms, payload, uploads
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.budget import Budget, Queue
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.reply_to import ReplyTo
+from bot.platforms.slack.sessions import Session
 from bot.platforms.slack.whisper import Whisper
 from bot.surface import (
     Limits,
     Look,
     Offer,
+    OutFile,
     PageGone,
     PageKey,
     PageLimited,
@@ -84,15 +87,24 @@ class Budgets:
 class SlackSurface:
     """One reply in a channel, a thread or a DM."""
 
-    def __init__(self, api: SlackApi, me: Me, budgets: Budgets, clock: Clock, to: ReplyTo, conversation: str) -> None:
+    def __init__(
+        self,
+        api: SlackApi,
+        me: Me,
+        budgets: Budgets,
+        clock: Clock,
+        to: ReplyTo,
+        conversation: str,
+        session: Session,
+    ) -> None:
         self._api = api
         self._me = me
         self._budgets = budgets
         self._clock = clock
         self._to = to
         self._conversation = conversation
+        self._session = session
         self._name = f"{to.channel}:{to.after}"
-        self._posted = False
 
     @property
     def limits(self) -> Limits:
@@ -126,7 +138,7 @@ class SlackSurface:
             "unfurl_media": False,
         }
         posted = await self._write(queue, Method.POST, look.text, args)
-        self._posted = True
+        self._session.said()
         page = PageRef(payload.text(posted, "ts"))
         await _offer(self._api, self._to, self._conversation, page, look)
         return page
@@ -142,20 +154,23 @@ class SlackSurface:
 
     async def delete(self, page: PageRef) -> None:
         with _page_errors():
-            await self._api.call(Method.DELETE, channel=self._to.channel, ts=page.id)
+            await uploads.delete(self._api, self._to.channel, page.id)
+
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
+        with _page_errors():
+            shared = await uploads.shared(self._api, self._me, self._to, [file.name for file in files]) if again else ()
+            shared = shared or await uploads.share(self._api, files, self._to.channel, self._to.thread_ts)
+        return tuple(map(PageRef, shared))
 
     async def aside(self, text: str) -> None:
         with _page_errors():
             await Whisper(self._api, self._to).say(neutral(text))
 
     async def status(self, text: str) -> None:
-        if not text and self._posted:
-            return  # Slack takes the status away when a message comes
-        self._posted = False
-        shown = f"is {text[0].lower()}{text[1:]}" if text else ""
-        thread = self._to.thread_ts or self._to.after
-        with _page_errors():
-            await self._api.call(Method.SET_STATUS, channel_id=self._to.channel, thread_ts=thread, status=shown)
+        self._session.doing(text)
+
+    def leave(self, *, ended: bool) -> None:
+        self._session.leave(ended=ended)
 
     async def _write(self, limit: Budget | Queue, method: Method, text: str, args: dict[str, Json]) -> JsonObject:
         shown = neutral(text)
@@ -202,6 +217,10 @@ class PrivateSurface:
     async def delete(self, page: PageRef) -> None:
         """Nothing was shown."""
 
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- as above
+        with _page_errors():
+            return tuple(map(PageRef, await uploads.share_alone(self._api, files, self._to.user)))
+
     async def aside(self, text: str) -> None:
         with _page_errors():
             await self._whisper.say(neutral(text))
@@ -209,11 +228,14 @@ class PrivateSurface:
     async def status(self, text: str) -> None:
         """There is no private status line."""
 
+    def leave(self, *, ended: bool) -> None:
+        """As little."""
+
 
 async def delete_page(api: SlackApi, page: ShownPage) -> None:
     """Delete a page of an earlier reply. Raises SurfaceError."""
     with _page_errors():
-        await api.call(Method.DELETE, channel=page.channel, ts=page.page)
+        await uploads.delete(api, page.channel, page.page)
 
 
 async def _offer(api: SlackApi, to: ReplyTo, conversation: str, page: PageRef, look: Look) -> None:

@@ -45,11 +45,17 @@ class TerminalSurface:
         self._pages.pop(page.id, None)
         self._show()
 
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- what stands in a terminal can be copied
+        return ()
+
     async def aside(self, text: str) -> None:
         """There is nothing here that only one person may see."""
 
     async def status(self, text: str) -> None:
         self._display.status(text)
+
+    def leave(self, *, ended: bool) -> None:
+        """The last frame has taken the status away."""
 
     def _show(self) -> None:
         self._display.show("\n".join(self._pages.values()))
