@@ -35,6 +35,7 @@ PER_MINUTE = {
     "chat.postEphemeral": 100,
     "users.info": 100,
     "users.list": 20,
+    "usergroups.users.list": 20,
     "conversations.info": 50,
     "conversations.members": 100,
     "users.conversations": 50,
@@ -76,6 +77,8 @@ class Workspace:
         self.whispers: list[FakeWhisper] = []
         self.statuses: list[tuple[str, str, str]] = []
         self.agents = Agents(clock)
+        self.groups: dict[str, set[str]] = {}
+        """The user groups: the ids of their members, by their own."""
         self.views: list[Object] = []
         """The windows that were opened."""
         self.homes: dict[str, Object] = {}
@@ -109,6 +112,7 @@ class Workspace:
             "users.conversations": self._conversations,
             "conversations.replies": self._replies,
             "conversations.history": self._history,
+            "usergroups.users.list": self._group,
             "views.open": self._open_view,
             "views.publish": self._publish_view,
             "files.info": self._file_info,
@@ -249,6 +253,11 @@ class Workspace:
 
     def _members(self, args: Object) -> Object:
         return _cut("members", sorted(self._visible(args["channel"]).members), args)
+
+    def _group(self, args: Object) -> Object:
+        if args.get("usergroup") not in self.groups:
+            raise Refusal("no_such_subteam")
+        return {"users": sorted(self.groups[args["usergroup"]])}
 
     def _channel(self, args: Object) -> Object:
         return {"channel": self._visible(args["channel"]).info}

@@ -146,13 +146,14 @@ class Asking:
             message_id=to.after,
             conversation=inbound.thread_conversation(self.me, to.channel, to.after),
             person=member.person,
-            place=person_place(self.me, member) if direct else await self.places.of(to.channel),
+            place=person_place(self.me, member) if direct else await self.places.asked_in(to.channel, member),
             text=question.text,
             time=inbound.time_of(to.after),
             permalink=inbound.permalink(self.me, to.channel, to.after),
             reply_to=to.encode(),
             depth=question.depth,
             authority=member.authority,
+            roles=member.groups,
             team=self.me.team,
         )
 
@@ -170,5 +171,6 @@ class Asking:
             reply_to=replace(to, private=True).encode(),
             depth=question.depth,
             authority=member.authority,
+            roles=member.groups,
             team=self.me.team,
         )

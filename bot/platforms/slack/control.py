@@ -88,9 +88,10 @@ class Control:
 
     async def show_model(self, to: ReplyTo, name: str = "") -> None:
         """Which model answers; with a name, after changing to it."""
+        member = await self.people.member(to.user)
         if name:
-            await self.host.choose_model(inbound.person_id(self.me, to.user), wording.chosen_model(name))
-        menu = await self.host.models(inbound.person_id(self.me, to.user), to.channel)
+            await self.host.choose_model(member.person.id, wording.chosen_model(name), roles=member.groups)
+        menu = await self.host.models(member.person.id, to.channel, member.groups)
         await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, f"/{self.me.prefix}model NAME"))
 
     async def budget(self, body: JsonObject) -> None:
@@ -110,7 +111,7 @@ class Control:
         """What `/policy` with these words says. A member's direct message is about the whole workspace."""
         member = await self.people.member(to.user)
         everywhere = inbound.is_direct(to.channel) and member.full
-        place = team_place(self.me) if everywhere else await self.places.of(to.channel)
+        place = team_place(self.me) if everywhere else await self.places.asked_in(to.channel, member)
         words = await Names(self.people, self.places).read(words)
         await self._say(to, await self.host.policy(Asker(member.person, member.authority, place), words))
 
@@ -164,9 +165,10 @@ class Control:
             message_id=once,
             conversation=made.conversation,
             person=member.person,
-            place=person_place(self.me, member) if alone else await self.places.of(to.channel),
+            place=person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member),
             text=wording.GO_ON,
             authority=member.authority,
+            roles=member.groups,
             team=self.me.team,
             time=self.clock.now(),
             reply_to=ReplyTo(to.channel, user, to.thread_ts, made.page, to.private, url if to.private else "").encode(),

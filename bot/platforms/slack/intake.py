@@ -87,7 +87,7 @@ class Intake:
         conversation = inbound.conversation(self.me, heard)
         participants = await self.host.participants(conversation)
         what = self._what_to_do(heard, participants)
-        if what is Trigger.IGNORE:
+        if what is Trigger.IGNORE or (await self._author(heard)).gone:
             return False
         for_us = what is Trigger.ANSWER
         if orders.says_stop(heard, self.me) and await self.control.stop_in_words(heard, for_us=for_us):
@@ -184,6 +184,7 @@ class Intake:
             depth=depth,
             # Another bot that may talk to this one is on the operator's list: nobody else vouches for it.
             authority=Authority.EMPLOYEE if heard.by_bot else member.authority,
+            roles=member.groups,
             team=self.me.team,
             files=tuple(replace(file, author=member.person.name) for file in heard.files),
         )

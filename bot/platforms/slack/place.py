@@ -93,6 +93,11 @@ class Places:
         except SlackError:
             return ""
 
+    async def asked_in(self, channel: str, author: Member) -> Place:
+        """The place of what somebody asks there. Where a guest writes, one reads: also one that is not listed yet."""
+        place = await self.of(channel)
+        return place if author.full else group_place(self._me, channel)
+
     def forget(self, channel: str) -> None:
         """It has changed its kind."""
         self._known.drop(channel)

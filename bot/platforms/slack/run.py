@@ -27,6 +27,7 @@ from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.features import EVERYTHING, scopes
 from bot.platforms.slack.files import Files
+from bot.platforms.slack.groups import Groups
 from bot.platforms.slack.guests import Guests
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.http import Endpoint
@@ -78,7 +79,8 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         membership = SlackMembership(api, me)
         host.ask_readers(me.source, membership)
         guests = Guests(api, me, clock)
-        people, places = People(api, me, clock), Places(api, me, clock, guests)
+        groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
+        people, places = People(api, me, clock, groups), Places(api, me, clock, guests)
         home = Home(host, api, me, people, clock)
         desk = Desk(host, api, me, people, places, clock, home)
         control = Control(host, api, me, people, places, clock, desk.done, desk.asked, Told(clock))
@@ -110,6 +112,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
             await missed.close()
             await delivery.close()
             await owed.close()
+            await groups.close()
             await agent.close()
             await home.close()
 

@@ -47,7 +47,9 @@ class SlackSettings:
     managers: frozenset[str] = frozenset()
     """Ids (S…) of user groups whose members are managers: Slack itself knows none."""
     groups: frozenset[str] = frozenset()
-    """Ids (S…) of user groups that the operator's lists name as roles."""
+    """Ids (S…) of user groups that the operator's lists name as roles, and…"""
+    denied: frozenset[str] = frozenset()
+    """… those of them whose members are kept out: where Slack does not tell, everybody counts as one."""
     command_prefix: str = ""
     """What the names of all slash commands begin with, for a workspace in which other apps want them: "cogency-" makes
     them /cogency-ask and so on. The app's manifest must say the same."""

@@ -50,9 +50,7 @@ async def test_a_direct_message_is_for_that_person_only(slack: FakeSlack) -> Non
     assert taken.conversation == f"{TEAM}:{DM}:{asked.ts}"
 
 
-@pytest.mark.parametrize(
-    "facts", [{"is_restricted": True}, {"is_stranger": True}, {"team_id": "T0OTHER"}, {"deleted": True}]
-)
+@pytest.mark.parametrize("facts", [{"is_restricted": True}, {"is_stranger": True}, {"team_id": "T0OTHER"}])
 async def test_a_guest_sees_nothing_of_the_team_in_their_direct_messages(
     slack: FakeSlack, facts: dict[str, object]
 ) -> None:
