@@ -9,7 +9,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.ornaments import Ornaments
 from bot.platforms.slack.reply_to import ReplyTo, decode
+from bot.platforms.slack.sessions import Sessions
 from bot.platforms.slack.surface import LIMITS, PRIVATE_LIMITS, Budgets, PrivateSurface, SlackSurface
 from bot.surface import Look, PageGone, PageKey, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent
 from tests.fakes.clock import FakeClock
@@ -38,8 +40,13 @@ def to(slack: FakeSlack) -> ReplyTo:
 
 
 @pytest.fixture
-def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo) -> SlackSurface:
-    return SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION)
+def sessions(slack: FakeSlack, api: SlackApi) -> Sessions:
+    return Sessions(Ornaments(api, slack.clock), slack.clock)
+
+
+@pytest.fixture
+def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: Sessions) -> SlackSurface:
+    return SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, sessions.of(to, "hello?"))
 
 
 async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, surface: SlackSurface) -> None:
@@ -78,11 +85,12 @@ async def test_a_refused_edit_is_translated(
 
 
 async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
-    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: Sessions
 ) -> None:
     budgets = Budgets()
     one, two = (
-        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), CONVERSATION) for after in ("1", "2")
+        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), CONVERSATION, sessions.of(to, ""))
+        for after in ("1", "2")
     )
     page = await surface.post(KEY, Look("Hel"))
     slack.faults["chat.update"].append(limited(30))
@@ -107,10 +115,10 @@ async def test_a_post_whose_answer_was_lost_is_found_if_it_took_effect(
 
 
 async def test_a_page_is_found_by_its_key_alone_whoever_posted_it(
-    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: Sessions
 ) -> None:
     page = await surface.post(KEY, Look("Hel"))
-    other = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION)
+    other = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, sessions.of(to, ""))
     assert await other.find(KEY) == page
     assert await other.find(PageKey(8, 0)) is None
 
@@ -122,10 +130,13 @@ async def test_where_the_bot_may_not_look_it_finds_nothing(slack: FakeSlack, sur
 
 
 async def test_a_post_that_has_to_queue_is_told_when_its_turn_comes_and_keeps_its_place(
-    slack: FakeSlack, api: SlackApi, to: ReplyTo
+    slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: Sessions
 ) -> None:
     budgets, clock = Budgets(), FakeClock(auto=False)
-    one, two, three = (SlackSurface(api, ME, budgets, clock, replace(to, after=after), CONVERSATION) for after in "123")
+    one, two, three = (
+        SlackSurface(api, ME, budgets, clock, replace(to, after=after), CONVERSATION, sessions.of(to, ""))
+        for after in "123"
+    )
     await one.post(KEY, Look("Hello.", final=True))
     with pytest.raises(PageQueued) as queued:
         await two.post(KEY, Look("Hel"))
@@ -142,10 +153,15 @@ async def test_a_server_that_does_not_know_markdown_text_is_sent_text(slack: Fak
     assert slack.state.called("chat.postMessage")[-1].args["text"] == "Hello."
 
 
-async def test_the_status_is_taken_away_by_the_message_itself(slack: FakeSlack, surface: SlackSurface) -> None:
+async def test_the_status_is_taken_away_by_the_message_itself(
+    slack: FakeSlack, surface: SlackSurface, sessions: Sessions
+) -> None:
     await surface.status("Searching past threads…")
+    await slack.until(lambda: slack.state.statuses)
     await surface.post(KEY, Look("Hello.", final=True))
     await surface.status("")
+    surface.leave(ended=True)
+    await sessions.close()
     assert [status for _, _, status in slack.state.statuses] == ["is searching past threads…"]
 
 
