@@ -3,9 +3,10 @@
 Above: `bot.reply.live` and `bot.turns.worker` call it. Implemented by: `bot/platforms/*/surface.py`, `tests/fakes`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from agent.errors import CogencyError
 
@@ -101,6 +102,18 @@ class PageRef:
     id: str
 
 
+FILES: Final = -1
+"""The number of the message that hands over a reply's files: it is no page."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutFile:
+    """A file that is handed over with a reply. `name` is one plain word of ASCII, with an ending."""
+
+    name: str
+    content: bytes
+
+
 class SurfaceError(CogencyError):
     """A call to the platform failed.
 
@@ -172,6 +185,13 @@ class Surface(Protocol):
     async def edit(self, page: PageRef, look: Look) -> None: ...
 
     async def delete(self, page: PageRef) -> None: ...
+
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:
+        """Hand over files below the last page, to whom it is shown: what holds them, as `delete` takes it.
+
+        `again`: an earlier process may have done so, and what it did is looked for first. An ornament, which may fail.
+        """
+        ...
 
     async def aside(self, text: str) -> None:
         """Say something to the person who asked, where nobody else sees it; where that cannot be done, nobody is told.

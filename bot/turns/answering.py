@@ -25,10 +25,11 @@ from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming
 from bot.logs import severity
 from bot.reply.ending import offered, shown
+from bot.reply.files import handed_over
 from bot.reply.live import LiveReply
-from bot.surface import PageGone, PageRef, Surface, SurfaceError
+from bot.surface import FILES, PageGone, PageKey, PageRef, Surface, SurfaceError
 from bot.turns.lease import Lease
-from bot.turns.thinking import Thinking
+from bot.turns.thinking import ANSWERED, Thinking
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,9 @@ GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn
 
 FIRST_EPOCH: Final = 1
 """Of the first claim of a turn; a later one may find what an earlier one has shown."""
+
+ATTACH_S: Final = 60.0
+"""How long files may take: some megabytes on a slow line. The conversation's next question waits meanwhile."""
 
 STRAY_S: Final = 600.0
 """How long a process waits for another one to end a turn that it has lost: longer than answers take."""
@@ -141,6 +145,7 @@ class Answering:
                 closing = await self._reply(running, live, stopped)
                 whole = "" if running.taken_back else shown(closing)
                 closing = replace(closing, pages=await live.finish(whole, offered(closing)))
+            closing = await self._with_files(closing, surface, running)
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
@@ -154,6 +159,22 @@ class Answering:
                 await surface.aside(aside)
         log.info("turn %d: %s, %d tokens out", claim.turn, closing.outcome, closing.usage.output)
         return closing.outcome
+
+    async def _with_files(self, closing: Closing, surface: Surface, running: RunningTurn) -> Closing:
+        """Hand over what is better had as files. They are no part of the answer, and never harm it."""
+        claim = running.claim
+        pages, page_chars = len(closing.pages), surface.limits.page_chars
+        files = () if running.taken_back else handed_over(closing.reply, pages=pages, page_chars=page_chars)
+        if closing.outcome not in ANSWERED or not files:
+            return closing
+        try:
+            await running.lease.sure(claim)
+            async with asyncio.timeout(ATTACH_S):
+                shown_ = await surface.attach(PageKey(claim.turn, FILES), files, again=claim.epoch > FIRST_EPOCH)
+        except (SurfaceError, TimeoutError) as error:
+            log.warning("turn %d: %d files not handed over: %s", claim.turn, len(files), error)
+            return closing
+        return replace(closing, pages=(*closing.pages, *(page.id for page in shown_)))
 
     async def _take_away(self, page: PageRef, surface: Surface, running: RunningTurn) -> None:
         """A page that was posted as the turn was just lost, unless it has become one of the reply."""

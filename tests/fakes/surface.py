@@ -4,10 +4,23 @@ Above: tests of replies and turns. Below: `bot.surface`, the fake clock.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.ports import Clock
-from bot.surface import Limits, Look, Offer, PageFull, PageGone, PageKey, PageLocked, PageRef, Step, SurfaceError
+from bot.surface import (
+    Limits,
+    Look,
+    Offer,
+    OutFile,
+    PageFull,
+    PageGone,
+    PageKey,
+    PageLocked,
+    PageRef,
+    Step,
+    SurfaceError,
+)
 
 DISCORD_LIKE = Limits(page_chars=2_000, edit_interval_s=1.2)
 BUTTONED = replace(DISCORD_LIKE, announce_final=False, offers=frozenset(Offer))
@@ -46,6 +59,8 @@ class FakeSurface:
         self.statuses: list[str] = []
         self.left: list[bool] = []
         self.asides: list[str] = []
+        self.attached: dict[str, dict[str, bytes]] = {}
+        self.fail_attach: SurfaceError | None = None
         self.offers: dict[str, frozenset[Offer]] = {}
         self.fail_next: deque[SurfaceError] = deque()
         self.fail_lost: deque[SurfaceError] = deque()
@@ -82,6 +97,16 @@ class FakeSurface:
         await self._call(f"delete {page.id}", Look("-"))
         if self.wall.pop(page.id, None) is None:
             raise PageGone("the message is gone")
+
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:
+        self.calls.append(f"attach {key}")
+        if self.fail_attach is not None:
+            raise self.fail_attach
+        name = f"files-{key}"
+        if not (again and name in self.attached):
+            assert name not in self.attached, "handed over twice"
+            self.attached[name] = {file.name: file.content for file in files}
+        return (PageRef(name),)
 
     async def aside(self, text: str) -> None:
         self.asides.append(text)

@@ -26,7 +26,7 @@ from agent.tools.registry import Registry
 from agent.transcript import JUST_ARRIVED
 from agent.turn import TurnLimits
 from bot.app import CLOCK
-from bot.surface import Limits, Look, PageKey, PageRef
+from bot.surface import Limits, Look, OutFile, PageKey, PageRef
 from bot.turns.mind import Mind
 from bot.turns.slots import TurnsLimits
 from bot.turns.thinking import Thinking

@@ -15,6 +15,8 @@ Every method raises a SurfaceError:
     PageUnsent    everything else: it may work later
 """
 
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,7 +25,7 @@ import discord
 from discord.http import HTTPClient, Route
 
 from bot.platforms.discord.buttons import NONE, Components
-from bot.surface import PageGone, PageLimited, PageLocked, PageUnsent, SurfaceError
+from bot.surface import OutFile, PageGone, PageLimited, PageLocked, PageUnsent, SurfaceError
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
@@ -41,6 +43,9 @@ _LOCKED = {30046, 50005, 50083}
 """Too many edits of an old message, somebody else's message, an archived thread."""
 _HAS_A_THREAD = 160004
 _NOTHING_THERE = {10003, 10008}
+
+LOOK_BACK = 50
+"""Messages read to find one again that was posted moments ago."""
 
 LIMITED_FOR_S = 5.0
 """How long to wait when Discord does not say: its usual window."""
@@ -135,20 +140,44 @@ class Rest:
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/{message_id}"
         await self._call("DELETE", path, None, message_id=message, **_of(token))
 
+    async def hand_over(self, channel: str, files: Sequence[OutFile], nonce: str) -> str:
+        """Post a message of files and return its id; within some minutes the same nonce makes no second one."""
+        body = _body("") | {"nonce": nonce, "enforce_nonce": True}
+        form = _form(body, files)
+        return _id(await self._ask("POST", "/channels/{channel_id}/messages", {"form": form}, channel_id=channel))
+
+    async def follow_up_with(self, token: Token, files: Sequence[OutFile], *, private: bool) -> str:
+        form = _form(_body("", EPHEMERAL if private else 0), files)
+        return _id(await self._ask("POST", "/webhooks/{webhook_id}/{webhook_token}", {"form": form}, **_of(token)))
+
+    async def with_files(self, channel: str, names: Collection[str]) -> list[str]:
+        """The ids of the latest messages of bots that hold exactly files of these names."""
+        path = "/channels/{channel_id}/messages"
+        said = await self._ask("GET", path, {"params": {"limit": LOOK_BACK}}, channel_id=channel)
+        messages = cast("list[Payload]", said if isinstance(said, list) else [])
+        wanted = sorted(names)
+        return [
+            str(message["id"])
+            for message in messages
+            if message["author"].get("bot") and sorted(file["filename"] for file in message["attachments"]) == wanted
+        ]
+
     async def _message(self, method: str, path: str, body: Payload, **ids: str) -> str:
         return str((await self._made(method, path, body, **ids))["id"])
 
     async def _made(self, method: str, path: str, body: Payload, **ids: str) -> Payload:
         """What a request made; it has at least an id."""
         made = await self._call(method, path, body, **ids)
-        if not isinstance(made, dict) or "id" not in made:
-            raise PageUnsent("Discord answered without the id of what it made")
+        _id(made)
         return cast("Payload", made)
 
     async def _call(self, method: str, path: str, body: Payload | None, **ids: str) -> object:
+        return await self._ask(method, path, {} if body is None else {"json": body}, **ids)
+
+    async def _ask(self, method: str, path: str, given: Payload, **ids: str) -> object:
+        """`given`: what goes along, as discord.py takes it."""
         try:
-            route = Route(method, path, **ids)
-            return await (self._http.request(route) if body is None else self._http.request(route, json=body))
+            return await self._http.request(Route(method, path, **ids), **given)
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError, RuntimeError) as error:
             # RuntimeError: aiohttp's word for a client that was closed, as at the end of the process.
             raise translated(error) from error
@@ -176,6 +205,30 @@ def translated(error: Exception) -> SurfaceError:
 def _body(text: str, flags: int = 0, components: Components | None = None) -> Payload:
     body = {"content": text, "allowed_mentions": NO_PINGS, "flags": flags | SUPPRESS_EMBEDS}
     return body if components is None else body | {"components": components}
+
+
+def _id(made: object) -> str:
+    if not isinstance(made, dict) or "id" not in made:
+        raise PageUnsent("Discord answered without the id of what it made")
+    return str(cast("Payload", made)["id"])
+
+
+def _form(body: Payload, files: Sequence[OutFile]) -> list[Payload]:
+    """The parts of a request with files: what the message is, and then each of them."""
+    told = [{"id": number, "filename": file.name} for number, file in enumerate(files)]
+    about: Payload = {"name": "payload_json", "value": json.dumps(body | {"attachments": told})}
+    return [
+        about,
+        *(
+            {
+                "name": f"files[{number}]",
+                "value": file.content,
+                "filename": file.name,
+                "content_type": "application/octet-stream",
+            }
+            for number, file in enumerate(files)
+        ),
+    ]
 
 
 def _of(token: Token) -> dict[str, str]:

@@ -12,6 +12,7 @@ Where a page goes.
 A page's id says how to reach it: "channel/message", or "@/message" for the answer of an interaction.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2s
 from typing import Final
@@ -22,7 +23,7 @@ from bot.platforms.discord.address import decode
 from bot.platforms.discord.buttons import Button, Components
 from bot.platforms.discord.connection import Connection, Gate
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.surface import Limits, Look, Offer, PageFound, PageKey, PageRef, SurfaceError
+from bot.surface import Limits, Look, Offer, OutFile, PageFound, PageKey, PageRef, SurfaceError
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -96,6 +97,27 @@ class DiscordSurface:
         else:
             await rest.delete(channel, message)
 
+    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:
+        rest = await self._connection.rest()
+        if self._token_lives():
+            with suppress(TokenGone):
+                private = self._address.private
+                before = "" if private or not again else await self._handed_over(rest, self._address.channel, files)
+                message = before or await rest.follow_up_with(self._token, files, private=private)
+                return (PageRef(f"{_ANSWER}/{message}"),)
+        channel, _ = await self._channel(rest)
+        before = await self._handed_over(rest, channel, files) if again else ""
+        message = before or await rest.hand_over(channel, files, self._nonce(key))
+        return (PageRef(f"{channel}/{message}"),)
+
+    async def _handed_over(self, rest: Rest, channel: str, files: Sequence[OutFile]) -> str:
+        """The message behind the question that holds these files already; "" if there is none, or we may not look."""
+        asked = self._asked.message_id
+        with suppress(SurfaceError):
+            found = await rest.with_files(channel, [file.name for file in files])
+            return next((message for message in found if not asked.isdecimal() or int(message) > int(asked)), "")
+        return ""
+
     async def aside(self, text: str) -> None:
         """Only a command's answer can be followed by what its caller alone sees."""
         if self._token_lives():
@@ -126,8 +148,8 @@ class DiscordSurface:
             with suppress(TokenGone):
                 return f"{_ANSWER}/{await self._answer(rest, key, text, components)}"
         channel, reply_to = await self._channel(rest)
-        nonce = blake2s(f"{self._asked.message_id} {key}".encode(), digest_size=NONCE_BYTES).hexdigest()
-        message, as_it_should = await rest.send(channel, text, nonce, "" if key.number else reply_to, components)
+        reply_to = "" if key.number else reply_to
+        message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
         page = f"{channel}/{message}"
         if not as_it_should:
             raise PageFound(PageRef(page))
@@ -161,6 +183,9 @@ class DiscordSurface:
         if self._address.private:
             raise TokenGone("what only one person sees can be edited for fifteen minutes")
         return self._address.channel, message
+
+    def _nonce(self, key: PageKey) -> str:
+        return blake2s(f"{self._asked.message_id} {key}".encode(), digest_size=NONCE_BYTES).hexdigest()
 
     def _token_lives(self) -> bool:
         return not self._token_ended and self._address.token_lives(self._connection.clock.now())

@@ -35,7 +35,7 @@ EVERYTHING: Final = frozenset(Feature)
 
 _METHODS: Final[Mapping[Feature, frozenset[Method]]] = {
     Feature.AGENT: frozenset({Method.SUGGEST_PROMPTS, Method.SET_SESSION, Method.RENAME_SESSION}),
-    Feature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD}),
+    Feature.FILES: frozenset({Method.FILE, Method.UPLOAD_URL, Method.COMPLETE_UPLOAD, Method.DELETE_FILE}),
     Feature.GROUPS: frozenset({Method.GROUP_MEMBERS}),
     Feature.HOME: frozenset({Method.PUBLISH_VIEW}),
 }

@@ -32,6 +32,7 @@ class Method(StrEnum):
     OPEN_VIEW = "views.open"
     PUBLISH_VIEW = "views.publish"
     FILE = "files.info"
+    DELETE_FILE = "files.delete"
     UPLOAD_URL = "files.getUploadURLExternal"
     COMPLETE_UPLOAD = "files.completeUploadExternal"
     GROUP_MEMBERS = "usergroups.users.list"
@@ -60,6 +61,7 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.OPEN_VIEW: (),
     Method.PUBLISH_VIEW: (),
     Method.FILE: ("files:read",),
+    Method.DELETE_FILE: ("files:write",),
     Method.UPLOAD_URL: ("files:write",),
     Method.COMPLETE_UPLOAD: ("files:write",),
     Method.GROUP_MEMBERS: ("usergroups:read",),

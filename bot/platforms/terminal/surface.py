@@ -3,8 +3,10 @@
 Above: `bot.platforms.terminal.run` opens one for each reply. Below: `bot.platforms.terminal.window`.
 """
 
+from collections.abc import Sequence
+
 from bot.platforms.terminal.window import Display
-from bot.surface import Limits, Look, Offer, PageKey, PageRef
+from bot.surface import Limits, Look, Offer, OutFile, PageKey, PageRef
 
 LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says

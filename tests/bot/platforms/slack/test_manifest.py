@@ -49,6 +49,7 @@ DOCUMENTED_SCOPES = {
     "conversations.open": "im:write",
     "conversations.replies": "channels:history groups:history im:history mpim:history",
     "files.completeUploadExternal": "files:write",
+    "files.delete": "files:write",
     "files.getUploadURLExternal": "files:write",
     "files.info": "files:read",
     "reactions.add": "reactions:write",
