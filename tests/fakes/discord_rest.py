@@ -102,7 +102,7 @@ class FakeRest(Requests):
         return {**about, "owner": user(ANN)}
 
     async def _put_commands(self, request: web.Request, body: Any) -> list[Payload]:  # noqa: ARG002 -- as above
-        common: Payload = {"version": "1", "type": 1, "default_member_permissions": None, "nsfw": False, "options": []}
+        common: Payload = {"version": "1", "type": 1, "default_member_permissions": None, "nsfw": False, "description": ""}
         self.commands = [{**common, **command, "id": self.world.new_id(), "application_id": BOT} for command in body]
         return self.commands
 

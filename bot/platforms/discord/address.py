@@ -32,6 +32,8 @@ class Address:
     private: bool = False
     follows: bool = False
     """The interaction was a press of a button: its first answer is the message of the button, so pages follow it."""
+    by_person: bool = False
+    """Only its person has installed the bot: few messages may follow the first, and it may not write there else."""
 
     def encode(self) -> str:
         return json.dumps({name: value for name, value in asdict(self).items() if value}, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """The Discord client: receives events and hands them on.
 
-Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `commands`, `control`, `closing`, `forgetting`,
-`memory`, `orders`, `permissions`, `pressing`, `bot.triggers`, and `bot.host.Host`.
+Above: `run` logs it in. Below: `inbound`, `reading`, `surroundings`, `desk`, `closing`, `orders`, `permissions`,
+`bot.triggers`, and `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to, or to store it. No message is kept here: the library's cache of messages is off.
@@ -24,22 +24,9 @@ from bot import wording
 from bot.access.told import Told
 from bot.host import Host
 from bot.logs import severity
-from bot.platforms.discord import (
-    buttons,
-    closing,
-    forgetting,
-    inbound,
-    memory,
-    orders,
-    permissions,
-    places,
-    pressing,
-    reading,
-    refusals,
-)
-from bot.platforms.discord.commands import Commands
+from bot.platforms.discord import closing, inbound, orders, permissions, places, reading, refusals
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.control import Control
+from bot.platforms.discord.desk import Desk
 from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.missed import Missed
@@ -54,9 +41,6 @@ log = logging.getLogger(__name__)
 
 MAX_RATE_LIMIT_WAIT_S = 30.0
 """The library waits that long for Discord's limits by itself; a longer wait is ours to plan."""
-
-
-PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_submit)
 
 
 def intents(*, message_content: bool) -> discord.Intents:
@@ -102,9 +86,7 @@ class DiscordClient(discord.Client):
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._missed = Missed(self, listening, self._take_late, self._amend, self._in_order)
         self.tree = app_commands.CommandTree(self)
-        commands = Commands(host, connection, self._surroundings, self._members, settings.reply_mode)
-        commands.add_to(self.tree)
-        Control(host, commands.asked_last).add_to(self.tree)
+        self._desk = Desk(self.tree, host, connection, self._surroundings, self._members, settings.reply_mode)
 
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
         """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
@@ -114,10 +96,7 @@ class DiscordClient(discord.Client):
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""
         self._room.log_in(Rest(self.http))
-        try:
-            await self.tree.sync()
-        except discord.HTTPException as error:
-            log.warning("Discord did not take the slash commands (%s); everything else works", error)
+        await self._desk.tell(self)
 
     async def on_connect(self) -> None:
         self._missed.began()
@@ -212,15 +191,7 @@ class DiscordClient(discord.Client):
             log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Slash commands are the tree's; here the buttons, choices and windows come in."""
-        if interaction.type in PRESSED and isinstance(interaction.data, dict):
-            button = str(interaction.data.get("custom_id", ""))
-            if (made := forgetting.decision(button)) is not None:
-                await forgetting.decide(interaction, made, self._host)
-            elif (decided := memory.pressed(button)) is not None:
-                await memory.press(interaction, decided, self._host, self._members)
-            elif (below := buttons.pressed(button)) is not None:
-                await pressing.press(interaction, below, self._host, self._room, self._members)
+        await self._desk.take(interaction)
 
     def _in_order(self, channel: int) -> asyncio.Lock:
         return self._orders.setdefault(channel, asyncio.Lock())

@@ -1,6 +1,6 @@
 """`/ask`, and what becomes of a question that comes through a command or a window.
 
-Above: `client` owns the tree, `menus` asks about a message. Below: `inbound`, `interactions`, `reading`,
+Above: `desk` puts it into the tree, `menus` asks about a message. Below: `inbound`, `interactions`, `reading`,
 `surroundings`, `preferences`, and `bot.host.Host`.
 
 `/ask` and the three seconds. Discord delivers an interaction once and takes no answer to it that comes later than three
@@ -24,6 +24,7 @@ from agent.records import Attachment, Incoming, Quoted
 from bot.host import Host
 from bot.platforms.discord import preferences, reading, refusals
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.files import attachments
 from bot.platforms.discord.inbound import Question, Where, asked
 from bot.platforms.discord.interactions import (
     STORE_FIRST_S,
@@ -103,8 +104,8 @@ class Commands:
             private: bool | None = None,  # noqa: FBT001 -- an option of the command
             file: discord.Attachment | None = None,
         ) -> None:
-            files = () if file is None else (reading.attachment_of(file, interaction.user.display_name),)
-            await self.ask(interaction, Wish(question, private, Depth(depth), model, files))
+            files = attachments([file] if file is not None else [], interaction.user.display_name)
+            await self.ask(interaction, Wish(question, private, Depth(depth), model, tuple(files)))
 
     async def ask(self, interaction: Interaction, wish: Wish) -> None:
         """Take the question in, and acknowledge it within three seconds."""
@@ -149,9 +150,10 @@ class Commands:
             interaction.channel,
             incoming.place,
             import_thread=await self._is_new_thread(question.where, incoming),
+            files=wish.files,
         )
-        quoted, files = (*wish.quoted, *brought.quoted), wish.files
-        return await self._host.take(replace(incoming, quoted=quoted, files=files, model=wish.model))
+        quoted = (*wish.quoted, *brought.quoted)
+        return await self._host.take(replace(incoming, quoted=quoted, files=brought.files, model=wish.model))
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
         person, roles = known_as(interaction.user.id), reading.standing_of(interaction.user).roles

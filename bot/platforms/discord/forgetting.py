@@ -1,7 +1,7 @@
 """`/forget`: what would fall, where only the caller sees it, and the buttons below.
 
-Above: `commands` shows it, `client` hands over what is pressed. Below: `inbound`, `interactions`, `panels`,
-`bot.host.Host`; `bot.memory.forget_words`.
+Above: `desk` puts it into the tree and hands over what is pressed, `menus` asks about one message. Below: `callers`,
+`interactions`, `panels`, `bot.host.Host`; `bot.memory.forget_words`.
 
 Who asked, and what they would agree to, stand in the button's own id. So only the caller can use it, and it works after
 a restart of the bot, with nothing remembered until it is pressed.
@@ -12,18 +12,36 @@ from dataclasses import dataclass
 from typing import Final
 
 import discord
+from discord import app_commands
 
 from agent.errors import CogencyError
 from bot import wording
 from bot.host import ForgetAnswer, Forgetter, Host
 from bot.memory.forget_words import MAX_TOKEN_CHARS
-from bot.platforms.discord import panels
-from bot.platforms.discord.inbound import private_conversation
-from bot.platforms.discord.interactions import Interaction
+from bot.platforms.discord import callers, panels
+from bot.platforms.discord.interactions import Choice, Interaction, Tree, everywhere, offered
 from bot.platforms.discord.panels import Part, button
 from bot.platforms.discord.place import known_as
 
+SCOPES: Final = {
+    "thread": "this conversation",
+    "time": "a stretch of time",
+    "about": "a subject",
+    "everything": "everything",
+}
+"""What `/forget` may be about; for a time or a subject its words say which."""
+TIMES: Final = ("2 hours", "today", "yesterday", "7 days", "since monday")
+WORDS: Final = ("this thread", "everything", *TIMES, "about …")
+"""Examples of what `/forget` understands."""
+
 NOTHING: Final = "nothing"
+MESSAGE: Final = "message"
+"""With a channel and a message of the caller's own, in place of what `bot.memory` makes of words."""
+REPLY: Final = "reply"
+"""The same with the turn of a reply to them."""
+FORGOTTEN: Final = "Forgotten: the message, and what came of it. On Discord it stays until you delete it there."
+REPLY_FORGOTTEN: Final = "Forgotten: my reply is deleted, and I no longer know what it said."
+NO_SUCH_REPLY: Final = "I do not know this reply any more; nothing was forgotten."
 
 _ID: Final = re.compile(rf"forget:(\d{{1,20}}):([01]):(.{{1,{MAX_TOKEN_CHARS}}})")
 
@@ -47,14 +65,53 @@ def decision(button_id: str) -> Decision | None:
     return None if found is None else Decision(int(found[1]), found[3], found[2] == "1")
 
 
+def add_to(tree: Tree, host: Host) -> None:
+    """Make the command known to a command tree."""
+
+    @tree.command(name="forget", description="Forget what you told me")
+    @app_commands.describe(
+        what="thread, everything, 2 hours, since Monday, or about and a word",
+        scope="Which kind of thing that is",
+        delete_replies="Delete my replies to it here, too",
+    )
+    @app_commands.choices(scope=[app_commands.Choice(name=name, value=value) for value, name in SCOPES.items()])
+    @app_commands.autocomplete(what=forgettable)
+    @everywhere
+    async def forget(  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
+        interaction: Interaction,
+        what: str = "",
+        scope: str = "",
+        delete_replies: bool = False,  # noqa: FBT001, FBT002 -- an option of the command
+    ) -> None:
+        await ask(interaction, host, wish_words(what, scope), replies=delete_replies)
+
+
+async def forgettable(interaction: Interaction, typed: str) -> list[Choice]:
+    """What can be forgotten, offered while somebody types; a subject is theirs alone to name."""
+    scope = getattr(interaction.namespace, "scope", "")
+    examples = {"": WORDS, "time": TIMES}.get(str(scope), ())
+    return offered(examples, typed)
+
+
+def wish_words(what: str, scope: str) -> str:
+    """The words that `bot.memory.forget_words` reads. Pure."""
+    match scope:
+        case "about" if what.strip() and not what.casefold().startswith("about "):
+            return f"about {what}"
+        case "thread" | "everything":
+            return scope
+        case _:
+            return what
+
+
 async def ask(interaction: Interaction, host: Host, words: str, *, replies: bool) -> None:
     """Ask back."""
     await interaction.response.defer(ephemeral=True)
     try:
-        answer = await host.ask_to_forget(_who(interaction), words)
+        answer = await host.ask_to_forget(await _who(interaction, host), words)
     except CogencyError as error:
         answer = ForgetAnswer(wording.failure(error))
-    await _show(interaction, answer, replies=replies)
+    await show(interaction, answer, replies=replies)
 
 
 async def decide(interaction: Interaction, made: Decision, host: Host) -> None:
@@ -67,13 +124,27 @@ async def decide(interaction: Interaction, made: Decision, host: Host) -> None:
     else:
         await interaction.response.defer()  # erasing with proof may take longer than three seconds
         try:
-            answer = await host.forget(_who(interaction), made.token, replies=made.replies)
+            answer = await _forget(interaction, made, host)
         except CogencyError as error:
             answer = ForgetAnswer(wording.failure(error))
-        await _show(interaction, answer, replies=made.replies)
+        await show(interaction, answer, replies=made.replies)
 
 
-async def _show(interaction: Interaction, answer: ForgetAnswer, *, replies: bool) -> None:
+async def _forget(interaction: Interaction, made: Decision, host: Host) -> ForgetAnswer:
+    """Raises CogencyError."""
+    match made.token.split("|"):
+        case [kind, channel, message] if kind == MESSAGE:
+            await host.withdraw(channel, frozenset({message}))
+            return ForgetAnswer(FORGOTTEN)
+        case [kind, turn] if kind == REPLY and turn.isdecimal():
+            known = await host.delete_reply(int(turn), known_as(made.person))
+            return ForgetAnswer(REPLY_FORGOTTEN if known else NO_SUCH_REPLY)
+        case _:
+            return await host.forget(await _who(interaction, host), made.token, replies=made.replies)
+
+
+async def show(interaction: Interaction, answer: ForgetAnswer, *, replies: bool = False) -> None:
+    """The question with its buttons, or the receipt. Raises discord.HTTPException."""
     below = [_buttons(interaction.user.id, answer.token, replies=replies)] if answer.token else []
     await panels.put(interaction, panels.panel(panels.text(answer.text), *below))
 
@@ -83,8 +154,8 @@ def _buttons(person: int, token: str, *, replies: bool) -> Part:
     return panels.row(button("Forget", yes.id, discord.ButtonStyle.danger), button("Keep", no.id))
 
 
-def _who(interaction: Interaction) -> Forgetter:
-    """The caller. "This thread" is the channel, and what they asked there in private."""
-    person, channel = interaction.user.id, interaction.channel_id
-    thread = () if channel is None else (known_as(channel), private_conversation(channel, person))
-    return Forgetter(known_as(person), frozenset(thread))
+async def _who(interaction: Interaction, host: Host) -> Forgetter:
+    """The caller; in a DM "this thread" is what goes on there now."""
+    if not callers.is_direct(interaction) or interaction.channel_id is None:
+        return callers.forgetter_of(interaction)
+    return callers.forgetter_of(interaction, await host.current_conversation(known_as(interaction.channel_id)))

@@ -1,12 +1,12 @@
 """From a message or a command on Discord to an `Incoming`, or nothing. Pure.
 
-Above: `client`, `commands`, `pressing`. Below: `address`, `markup`, `place`.
+Above: `intake`, `conversations`, `commands`, `pressing`. Below: `address`, `markup`, `place`.
 
 The conversations.
-- A DM, and a thread: the channel itself.
+- A DM, and a thread: the channel itself; `conversations` lets a DM go on in others.
 - A mention in a channel: the thread that is started from it. Discord gives such a thread the id of its message, so the
-  conversation has its name before the thread exists. Where a channel has no threads, or answers stand in place by
-  setting: the channel.
+  conversation has its name before the thread exists. In a chain of replies it is named in the same way. Where a channel
+  has no threads, or answers stand in place by setting: the channel.
 - `/ask` in a channel: the same, but nothing follows it in a thread, so each is a conversation of its own.
 - `/ask` in private: that person's own in that channel, never part of the channel's.
 """
@@ -68,7 +68,15 @@ class Where:
     parent: int | None = None
     direct: bool = False
     has_threads: bool = False
-    """Whether a thread can be started from a message here."""
+    """Whether the bot can start a thread from a message here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """A message to which another one replies, and whose it is; Discord's ids."""
+
+    id: int
+    author: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,8 @@ class Post:
     mentions: frozenset[int] = frozenset()
     carries: bool = False
     """Whether something hangs on it that can be read without text: a file, a forwarded message."""
+    replies_to: Replied | None = None
+    """The message that it replies to, if that is known."""
     said: bool = True
     """False for what Discord itself posts: "joined the server", "started a thread"."""
 
@@ -105,6 +115,8 @@ class Question:
     private_place: Place
     """Where the answer will be read if it is private."""
     depth: Depth = Depth.ADAPT
+    by_person: bool = False
+    """Whether only the person has installed the bot, and not the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +161,11 @@ def mentioned(post: Post, me: Me) -> bool:
     return bool(post.mentions & me.ids)
 
 
+def answers_me(post: Post, me: Me) -> bool:
+    """Whether it replies to something that the bot wrote."""
+    return post.replies_to is not None and post.replies_to.author == me.user
+
+
 def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
     """The message as the bot takes it; None if it is its own, another bot's, Discord's, or empty and for nobody.
 
@@ -160,8 +177,8 @@ def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
     text = readable(without_mention(post.content, me.ids), post.names).strip()
     if not (text or post.carries or where.direct or mentioned(post, me)):
         return None
-    threaded = mode is ReplyMode.THREAD and where.has_threads and not where.direct and where.parent is None
     in_channel = not (where.direct or where.parent)
+    threaded = in_channel and mode is ReplyMode.THREAD and where.has_threads
     address = Address(
         channel=str(where.channel),
         person=str(author.id),
@@ -173,7 +190,7 @@ def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
         event_id=str(post.id),
         channel=str(where.parent or where.channel),
         message_id=str(post.id),
-        conversation=known_as(post.id if threaded else where.channel),
+        conversation=known_as(post.id if in_channel and _is_alone(mode, where) else where.channel),
         person=Person(known_as(author.id), author.name),
         place=_place(where, author),
         text=text or NO_TEXT,
@@ -199,10 +216,11 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         token=question.token,
         token_until=token_until(question.time),
         private=private,
+        by_person=question.by_person,
     )
     if private:
         conversation = private_conversation(where.channel, author.id)
-    elif where.has_threads and not where.direct and where.parent is None and mode is ReplyMode.THREAD:
+    elif not where.direct and where.parent is None and _is_alone(mode, where):
         conversation = known_as(question.id)
     else:
         conversation = known_as(where.channel)
@@ -262,6 +280,11 @@ def budget_ids(words: str) -> str:
     """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
     people = re.sub(r"<@!?(\d+)>", lambda found: f"person:{known_as(found[1])}", words)
     return re.sub(r"<#(\d+)>", r"channel:\1", people)
+
+
+def _is_alone(mode: ReplyMode, where: Where) -> bool:
+    """Whether each question in this channel is a conversation of its own."""
+    return mode is ReplyMode.CHAIN or (mode is ReplyMode.THREAD and where.has_threads)
 
 
 def _place(where: Where, author: Author) -> Place:

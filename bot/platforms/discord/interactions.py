@@ -4,8 +4,8 @@ Above: `commands`, `control`, `memory`, `forgetting`, `menus`, `preferences`, `p
 discord.py, `bot.wording`.
 """
 
-from collections.abc import Awaitable, Collection
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Collection, Mapping
+from typing import Any, Final, TypeVar, cast
 
 import discord
 from discord import app_commands
@@ -54,6 +54,14 @@ def offered(names: Collection[str], typed: str) -> list[Choice]:
 def installed_by_person(interaction: Interaction) -> bool:
     """Whether only the caller has installed the bot: then it may follow up on few messages, and write nowhere else."""
     return interaction.is_user_integration() and not interaction.is_guild_integration()
+
+
+def typed_text(interaction: Interaction) -> str:
+    """What was typed into the only field of a window that was sent."""
+    data = cast("Mapping[str, Any]", interaction.data or {})
+    rows = cast("list[Mapping[str, Any]]", data.get("components", []))
+    fields = (field for row in rows for field in row.get("components", [row.get("component", {})]))
+    return next((str(field["value"]) for field in fields if "value" in field), "")
 
 
 async def answer_alone(interaction: Interaction, answering: Awaitable[str]) -> None:

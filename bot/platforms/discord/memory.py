@@ -1,7 +1,7 @@
 """`/memory`: the list of what is remembered, its buttons and its window, where only the caller sees them.
 
-Above: `commands` shows it, `client` hands over what is pressed and sent. Below: `reading`, `members`, `inbound`,
-`interactions`, `panels`, `place`, `bot.host.Host`; `bot.memory` (words and texts).
+Above: `desk` puts it into the tree and hands over what is pressed and sent. Below: `callers`, `members`,
+`interactions`, `panels`, `bot.host.Host`; `bot.memory` (words and texts).
 
 Who asked, and the words that a button stands for, stand in its own id. So only the caller can use it, it works after a
 restart of the bot, and it is about the entry that was chosen, whatever became of the list.
@@ -9,26 +9,22 @@ restart of the bot, and it is about the entry that was chosen, whatever became o
 
 import logging
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Final, cast
+from typing import Final
 
 import discord
+from discord import app_commands
 
-from agent.authority import Authority
 from agent.errors import CogencyError
-from agent.records import Person
 from bot import wording
-from bot.host import Host, MemoryAnswer, ShownEntry, Viewer
+from bot.host import Host, MemoryAnswer, ShownEntry
 from bot.memory import view, words
 from bot.memory.desk import FACT_CHARS
-from bot.platforms.discord import panels, reading
-from bot.platforms.discord.inbound import own_place
-from bot.platforms.discord.interactions import Interaction
+from bot.platforms.discord import callers, panels
+from bot.platforms.discord.interactions import Choice, Interaction, Tree, everywhere, offered, typed_text
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.panels import LIVES_S, Button, Panel, button
-from bot.platforms.discord.place import known_as
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +35,9 @@ LIST_CHARS: Final = 1_600
 """Of what stands above the list: with a page of entries and their links it fits one panel."""
 OPENED_CHARS: Final = 3_400
 """Of an entry that was opened: with its link it fits one panel."""
+
+COMPLETED: Final = ("export", "pause", "pause here", "resume", "resume here", "help")
+"""Words of the command that are offered while somebody types."""
 
 OPEN: Final = "open"
 CORRECT: Final = "correct"
@@ -66,6 +65,21 @@ def pressed(custom_id: str) -> Pressed | None:
     return Pressed(int(found[1]), found[2]) if found is not None else None
 
 
+def add_to(tree: Tree, host: Host, members: Members) -> None:
+    """Make the command known to a command tree."""
+
+    async def completed(interaction: Interaction, typed: str) -> list[Choice]:  # noqa: ARG001 -- the same for all
+        return offered(COMPLETED, typed)
+
+    @tree.command(name="memory", description="See what I remember about you, and decide about it")
+    @app_commands.describe(asked="delete 3, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help")
+    @app_commands.rename(asked="words")
+    @app_commands.autocomplete(asked=completed)
+    @everywhere
+    async def memory(interaction: Interaction, asked: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
+        await show(interaction, host, members, asked)
+
+
 async def show(interaction: Interaction, host: Host, members: Members, asked: str) -> None:
     """What `/memory` with these words says."""
     await interaction.response.defer(ephemeral=True)
@@ -84,10 +98,9 @@ async def _decide(interaction: Interaction, made: Pressed, host: Host, members: 
     if interaction.user.id != made.person:
         await panels.refuse(interaction, wording.NOT_YOURS)
         return
-    data = cast("Mapping[str, Any]", interaction.data or {})
     if interaction.type is discord.InteractionType.modal_submit:
         await interaction.response.defer()
-        await _fill(interaction, host, members, f"{made.asked} {_typed(data)}")
+        await _fill(interaction, host, members, f"{made.asked} {typed_text(interaction)}")
     elif made.asked.startswith(f"{OPEN} "):
         await interaction.response.defer()
         await _open(interaction, host, members, made)
@@ -101,7 +114,7 @@ async def _decide(interaction: Interaction, made: Pressed, host: Host, members: 
 async def _fill(interaction: Interaction, host: Host, members: Members, asked: str) -> None:
     """Put the answer in the place of what stands there."""
     try:
-        answer = await host.memory(await _viewer(interaction, members), asked)
+        answer = await host.memory(await callers.viewer_of(interaction, members), asked)
     except CogencyError as error:
         answer = MemoryAnswer(wording.failure(error))
     if answer.file is None:
@@ -140,7 +153,7 @@ async def _ask_for_words(interaction: Interaction, made: Pressed, host: Host, me
 async def _page(interaction: Interaction, host: Host, members: Members, page: str) -> MemoryAnswer:
     """That page of the list, the first if it is no number. Raises CogencyError."""
     asked = words.page_words(int(page)) if page.isdecimal() else ""
-    return await host.memory(await _viewer(interaction, members), asked)
+    return await host.memory(await callers.viewer_of(interaction, members), asked)
 
 
 def _entry(answer: MemoryAnswer, key: str) -> ShownEntry | None:
@@ -192,28 +205,3 @@ def _window(made: Pressed, before: str) -> discord.ui.Modal:
         )
     )
     return window
-
-
-def _typed(data: Mapping[str, Any]) -> str:
-    """What was typed into the only field of the window."""
-    rows = cast("list[Mapping[str, Any]]", data.get("components", []))
-    fields = (field for row in rows for field in row.get("components", [row.get("component", {})]))
-    return next((str(field["value"]) for field in fields if "value" in field), "")
-
-
-async def _viewer(interaction: Interaction, members: Members) -> Viewer:
-    """Who asks, and where only they read: in a DM the same as that of its turns."""
-    user = interaction.user
-    manages = interaction.guild_id is not None and (
-        interaction.permissions.manage_channels or reading.standing_of(user).authority >= Authority.MANAGER
-    )
-    if interaction.context.dm_channel is True:
-        place = own_place(await members.known(reading.author_of(user), direct=True))
-    else:
-        place = reading.private_place_of(interaction)
-    return Viewer(
-        Person(known_as(user.id), user.display_name),
-        place,
-        reading.channel_of(interaction),
-        manages,
-    )

@@ -1,6 +1,6 @@
 """What happens when somebody presses a button under a reply.
 
-Above: `client` hands over what is pressed. Below: `buttons`, `inbound`, `interactions`, `reading`, `connection`,
+Above: `desk` hands over what is pressed. Below: `buttons`, `inbound`, `interactions`, `reading`, `connection`,
 `bot.host.Host`.
 
 "Continue" is a question in the presser's name. It is stored before Discord is told that it arrived, and once for each

@@ -1,0 +1,76 @@
+"""The commands of the bot, its buttons and its windows, put together: what goes into the tree, and who takes what.
+
+Above: `client`. Below: `commands`, `control`, `forgetting`, `memory`, `menus`, `preferences`, `buttons`, `pressing`,
+`syncing`, `translations`.
+"""
+
+import logging
+
+import discord
+
+from bot.host import Host
+from bot.platforms.discord import buttons, forgetting, memory, menus, preferences, pressing
+from bot.platforms.discord.commands import Commands
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.control import Control
+from bot.platforms.discord.interactions import Interaction, Tree
+from bot.platforms.discord.members import Members
+from bot.platforms.discord.menus import Menus
+from bot.platforms.discord.preferences import Preferences
+from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.surroundings import Surroundings
+from bot.platforms.discord.syncing import sync
+from bot.platforms.discord.translations import Translator
+
+log = logging.getLogger(__name__)
+
+PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_submit)
+
+
+class Desk:
+    def __init__(
+        self,
+        tree: Tree,
+        host: Host,
+        connection: Connection,
+        surroundings: Surroundings,
+        members: Members,
+        mode: ReplyMode,
+    ) -> None:
+        self._tree = tree
+        self._host = host
+        self._connection = connection
+        self._members = members
+        commands = Commands(host, connection, surroundings, members, mode)
+        self._preferences = Preferences(host, members)
+        self._menus = Menus(host, commands)
+        commands.add_to(tree)
+        forgetting.add_to(tree, host)
+        memory.add_to(tree, host, members)
+        Control(host, members, commands.asked_last).add_to(tree)
+        self._preferences.add_to(tree)
+        self._menus.add_to(tree)
+
+    async def tell(self, client: discord.Client) -> None:
+        """Tell Discord of the commands, if they have changed. Everything else works without them."""
+        await self._tree.set_translator(Translator())
+        try:
+            await sync(client, self._tree)
+        except discord.HTTPException as error:
+            log.warning("Discord did not take the slash commands (%s); everything else works", error)
+
+    async def take(self, interaction: Interaction) -> None:
+        """Slash commands and entries of menus are the tree's; here the buttons, choices and windows come in."""
+        if interaction.type not in PRESSED or not isinstance(interaction.data, dict):
+            return
+        said = str(interaction.data.get("custom_id", ""))
+        if (made := forgetting.decision(said)) is not None:
+            await forgetting.decide(interaction, made, self._host)
+        elif (decided := memory.pressed(said)) is not None:
+            await memory.press(interaction, decided, self._host, self._members)
+        elif (changed := preferences.pressed(said)) is not None:
+            await self._preferences.press(interaction, changed)
+        elif (about := menus.sent(said)) is not None:
+            await self._menus.ask(interaction, about)
+        elif (below := buttons.pressed(said)) is not None:
+            await pressing.press(interaction, below, self._host, self._connection, self._members)
