@@ -198,7 +198,7 @@ def _usage(shown: Shown) -> list[Json]:
 def _model(shown: Shown) -> list[Json]:
     menu = shown.models
     usual = option("The usual one", wording.USUAL)
-    names = [name for name in menu.allowed if 0 < len(name) <= OPTION_CHARS and name != wording.USUAL]
+    names = [name for name in menu.allowed if name.strip() and len(name) <= OPTION_CHARS and name != wording.USUAL]
     options = {name: option(wording.shortened(name, LABEL_CHARS), name) for name in names[: OPTIONS - 1]}
     select: dict[str, Json] = {"type": "static_select", "action_id": MODEL, "placeholder": plain("Choose a model")}
     select["options"] = [*options.values(), usual]
