@@ -16,6 +16,7 @@ from agent.records import Incoming
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
+from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
 from bot.access.allowances import Allowances
 from bot.access.budget_desk import BudgetDesk
@@ -163,11 +164,11 @@ def budget_desk(settings: Settings, store: Store) -> BudgetDesk:
     return BudgetDesk(access_rules(settings), allowances, CLOCK)
 
 
-def tools(settings: Settings, store: Store, memories: Memories | None = None) -> Registry:
+def tools(settings: Settings, store: Store, memories: Memories | None = None, *, hands_over: bool = False) -> Registry:
+    """`hands_over`: whether a file can be handed over with an answer."""
     timeout_s = settings.tool_timeout_s
-    return Registry(
-        [RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, store.working_set, timeout_s)]
-    )
+    known = [RecallTool(memories or store.memories, timeout_s), RememberTool(store.facts, store.working_set, timeout_s)]
+    return Registry([*known, ShareFileTool(timeout_s)] if hands_over else known)
 
 
 def mind(
@@ -180,7 +181,7 @@ def mind(
 ) -> Mind:
     """What answers. `budget_left` is asked for questions that have waited; None: nobody's budget is kept.
 
-    `attached` reads the files that come with a question, where some can.
+    `attached` reads the files that come with a question, where some can; files can then be handed over, too.
     """
 
     def persona(incoming: Incoming) -> Persona:
@@ -193,7 +194,7 @@ def mind(
     return Mind(
         provider=desk.provider,
         persona=persona,
-        tools=tools(settings, store, work.memories),
+        tools=tools(settings, store, work.memories, hands_over=attached is not None),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,
         joins=settings.while_busy is WhileBusy.JOIN,

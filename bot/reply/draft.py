@@ -32,6 +32,7 @@ THINKING = "Thinking…"
 STATUS_LINES = {
     "recall": "Searching past threads…",
     "remember": "Making a note…",
+    "share_file": "Preparing a file…",
 }
 
 

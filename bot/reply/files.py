@@ -76,12 +76,17 @@ class _Part:
     named: str = ""
 
 
-def handed_over(text: str, *, pages: int, page_chars: int) -> tuple[OutFile, ...]:
-    """The files that come with this answer, which was shown on so many pages of at most `page_chars` characters."""
+def handed_over(
+    text: str, *, pages: int, page_chars: int, shared: Sequence[tuple[str, str]] = ()
+) -> tuple[OutFile, ...]:
+    """The files that come with this answer, which was shown on so many pages of at most `page_chars` characters.
+
+    `shared`: names and contents of those that the model made as files.
+    """
     parts = [part for part in _parts(text) if part.lines > LONG_LINES or len(part.content) > page_chars]
     if pages > MAX_PAGES:
         parts = [_Part("answer", "md", text, 0, named="answer.md"), *parts]
-    return named([(part.named or f"{part.stem}.{part.ending}", part.content) for part in parts])
+    return named([*shared, *((part.named or f"{part.stem}.{part.ending}", part.content) for part in parts)])
 
 
 def named(files: Sequence[tuple[str, str]]) -> tuple[OutFile, ...]:

@@ -23,6 +23,7 @@ from agent.errors import LeaseLost, StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming
+from agent.tools.share_file import shared_files
 from bot.logs import severity
 from bot.reply.ending import offered, shown
 from bot.reply.files import handed_over
@@ -164,8 +165,9 @@ class Answering:
         """Hand over what is better had as files. They are no part of the answer, and never harm it."""
         claim = running.claim
         pages, page_chars = len(closing.pages), surface.limits.page_chars
-        files = () if running.taken_back else handed_over(closing.reply, pages=pages, page_chars=page_chars)
-        if closing.outcome not in ANSWERED or not files:
+        shared = shared_files(closing.actions)
+        files = handed_over(closing.reply, pages=pages, page_chars=page_chars, shared=shared)
+        if running.taken_back or closing.outcome not in ANSWERED or not files:
             return closing
         try:
             await running.lease.sure(claim)

@@ -12,6 +12,7 @@ from agent.providers.scripted import ScriptedProvider
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
+from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
 from bot.access.gate import GateRules
 from bot.access.lists import AccessRules
@@ -38,7 +39,7 @@ def turns_host(
     mind = Mind(
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
-        tools=Registry([RecallTool(store), RememberTool(store.facts)]),
+        tools=Registry([RecallTool(store), RememberTool(store.facts), ShareFileTool()]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
