@@ -19,6 +19,7 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 from agent.ports import Clock
+from tests.fakes.slack_clicks import action_of, state_of
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_http import Posts
 from tests.fakes.slack_state import RateLimited, Refusal, Workspace
@@ -142,20 +143,46 @@ class FakeSlack:
         body = {"type": "message_action", "callback_id": callback_id, "message": message.wire()}
         return await self._interact(user, message.channel, body)
 
-    async def click(self, user: str, whisper: FakeWhisper, label: str, number: int = 0, *, ticked: bool = False) -> str:
-        """Somebody clicks the button with this label below a whisper; of several the one with that number, from 0.
+    async def click(
+        self,
+        user: str,
+        shown: FakeWhisper | FakeMessage,
+        label: str,
+        number: int = 0,
+        *,
+        ticked: bool = False,
+        sure: bool = True,
+    ) -> str:
+        """Somebody clicks what has this label below something; of several the one with that number, from 0.
 
-        `ticked`: after ticking every box there.
+        `ticked`: after ticking every box there. `sure`: what they answer if they are asked; if not, nothing is sent.
         """
-        elements = [b for block in whisper.blocks if block["type"] == "actions" for b in block["elements"]]
-        button = [b for b in elements if b["type"] == "button" and b["text"]["text"] == label][number]
-        boxes = [b for b in elements if b["type"] == "checkboxes"]
-        state: Object = {b["action_id"]: {"selected_options": b["options"] if ticked else []} for b in boxes}
-        action = {"type": "button", "action_id": button["action_id"], "value": button.get("value", "")}
-        container = {"type": "message", "channel_id": whisper.channel, "is_ephemeral": True}
+        action = action_of(shown.blocks, user, label, number, sure=sure)
+        if action is None:
+            return ""
+        alone = isinstance(shown, FakeWhisper)
+        where: Object = {"is_ephemeral": True} if alone else {"message_ts": shown.ts}
+        where |= {"thread_ts": shown.thread_ts} if shown.thread_ts else {}
+        container: Object = {"type": "message", "channel_id": shown.channel, **where}
         body: Object = {"type": "block_actions", "actions": [action], "container": container}
-        body |= {"state": {"values": {"block": state}}}
-        return await self._interact(user, whisper.channel, body, whisper)
+        body |= {"state": state_of(shown.blocks, ticked=ticked)}
+        return await self._interact(user, shown.channel, body, shown if alone else None)
+
+    async def shortcut_anywhere(self, user: str, callback_id: str) -> str:
+        """Somebody uses a global shortcut, which belongs to no channel."""
+        return await self.interact(user, {"type": "shortcut", "callback_id": callback_id})
+
+    async def fill_in(self, user: str, view: Object, **values: Object) -> str:
+        """Somebody fills in the fields of a window, each with the state that Slack tells of it, and sends it."""
+        state = {name: {name: value} for name, value in values.items()}
+        return await self.interact(user, {"type": "view_submission", "view": {**view, "state": {"values": state}}})
+
+    async def react(self, user: str, message: FakeMessage, name: str, *, added: bool = True) -> str:
+        """Somebody adds a reaction to a message, or takes it back."""
+        event: Object = {"type": "reaction_added" if added else "reaction_removed", "user": user, "reaction": name}
+        item = {"type": "message", "channel": message.channel, "ts": message.ts}
+        event |= {"item": item, "item_user": message.user, "event_ts": self.state.new_ts()}
+        return await self.deliver(self.envelope(event))
 
     async def submit(self, user: str, view: Object, value: str) -> str:
         """Somebody types into the first field of a window, and sends it."""
@@ -315,7 +342,9 @@ class FakeSlack:
             url.whisper.text, url.whisper.blocks = text, said.get("blocks", [])
         else:
             self.state.whispers.append(
-                FakeWhisper(url.channel, url.user, text, said.get("blocks", []), url=str(request.url))
+                FakeWhisper(
+                    url.channel, url.user, text, said.get("blocks", []), said.get("thread_ts", ""), str(request.url)
+                )
             )
         self._changed.set()
         return web.Response(text="ok")

@@ -159,20 +159,20 @@ class SlackApi:
             raise SlackDown(f"Slack cannot be reached ({method}: {type(error).__name__}).") from error
 
     async def respond(self, url: str, **message: Json) -> None:
-        """Answer through a `response_url`: valid for 30 minutes and five answers. Raises SlackError."""
+        """Answer through a `response_url`: valid for 30 minutes and five answers. None and errors as in `call`."""
+        given = {name: value for name, value in message.items() if value is not None}
+        said = {**NO_UNFURL, **harmless_fields(given)}
         try:
-            async with self._session.post(
-                url, json={**NO_UNFURL, **harmless_fields(message)}, proxy=self._proxy
-            ) as response:
-                status, said = response.status, await response.text()
+            async with self._session.post(url, json=said, proxy=self._proxy) as response:
+                status, answer = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
             raise SlackDown(f"Slack cannot be reached (response_url: {type(error).__name__}).") from error
         if status == 429:
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
             raise SlackDown(f"Slack failed (response_url: status {status}).")
-        if status != 200 or _refusal(said):
-            raise SlackRefused("response_url", _refusal(said) or f"status {status}")
+        if status != 200 or _refusal(answer):
+            raise SlackRefused("response_url", _refusal(answer) or f"status {status}")
 
 
 def _body(response: _Response) -> JsonObject:

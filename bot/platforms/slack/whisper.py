@@ -1,13 +1,17 @@
 """Saying something to one person, where nobody else sees it.
 
-Above: `surface` (private answers), `desk`, `control`, `memory`, `forgetting`. Below: `api`, `reply_to`.
+Above: `surface` (private answers), `desk`, `asking`, `control`, `replies`, `memory`, `forgetting`. Below: `api`,
+`mrkdwn`, `reply_to`.
 
 Rule: in place if Slack still allows it, by the `response_url` or as an ephemeral message; else in the person's DM with
 the bot; never in the channel.
+
+The words stand in a Markdown block. The message's own text is for notifications, and for clients without that block.
 """
 
 from agent.messages import Json
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.mrkdwn import mrkdwn
 from bot.platforms.slack.reply_to import ReplyTo
 
 
@@ -25,7 +29,8 @@ class Whisper:
                     self._to.response_url,
                     response_type="ephemeral",
                     replace_original=False,
-                    text=markdown,
+                    thread_ts=self._to.thread_ts or None,
+                    text=mrkdwn(markdown),
                     blocks=blocks,
                 )
             except SlackRefused:
@@ -38,17 +43,15 @@ class Whisper:
             await self._api.call(
                 Method.POST,
                 channel=self._to.user,
-                text=markdown,
+                text=mrkdwn(markdown),
                 blocks=blocks,
-                unfurl_links=False,
-                unfurl_media=False,
             )
 
     async def replace(self, markdown: str, *more: Json) -> None:
         """Show it in the place of what was clicked; below that, where Slack no longer lets it be changed."""
         blocks: list[Json] = [{"type": "markdown", "text": markdown}, *more]
         try:
-            await self._api.respond(self._to.response_url, replace_original=True, text=markdown, blocks=blocks)
+            await self._api.respond(self._to.response_url, replace_original=True, text=mrkdwn(markdown), blocks=blocks)
         except SlackRefused:
             await self.say(markdown, *more)
 
@@ -58,6 +61,6 @@ class Whisper:
             channel=self._to.channel,
             user=self._to.user,
             thread_ts=self._to.thread_ts or None,
-            text=markdown,
+            text=mrkdwn(markdown),
             blocks=blocks,
         )

@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
 from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.block_kit import window
 from bot.platforms.slack.outgoing import harmless
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
@@ -50,6 +51,9 @@ def test_what_a_button_carries_comes_back_as_it_was() -> None:
     assert harmless(button) == {"type": "button", "value": "<@U1>", "action_id": "<@U1>", "text": {"text": "‹@U1>"}}
 
 
+SECTION: Json = {"type": "section", "text": {"type": "mrkdwn", "text": "<!channel>"}}
+
+
 @pytest.fixture
 def said() -> dict[str, Json]:
     block: Json = {"type": "markdown", "text": "<!channel>"}
@@ -66,7 +70,7 @@ async def test_every_message_is_harmless_and_nothing_in_it_unfolds(said: dict[st
         posted = await api.call(Method.POST, channel=general, **said)
         await api.call(Method.UPDATE, channel=general, ts=posted["ts"], **said)
         await api.call(Method.POST_EPHEMERAL, channel=general, user="U0ANN", **said)
-        await api.call(Method.OPEN_VIEW, trigger_id="t", view={"type": "modal", "blocks": said["blocks"]})
+        await api.call(Method.OPEN_VIEW, trigger_id="t", view=dict(window("v", "<!here>", "Ask", {}, [SECTION])))
         await api.respond(slack.response_url(general, "U0ANN"), **said)
     assert not any(PING.search(text) for call in slack.state.calls for text in shown(call.args))
     assert [whisper.text for whisper in slack.state.whispers] == ["‹!channel>"] * 2
