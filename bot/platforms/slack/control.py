@@ -1,6 +1,7 @@
 """What a person decides about answers: stop one, let one go on, choose the model, say what they may take.
 
-Above: `listeners` and `intake` call it. Below: `forms`, `whisper`, `people`, `place`, `bot.host`, `bot.wording`.
+Above: `listeners` and `intake` call it. Below: `forms`, `modals`, `whisper`, `people`, `place`, `bot.host`,
+`bot.wording`.
 
 Rules. "stop" is never a question. Whoever can write in a thread can stop its answer. What is said about it shows only
 to the person who asked. "Continue" is a question in the presser's name, stored before Slack is told that it arrived,
@@ -11,14 +12,16 @@ import logging
 from dataclasses import dataclass
 
 from agent.errors import CogencyError, Refused
-from agent.messages import JsonObject
+from agent.memory.writing import POLICY_AUTHORITY
+from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from agent.records import Incoming
 from bot import wording
 from bot.access.told import Told
 from bot.host import Asker, Host
-from bot.platforms.slack import forms, inbound
+from bot.platforms.slack import forms, inbound, modals
 from bot.platforms.slack.api import SlackApi, SlackError
+from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.commands import named
 from bot.platforms.slack.direct import Direct
 from bot.platforms.slack.fresh import Latest, Once
@@ -101,7 +104,9 @@ class Control:
     async def show_budget(self, to: ReplyTo, words: str) -> None:
         """What `/budget` with these words says."""
         person = inbound.person_id(self.me, to.user)
-        await self._say(to, await self.host.budget(person, to.channel, words))
+        answer = await self.host.budget(person, to.channel, words)
+        changes = not words and self.host.operates(person)
+        await self._say(to, answer, *row([modals.opening(modals.BUDGET, to.user, to.channel)] if changes else []))
 
     async def policy(self, body: JsonObject) -> None:
         """`/policy`, with or without words."""
@@ -113,7 +118,10 @@ class Control:
         everywhere = inbound.is_direct(to.channel) and member.full
         place = team_place(self.me) if everywhere else await self.places.asked_in(to.channel, member)
         words = await Names(self.people, self.places).read(words)
-        await self._say(to, await self.host.policy(Asker(member.person, member.authority, place), words))
+        answer = await self.host.policy(Asker(member.person, member.authority, place), words)
+        sets = not words and (member.authority >= POLICY_AUTHORITY or self.host.operates(member.person.id))
+        kinds = (modals.POLICY, modals.REMOVAL) if sets else ()
+        await self._say(to, answer, *row([modals.opening(kind, to.user, to.channel) for kind in kinds]))
 
     async def refused(self, refusal: Refused, heard: Heard) -> None:
         """A message was not taken in: tell the person, unless they were told just now.
@@ -174,5 +182,5 @@ class Control:
             reply_to=ReplyTo(to.channel, user, to.thread_ts, made.page, to.private, url if to.private else "").encode(),
         )
 
-    async def _say(self, to: ReplyTo, markdown: str) -> None:
-        await Whisper(self.api, to).say(named(markdown, self.me.prefix))
+    async def _say(self, to: ReplyTo, markdown: str, *below: Json) -> None:
+        await Whisper(self.api, to).say(named(markdown, self.me.prefix), *below)

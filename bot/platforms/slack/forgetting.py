@@ -15,10 +15,10 @@ from bot import wording
 from bot.host import ForgetAnswer, Forgetter, Host
 from bot.platforms.slack import forget_blocks as blocks
 from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.commands import named
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.home_blocks import News, Part
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import fields, text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.reply_to import ReplyTo, of_click
@@ -40,7 +40,7 @@ class ForgetView:
         """What `/forget` with these words says; `thread`: the conversation in which it is asked, if there is one."""
         if words.strip():
             answer = await self.host.ask_to_forget(await self._who(to.user, thread), words)
-            await Whisper(self.api, to).say(neutral(answer.text), *_below(answer, to.user, thread))
+            await Whisper(self.api, to).say(named(answer.text, self.me.prefix), *_below(answer, to.user, thread))
         else:
             question = QUESTION if thread else f"{QUESTION} {NO_THREAD_HERE.format(name=self.me.name)}"
             await Whisper(self.api, to).say(question, *blocks.ways(to.user, thread))
@@ -83,7 +83,7 @@ class ForgetView:
         if to.home:
             await self.home.tell(to, News(Part.FORGETTING, answer.text, below))
         else:
-            await Whisper(self.api, to).replace(neutral(answer.text), *below)
+            await Whisper(self.api, to).replace(named(answer.text, self.me.prefix), *below)
 
 
 def _below(answer: ForgetAnswer, user: str, thread: Collection[str], *, replies: bool = False) -> tuple[Json, ...]:

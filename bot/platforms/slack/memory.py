@@ -16,9 +16,9 @@ from bot import wording
 from bot.host import Host, MemoryAnswer, Viewer
 from bot.platforms.slack import memory_blocks as blocks
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.commands import named
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import fields, text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import person_place
@@ -43,7 +43,7 @@ class MemoryView:
     async def show(self, to: ReplyTo, words: str = "") -> None:
         """What `/memory` with these words says."""
         answer = await self._ask(to, words)
-        await Whisper(self.api, to).say(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
+        await Whisper(self.api, to).say(named(answer.text, self.me.prefix), *blocks.entry_blocks(answer, to.user))
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A click on one of its buttons."""
@@ -76,7 +76,9 @@ class MemoryView:
         if to.home:
             await self.home.remembered(to, answer)
         else:
-            await Whisper(self.api, to).replace(neutral(answer.text), *blocks.entry_blocks(answer, to.user))
+            await Whisper(self.api, to).replace(
+                named(answer.text, self.me.prefix), *blocks.entry_blocks(answer, to.user)
+            )
 
     async def _send_file(self, user: str, said: str, content: str) -> bool:
         """Whether it is in the person's direct messages now. Raises SlackError, but for a refusal."""

@@ -1,7 +1,7 @@
 """The list of what is remembered as blocks of Slack, its buttons, and the window for a correction. Pure.
 
-Above: `memory`, `home_blocks`. Below: `block_kit`, `reply_to`, `markup`; `bot.host` (the values), `bot.memory` (words
-and texts).
+Above: `memory`, `home_blocks`. Below: `block_kit`, `reply_to`; `bot.host` (the values), `bot.memory` (words and
+texts).
 
 Rule: a button carries the words that it stands for, and for whom, so that it works after a restart, for nobody else,
 and for the entry beside which it stands, whatever became of the list.
@@ -16,7 +16,6 @@ from bot.host import MemoryAnswer, ShownEntry
 from bot.memory import words
 from bot.memory.view import line as entry_line
 from bot.platforms.slack.block_kit import button, carried_by, carried_by_view, field, line, row, sure, typed, window
-from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.reply_to import ReplyTo, of_window
 
@@ -113,4 +112,4 @@ def asking(action: str, label: str, asked: str, user: str, *, plain: str = "", *
 
 
 def _markdown(shown: str) -> Json:
-    return {"type": "markdown", "text": neutral(shown)}
+    return {"type": "markdown", "text": shown}

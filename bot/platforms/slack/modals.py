@@ -37,6 +37,15 @@ class Kind:
         return f"{ACTION}:{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Somebody opens a window."""
+
+    kind: Kind
+    user: str
+    channel: str
+
+
 BUDGET: Final = Kind("budget", "Change a budget…", "Change a budget", "Change")
 POLICY: Final = Kind("policy", "Set a policy…", "Set a policy", "Set")
 REMOVAL: Final = Kind("removal", "Remove a policy…", "Remove a policy", "Remove")
@@ -57,16 +66,16 @@ NO_COLON: Final = "Please write it without a colon."
 NUMBER: Final = "Please write the number that stands before it in the list."
 
 
-def opening(kind: Kind, user: str) -> Json:
-    """The button that opens a window."""
-    return button(kind.view, kind.label, {"user": user})
+def opening(kind: Kind, user: str, channel: str = "") -> Json:
+    """The button that opens a window; `channel`: where it was asked for, wherever the button may stand."""
+    return button(kind.view, kind.label, {"user": user, "channel": channel})
 
 
-def opened(action: JsonObject) -> tuple[Kind, str] | None:
-    """Which window a click opens, and for whom; None if it is not on one of those buttons."""
-    user = text(carried_by(action), "user")
+def opened(action: JsonObject) -> Opened | None:
+    """Which window a click opens; None if it is not on one of those buttons."""
+    carried = carried_by(action)
     kind = next((kind for kind in KINDS if kind.view == text(action, "action_id")), None)
-    return (kind, user) if kind is not None and user else None
+    return None if kind is None else Opened(kind, text(carried, "user"), text(carried, "channel"))
 
 
 def view_of(kind: Kind, to: ReplyTo) -> JsonObject:

@@ -6,7 +6,7 @@ Rules. A window is answered where its button stood: in a message, or in the Home
 host, at this moment. A channel that somebody chose counts only if they can read it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.errors import Refused
 from agent.memory.audience import Place
@@ -16,10 +16,10 @@ from bot import wording
 from bot.host import Asker, Host
 from bot.platforms.slack import modals
 from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.commands import named
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.home_blocks import News, part_of
 from bot.platforms.slack.inbound import Me, is_direct, person_id
-from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.payload import fields, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, team_place
@@ -42,10 +42,10 @@ class Windows:
     async def open(self, body: JsonObject, action: JsonObject) -> None:
         """A click on a button that opens one."""
         made, to = modals.opened(action), of_click(body)
-        if made is None or made[1] != to.user:
+        if made is None or made.user != to.user:
             await Whisper(self.api, to).say(wording.NOT_YOURS)
             return
-        view = modals.view_of(made[0], to)
+        view = modals.view_of(made.kind, replace(to, channel=made.channel or to.channel))
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
     async def sent(self, body: JsonObject) -> None:
@@ -63,7 +63,7 @@ class Windows:
         if to.home:
             await self.home.tell(to, News(part_of(body), answer))
         else:
-            await Whisper(self.api, to).replace(neutral(answer))
+            await Whisper(self.api, to).replace(named(answer, self.me.prefix))
 
     async def _policy(self, view: JsonObject, member: Member, to: ReplyTo) -> str:
         removes = text(view, "callback_id") == modals.REMOVAL.view
@@ -79,4 +79,4 @@ class Windows:
                 raise Refused(NOT_THERE)
             return await self.places.of(chosen)
         everywhere = member.full and (to.home or is_direct(to.channel))
-        return team_place(self.me) if everywhere else await self.places.of(to.channel)
+        return team_place(self.me) if everywhere else await self.places.asked_in(to.channel, member)
