@@ -19,7 +19,7 @@ from agent.records import Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import agent_view, inbound, orders
 from bot.platforms.slack.agent_desk import AgentDesk
-from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
+from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone, repeats_of
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.home_blocks import home_opened
@@ -142,10 +142,14 @@ class Intake:
 
     async def _change(self, changed: Changed) -> None:
         """An edited question is answered, and learned from, as edited; a deleted one not at all."""
+        repeats = repeats_of(changed.ts)
         if changed.text is None:
-            await self.host.withdraw(changed.channel, {changed.ts})
-        else:
-            await self.host.amend(changed.channel, changed.ts, (await self._asked(changed.text))[1])
+            await self.host.withdraw(changed.channel, {changed.ts, *repeats})
+            return
+        text = (await self._asked(changed.text))[1]
+        for message in (changed.ts, *repeats):
+            if not await self.host.amend(changed.channel, message, text) and message != changed.ts:
+                return
 
     async def _asked(self, written: str) -> tuple[Depth, str]:
         """What a message of Slack asks, and how deep."""

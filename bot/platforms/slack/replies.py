@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from agent.errors import Refused
+from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Answered, Incoming, Verdict
@@ -20,6 +21,7 @@ from bot import wording
 from bot.host import Host
 from bot.platforms.slack import inbound, reply_blocks
 from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.changes import repeat_of
 from bot.platforms.slack.fresh import Latest
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.payload import text
@@ -37,6 +39,8 @@ THANKS: Final = {
 }
 UNKNOWN_REPLY: Final = "I do not know this reply any more."
 NOT_YOUR_QUESTION: Final = "Only the person who asked can have this answered again."
+MORE_PUBLIC: Final = "More people read this channel than when you asked; please ask again, if they may read it."
+OFTEN_ENOUGH: Final = "I have answered this as often as I can; please ask it as a new question."
 ASKED_ALREADY: Final = "I have been asked this already; the answer stands below, or is on its way."
 
 
@@ -76,8 +80,8 @@ class Replies:
 
     async def reacted(self, reacted: Reacted) -> None:
         """Somebody reacted to a message, or took that back. Raises CogencyError."""
-        reply = await self.host.reply_at(self.me.source, reacted.ts)
-        if reply is None or reply.channel != reacted.channel:
+        reply = await self.host.reply_at(self.me.source, reacted.ts, reacted.channel)
+        if reply is None:
             return
         person = inbound.person_id(self.me, reacted.user)
         if reacted.name in DELETE:
@@ -113,7 +117,12 @@ class Replies:
         elif reply.person != inbound.person_id(self.me, here.user):
             raise Refused(NOT_YOUR_QUESTION)
         else:
-            await self._ask(await self._question(made, here, f"again:{made.turn}", reply.question), here)
+            if (once := repeat_of(reply.message_id)) is None:
+                raise Refused(OFTEN_ENOUGH)
+            incoming = await self._question(made, here, once, reply.question)
+            if isinstance(incoming.place.audience, TeamAudience) and label(incoming.place.audience) != reply.audience:
+                raise Refused(MORE_PUBLIC)
+            await self._ask(incoming, here)
 
     async def _ask(self, incoming: Incoming, here: ReplyTo) -> None:
         if not await self.host.take(incoming):
