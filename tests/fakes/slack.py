@@ -61,6 +61,8 @@ class FakeSlack:
     most_open: int = 0
     files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     file_tokens: list[str] = field(default_factory=list[str])
+    stuck: set[str] = field(default_factory=set[str])
+    """Files whose bytes never come."""
     url: str = ""
 
     def __post_init__(self) -> None:
@@ -373,9 +375,12 @@ class FakeSlack:
     async def _file(self, request: web.Request) -> web.Response:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         self.file_tokens.append(token)
+        name = request.match_info["name"]
+        if name in self.stuck:
+            await asyncio.Event().wait()  # until whoever asked goes away
         if token != BOT_TOKEN:
             return web.Response(status=302, headers={"Location": "/signin"})
-        return web.Response(body=self.files[request.match_info["name"]])
+        return web.Response(body=self.files[name])
 
 
 def _failed(fault: Fault) -> web.Response:

@@ -17,10 +17,12 @@ from tests.fakes.slack_agent import Agents
 from tests.fakes.slack_blocks import problems
 from tests.fakes.slack_faults import Refusal
 from tests.fakes.slack_things import (
+    APP,
     APP_TOKEN,
     BOT_ID,
     BOT_TOKEN,
     BOT_USER,
+    CONFIG_TOKEN,
     TEAM,
     FakeChannel,
     FakeMessage,
@@ -48,6 +50,8 @@ PER_MINUTE = {
     "views.publish": 100,
 }
 """The lower bound that each tier promises."""
+TOKENS = {"apps.connections.open": APP_TOKEN, "apps.manifest.export": CONFIG_TOKEN}
+"""Of the methods that do not take the bot's."""
 POSTS_AT_ONCE = 3
 """chat.postMessage: one a second and channel; this many pass as a short burst."""
 
@@ -77,6 +81,8 @@ class Workspace:
         self.whispers: list[FakeWhisper] = []
         self.statuses: list[tuple[str, str, str]] = []
         self.agents = Agents(clock)
+        self.manifest: Object = {}
+        """How the app is set up."""
         self.groups: dict[str, set[str]] = {}
         """The user groups: the ids of their members, by their own."""
         self.views: list[Object] = []
@@ -113,9 +119,12 @@ class Workspace:
             "conversations.replies": self._replies,
             "conversations.history": self._history,
             "usergroups.users.list": self._group,
+            "bots.info": lambda args: {"bot": {"id": args["bot"], "app_id": APP}},
+            "apps.manifest.export": self._manifest,
             "views.open": self._open_view,
             "views.publish": self._publish_view,
             "files.info": self._file_info,
+            "files.delete": self._delete_file,
             "files.getUploadURLExternal": self._upload_url,
             "files.completeUploadExternal": self._complete_upload,
         }
@@ -168,9 +177,9 @@ class Workspace:
         """Raises Refusal and RateLimited."""
         if method not in self._methods and method not in ("auth.test", "apps.connections.open"):
             raise Refusal("unknown_method")
-        if token not in (BOT_TOKEN, APP_TOKEN):
+        if token not in (BOT_TOKEN, APP_TOKEN, CONFIG_TOKEN):
             raise Refusal("invalid_auth" if token else "not_authed")
-        if (token == APP_TOKEN) is not (method == "apps.connections.open"):
+        if token != TOKENS.get(method, BOT_TOKEN):
             raise Refusal("not_allowed_token_type")
         call = Call(method, args, self.clock.monotonic(), token)
         try:
@@ -254,6 +263,11 @@ class Workspace:
     def _members(self, args: Object) -> Object:
         return _cut("members", sorted(self._visible(args["channel"]).members), args)
 
+    def _manifest(self, args: Object) -> Object:
+        if args.get("app_id") != APP:
+            raise Refusal("invalid_app_id")
+        return {"manifest": self.manifest}
+
     def _group(self, args: Object) -> Object:
         if args.get("usergroup") not in self.groups:
             raise Refusal("no_such_subteam")
@@ -333,7 +347,19 @@ class Workspace:
             if file["id"] not in self.uploaded:
                 raise Refusal("file_not_found")
             self.files.append((args["channel_id"], file["title"], self.uploaded[file["id"]]))
+        told = [{"id": file["id"], "name": file["title"]} for file in args["files"]]
+        self.write(BOT_USER, args["channel_id"], "", args.get("thread_ts") or "", bot_id=BOT_ID, files=told)
         return {"files": args["files"]}
+
+    def _delete_file(self, args: Object) -> Object:
+        holding = [m for m in self.messages if any(file["id"] == args["file"] for file in m.files)]
+        if not holding:
+            raise Refusal("file_not_found")
+        for message in holding:
+            message.files = [file for file in message.files if file["id"] != args["file"]]
+            if not (message.files or message.text):
+                self.messages.remove(message)
+        return {}
 
     def _own(self, args: Object, otherwise: str) -> FakeMessage:
         for message in self.messages:

@@ -16,7 +16,7 @@ from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
 from bot.access.gate import GateRules
 from bot.access.lists import AccessRules
-from bot.attachments.reading import Reader
+from bot.attachments.reading import FETCH_S, Reader
 from bot.hosting import BotHost
 from bot.memory.withheld import Withheld
 from bot.turns.mind import Mind
@@ -32,7 +32,12 @@ _owners = count(1)
 
 
 def turns_host(
-    store: FakeStore, model: ScriptedProvider, clock: Clock, transcriber: Transcriber | None = None
+    store: FakeStore,
+    model: ScriptedProvider,
+    clock: Clock,
+    transcriber: Transcriber | None = None,
+    fetch_s: float = FETCH_S,
+    operators: frozenset[str] = frozenset(),
 ) -> BotHost:
     """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
     connections = connections_of(store, clock)
@@ -44,9 +49,10 @@ def turns_host(
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
         aside=Withheld(store, connections.readers, clock).aside,
-        attached=Reader(connections.fetchers, transcriber).read,
+        attached=Reader(connections.fetchers, transcriber, fetch_s=fetch_s).read,
     )
     thinking = Thinking(mind, store, store, clock)
     limits, owner = TurnsLimits(sweep_s=0.01), f"process {next(_owners)}"
     turns = Turns(store, thinking, connections.surface_for, LocalBell(), clock, owner, limits)
-    return host_on(store, turns, connections, clock, GateRules(AccessRules(open_to=frozenset(Authority))))
+    access = AccessRules(open_to=frozenset(Authority), operators=operators)
+    return host_on(store, turns, connections, clock, GateRules(access))
