@@ -20,7 +20,7 @@ MESSAGE_CHARS: Final = 50
 _THINKING: Final = (THINKING, "Reading what was said…", "Weighing it up…", "Finding the words…")
 
 _LINK: Final = re.compile(r"(?:https?://|www\.)\S+")
-_MARKS: Final = re.compile(r"[`*_~]{1,3}(?=\S)|(?<=\S)[`*_~]{1,3}|^[#>\s-]+", re.MULTILINE)
+_MARKS: Final = re.compile(r"[`*~]+(?=\S)|(?<=\S)[`*~]+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|^[#>\s-]+", re.MULTILINE)
 
 
 def title_of(question: str) -> str:

@@ -144,7 +144,7 @@ class Session:
             self._channel,
             thread_ts=self._thread,
             status=status_of(line),
-            loading_messages=[*loading_messages(line)],
+            loading_messages=[*loading_messages(line)] or None,
         )
         self._at_rest = False  # even if it was set at rest meanwhile: this may have come later
 
