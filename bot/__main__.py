@@ -37,6 +37,7 @@ SETTINGS = (
 )
 FEATURES = f"what the app shall have: {', '.join(Feature)}; with commas between them (all)"
 PASTE = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
+LOOKS = "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
 CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
 BESIDE = "It works while the bot runs."
 
@@ -95,6 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     command("run", "serve Slack and Discord: every platform that has a token", _run, "Ends with Ctrl-C or SIGTERM.")
     command("migrate", "bring the database to the newest version, as every start does", _migrate)
     command("check-model", "ask the configured model twenty questions about the protocol", _check_model, CHECKED)
+    doctor = command(
+        "doctor", "look at settings, database, model and platforms, and say what to change", _doctor, LOOKS
+    )
+    doctor.add_argument("--model", dest="ask_model", action="store_true", help="ask the model for one word, too")
     usage = command("usage", "show what model calls took: tokens, and money at list prices", _usage, BESIDE)
     usage.add_argument(
         "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
@@ -196,6 +201,15 @@ async def _check_model(settings: Settings) -> Exit:
             write_out(sys.stdout, f"{line(verdict)}\n")
     write_out(sys.stdout, f"\n{conclusion(provider.name, verdicts)}\n")
     return Exit.OK if is_usable(verdicts) else Exit.FAILED
+
+
+async def _doctor(settings: Settings, *, ask_model: bool) -> Exit:
+    from bot.app import examine  # noqa: PLC0415 -- as above
+    from bot.doctor import healthy, lines  # noqa: PLC0415 -- as above
+
+    found = await examine(settings, ask_model=ask_model)
+    write_out(sys.stdout, lines(found))
+    return Exit.OK if healthy(found) else Exit.FAILED
 
 
 async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exit:

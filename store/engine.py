@@ -31,7 +31,7 @@ from agent.ports import (
 from store.conversations import SqlConversations
 from store.databases.bell import LocalBell
 from store.databases.database import Database, migrating
-from store.databases.sqlite import open_sqlite, open_sqlite_beside
+from store.databases.sqlite import open_sqlite, open_sqlite_beside, sqlite_path
 from store.databases.watched import Watched
 from store.forgetting.erased import ErasedIds
 from store.forgetting.forgetting import SqlForgetting
@@ -47,7 +47,7 @@ from store.preferences import SqlPreferences
 from store.spending import SqlSpending
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
-from store.upgrade import Prepared, prepare, require_head
+from store.upgrade import Prepared, prepare, require_head, version
 
 PATIENCE_S: Final = 1.0
 """How long to wait for another program that reads or writes an SQLite file, such as a backup."""
@@ -114,6 +114,22 @@ async def open_spending(url: str, *, patience_s: float = PATIENCE_S) -> AsyncGen
     try:
         await database.read(require_head, database.where)
         yield SqlSpending(database)
+    finally:
+        await database.close()
+
+
+async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> tuple[str, str | None]:
+    """Where the database is, and its version, with nothing changed there; None while there is none. Raises StoreError.
+
+    Another process may serve from it.
+    """
+    scheme, _, rest = url.partition("://")
+    path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
+    if path is not None and not path.exists():
+        return str(path), None
+    database = _database(url, patience_s, open_sqlite_beside)
+    try:
+        return database.where, await database.read(version)
     finally:
         await database.close()
 

@@ -39,7 +39,7 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Pre
     """Bring the database to HEAD. `key` makes the key of the erased ids if there is none. Raises StoreError."""
     if is_postgresql(connection):
         connection.execute(_ONE_BY_ONE)
-    before = _version(connection)
+    before = version(connection)
     if before != HEAD:
         _migrate(connection, where, is_new=before is None)
     stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
@@ -51,11 +51,12 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Pre
 
 def require_head(connection: Connection, where: str) -> None:
     """For who only reads: raises StoreError if the database is at another version."""
-    if _version(connection) != HEAD:
+    if version(connection) != HEAD:
         raise StoreError(f"{where} is at another version than this program: run `cogency migrate` first.")
 
 
-def _version(connection: Connection) -> str | None:
+def version(connection: Connection) -> str | None:
+    """None if the database is empty."""
     if not connection.dialect.has_table(connection, "alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

@@ -4,8 +4,19 @@ Above: `bot.__main__`. Below: everything. Nothing else imports `store`.
 """
 
 from bot.app.clock import CLOCK
+from bot.app.doctor import examine
 from bot.app.operator import budget, migrate, open_checking, spent
 from bot.app.platforms import platforms, serve_platforms
 from bot.app.terminal import open_terminal
 
-__all__ = ["CLOCK", "budget", "migrate", "open_checking", "open_terminal", "platforms", "serve_platforms", "spent"]
+__all__ = [
+    "CLOCK",
+    "budget",
+    "examine",
+    "migrate",
+    "open_checking",
+    "open_terminal",
+    "platforms",
+    "serve_platforms",
+    "spent",
+]

@@ -18,6 +18,8 @@ class Level(StrEnum):
 
     GOOD = "ok"
     """As it should be."""
+    NOTE = "note"
+    """Nothing is wrong; somebody may like to know."""
     WARNING = "warning"
     """Something will not work, or could not be found out; the rest does."""
     PROBLEM = "problem"

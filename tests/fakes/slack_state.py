@@ -277,10 +277,11 @@ class Workspace:
         return {"channel": self._visible(args["channel"]).info}
 
     def _conversations(self, args: Object) -> Object:
-        if args.get("user") not in self.users:
+        user = args.get("user") or BOT_USER
+        if user not in self.users:
             raise Refusal("user_not_found")
         kinds = {kind.removesuffix("_channel") for kind in str(args.get("types") or "public_channel").split(",")}
-        told = [c for c in self.channels.values() if c.kind in kinds and {args["user"], BOT_USER} <= c.members]
+        told = [c for c in self.channels.values() if c.kind in kinds and {user, BOT_USER} <= c.members]
         return _cut("channels", [channel.info for channel in told], args)
 
     def _replies(self, args: Object) -> Object:

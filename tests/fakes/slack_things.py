@@ -10,6 +10,7 @@ Object: TypeAlias = dict[str, Any]
 
 TEAM, BOT_USER, BOT_ID, APP = "T0TEAM", "U0BOT", "B0BOT", "A0APP"
 BOT_TOKEN, APP_TOKEN = "xoxb-fake", "xapp-fake"
+CONFIG_TOKEN = "xoxe.xoxp-fake"
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 
 RESPONSES = 5
@@ -52,7 +53,7 @@ class FakeChannel:
             "mpim": {"is_channel": True, "is_private": True, "is_mpim": True},
             "im": {"is_im": True},
         }
-        return {"id": self.id, **kinds[self.kind], **self.facts}
+        return {"id": self.id, "name": self.id[2:].lower(), **kinds[self.kind], **self.facts}
 
     @property
     def event_type(self) -> str:

@@ -14,6 +14,8 @@ SlackError
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Protocol, cast
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
@@ -93,6 +95,7 @@ class SlackApi:
         self._session = session
         self._proxy = client.proxy
         self.granted: frozenset[str] = frozenset()
+        self.said_at: datetime | None = None
         """The scopes of the bot token, as far as Slack said."""
 
     async def call(self, method: Method, **args: Json) -> JsonObject:
@@ -104,15 +107,25 @@ class SlackApi:
         return _body(await self._send(method, json={**NO_UNFURL, **given} if method is Method.POST else given))
 
     async def sign_in(self) -> JsonObject:
-        """Who the bot token belongs to; its scopes are then in `granted`. Raises SlackError."""
+        """Who the bot token belongs to; its scopes are then in `granted`, Slack's time in `said_at`.
+
+        Raises SlackError.
+        """
         response = await self._send(Method.AUTH_TEST)
         self.granted = _scopes(response)
+        self.said_at = _date(response)
         return _body(response)
 
     async def open_connection(self, app_token: Secret) -> str:
         """The address of a new socket. Raises SlackError."""
         headers = {"Authorization": f"Bearer {app_token.reveal()}"}
         return payload.text(_body(await self._send(Method.OPEN_CONNECTION, headers=headers)), "url")
+
+    async def export_manifest(self, app: str, config_token: Secret) -> JsonObject:
+        """The manifest of an app as it is set up. Raises SlackError."""
+        headers = {"Authorization": f"Bearer {config_token.reveal()}"}
+        answer = _body(await self._send(Method.EXPORT_MANIFEST, headers=headers, json={"app_id": app}))
+        return payload.fields(answer, "manifest")
 
     async def download(self, url: str, token: Secret, most: int) -> bytes:
         """The first `most` bytes of a file of Slack. The token does not follow a redirect. Raises SlackError."""
@@ -182,6 +195,13 @@ def _body(response: _Response) -> JsonObject:
 
 def _header(response: _Response, name: str) -> str:
     return next((value for key, value in response.headers.items() if key.lower() == name), "")
+
+
+def _date(response: _Response) -> datetime | None:
+    try:
+        return parsedate_to_datetime(_header(response, "date")).astimezone(UTC)
+    except ValueError:
+        return None
 
 
 def _scopes(response: _Response) -> frozenset[str]:

@@ -36,6 +36,8 @@ class Method(StrEnum):
     UPLOAD_URL = "files.getUploadURLExternal"
     COMPLETE_UPLOAD = "files.completeUploadExternal"
     GROUP_MEMBERS = "usergroups.users.list"
+    BOT = "bots.info"
+    EXPORT_MANIFEST = "apps.manifest.export"
 
 
 _HISTORY = ("channels:history", "groups:history", "im:history", "mpim:history")
@@ -65,6 +67,8 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.UPLOAD_URL: ("files:write",),
     Method.COMPLETE_UPLOAD: ("files:write",),
     Method.GROUP_MEMBERS: ("usergroups:read",),
+    Method.BOT: ("users:read",),
+    Method.EXPORT_MANIFEST: (),  # an app configuration token has its own, app_configurations:read
 }
 EVENT_SCOPES: Mapping[str, str] = {
     "agent_session_stopped": "chat:write",
@@ -96,6 +100,7 @@ READS: Final = frozenset(
         Method.FILE,
         Method.UPLOAD_URL,
         Method.GROUP_MEMBERS,
+        Method.BOT,
     }
 )
 """Called with GET: these take no JSON."""

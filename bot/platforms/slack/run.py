@@ -9,8 +9,6 @@ import asyncio
 import logging
 from functools import partial
 from typing import NoReturn, assert_never
-from urllib.parse import urlsplit
-from urllib.request import proxy_bypass
 
 from aiohttp import ClientSession, ClientTimeout
 from slack_bolt.app.async_app import AsyncApp
@@ -50,13 +48,12 @@ from bot.platforms.slack.settings import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.sockets import Sockets
 from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface, delete_page
 from bot.platforms.slack.threads import Threads
+from bot.platforms.slack.web import web_client
 from bot.platforms.slack.windows import Windows
 from bot.surface import Surface
 from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
-
-LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 class SlackUnreachable(CogencyError):
@@ -70,7 +67,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
     only when Slack takes the app's tokens away.
     """
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
-        api = SlackApi(_client(settings, session, settings.bot_token.reveal()), session)
+        api = SlackApi(web_client(settings.api_base_url, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
         ornaments = Ornaments(api, clock)
         sessions = Sessions(ornaments, clock)
@@ -90,7 +87,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
             host, me, sessions, Prompts(host, me, people, ornaments, clock), Looking(me, places, threads, clock)
         )
         intake = Intake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
-        web = _client(settings, session)
+        web = web_client(settings.api_base_url, session)
         listening = Listening(host, me.source, clock)
         missed = Missed(api, me, listening, intake)
         owed = Owed(listening, missed.see, control.keep_waiting)
@@ -127,15 +124,6 @@ def _delivery(
             return Endpoint(app, settings.delivery, clock, line)
         case _:
             assert_never(settings.delivery)
-
-
-def _client(settings: SlackSettings, session: ClientSession, token: str | None = None) -> AsyncWebClient:
-    """Without retries: a repeated post would be a second message, and replies repeat what may be repeated."""
-    client = AsyncWebClient(token=token, base_url=settings.api_base_url, session=session, retry_handlers=[])
-    host = urlsplit(settings.api_base_url).hostname or ""
-    if host in LOCAL or proxy_bypass(host):
-        client.proxy = None  # slack-sdk takes the environment's proxy for every host
-    return client
 
 
 async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:

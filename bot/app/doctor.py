@@ -1,0 +1,92 @@
+"""`cogency doctor`: everything that can be looked at without changing anything or saying a word to anybody.
+
+Rule: each part raises nothing; what is wrong with it is its finding.
+"""
+
+from contextlib import aclosing
+from functools import partial
+
+from agent.errors import CogencyError, SettingsError, StoreError
+from agent.messages import Message, Role
+from agent.ports import Provider, TokensArrived
+from bot.app.adapters import discord_settings, slack_settings
+from bot.app.clock import CLOCK
+from bot.app.parts import open_models
+from bot.doctor import Finding, Level
+from bot.settings import Settings
+from store.engine import look_at
+from store.migrations import HEAD
+
+ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
+
+
+async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
+    """Settings, database, model, and each platform that has a token. `ask_model` costs a few tokens."""
+    return [
+        Finding(Level.GOOD, "Settings", "all of them can be read"),
+        *await _database(settings),
+        *await _model(settings, ask_model=ask_model),
+        *await _platforms(settings),
+    ]
+
+
+async def _database(settings: Settings) -> list[Finding]:
+    finding = partial(Finding, where="Database")
+    try:
+        where, version = await look_at(settings.database_url)
+    except StoreError as error:
+        return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
+    if version is None:
+        return [finding(Level.NOTE, what=f"there is none yet at {where}", remedy="It comes with the first start.")]
+    if version != HEAD:
+        remedy = "The next start brings it there, as `cogency migrate` does."
+        return [finding(Level.NOTE, what=f"{where} is at version {version}, the newest is {HEAD}", remedy=remedy)]
+    return [finding(Level.GOOD, what=f"{where} is at the newest version, {version}")]
+
+
+async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
+    finding = partial(Finding, where="Model")
+    try:
+        async with open_models(settings) as models:
+            if models.is_rehearsal:
+                remedy = "Set COGENCY_MODEL, or an API key, to a real one."
+                return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
+            chosen = finding(Level.GOOD, what=models.sentence.rstrip("."))
+            return [chosen, await _asked(models.provider)] if ask_model else [chosen]
+    except SettingsError as error:
+        return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+
+
+async def _asked(model: Provider) -> Finding:
+    finding = partial(Finding, where="Model")
+    began = CLOCK.monotonic()
+    try:
+        async with aclosing(model.stream([ONE_WORD])) as stream:
+            async for event in stream:
+                if isinstance(event, TokensArrived):
+                    return finding(Level.GOOD, what=f"{model.name} answers, after {CLOCK.monotonic() - began:.1f} s")
+    except CogencyError as error:
+        return finding(Level.PROBLEM, what=f"{model.name} does not answer", remedy=str(error))
+    remedy = "Try `cogency check-model`, or another model."
+    return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
+
+
+async def _platforms(settings: Settings) -> list[Finding]:
+    finding = partial(Finding, Level.PROBLEM, "Settings")
+    try:
+        slack, discord = slack_settings(settings), discord_settings(settings)
+    except SettingsError as error:
+        return [finding("not every setting of a platform is there", str(error))]
+    found: list[Finding] = []
+    if slack is not None:
+        from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
+
+        found += await of_slack.examine(slack, CLOCK, settings.slack_config_token)
+    if discord is not None:
+        from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
+
+        found += await of_discord.examine(discord, CLOCK)
+    if slack is None and discord is None:
+        remedy = "Set SLACK_BOT_TOKEN and SLACK_APP_TOKEN, or DISCORD_TOKEN; `cogency chat` works without."
+        return [Finding(Level.WARNING, "Settings", "no platform has a token", remedy)]
+    return found
