@@ -26,7 +26,7 @@ from bot.logs import severity
 from bot.memory import words
 from bot.memory.pauses import PAUSE
 from bot.platforms.slack import home_blocks as blocks
-from bot.platforms.slack.api import Method, SlackApi, SlackError
+from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited
 from bot.platforms.slack.home_blocks import News, Pages, Part, Shown
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.people import People
@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 BURST_S: Final = 2.0
 """Going back and forth between the tabs opens it each time; what has changed by oneself is shown by oneself."""
+PATIENCE_S: Final = 60.0
+"""As long as Slack's limit of a minute lasts; after that they open the tab again."""
 MAX_OPENED: Final = 2_000
 """As many people as open it within a burst."""
 
@@ -104,9 +106,17 @@ class Home:
                 log.log(severity(error), "a Home tab could not be put together: %s", error)
                 view = blocks.sorry_view(wording.failure(error), pages)
             try:
-                await self.api.call(Method.PUBLISH_VIEW, user_id=user, view=dict(view))
+                await self._publish(user, view)
             except SlackError as error:
                 log.warning("a Home tab could not be shown: %s", error)
+
+    async def _publish(self, user: str, view: JsonObject) -> None:
+        """Raises SlackError; what Slack only puts off is tried once more."""
+        try:
+            await self.api.call(Method.PUBLISH_VIEW, user_id=user, view=dict(view))
+        except SlackLimited as limited:
+            await self.clock.sleep(min(limited.retry_after_s, PATIENCE_S))
+            await self.api.call(Method.PUBLISH_VIEW, user_id=user, view=dict(view))
 
     async def _contents(self, user: str, pages: Pages) -> Shown:
         """Raises CogencyError."""

@@ -1,5 +1,7 @@
 """The Home tab in Slack: what a person sees there, what its buttons ask of the host, and that Slack takes the view."""
 
+import asyncio
+
 import pytest
 
 from agent.authority import Authority
@@ -17,7 +19,7 @@ from tests.fakes.fast_clock import MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
-from tests.fakes.slack_faults import Fault
+from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_home import HomeTab, fill_in
 
 ANN, BOB, SECRET, DM = "U0ANN", "U0BOB", "C0SECRET", "D0ANN"
@@ -378,6 +380,24 @@ async def test_a_tab_that_slack_refuses_harms_nothing_else(slack: FakeSlack, ann
         await slack.until(lambda: host.taken)
         await slack.until(lambda: not slack.faults["views.publish"])
     assert ANN not in slack.state.homes
+
+
+async def test_a_tab_that_slack_puts_off_is_shown_later(slack: FakeSlack, ann: HomeTab) -> None:
+    async with serving(slack, FakeHost()):
+        slack.faults["views.publish"].append(limited(2))
+        await ann.opened()
+    assert "What I remember about you" in ann.text
+
+
+async def test_of_many_clicks_at_once_the_last_view_shows_what_all_of_them_did(slack: FakeSlack, ann: HomeTab) -> None:
+    host = FakeHost(models_allowed=("usual:model", *(f"m:{number}" for number in range(9))))
+    async with serving(slack, host):
+        await ann.opened()
+        async with asyncio.TaskGroup() as clicking:
+            for number in range(9):
+                clicking.create_task(ann.choose(f"m:{number}"))
+        await slack.until(lambda: ann.published == 10)
+    assert f"`{host.chosen[PERSON]}` answers you" in ann.text
 
 
 class Answering(FakeHost):

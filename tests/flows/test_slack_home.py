@@ -1,0 +1,179 @@
+"""The Home tab in Slack, however Slack delivers: real slack-bolt, turns and desks, on a store in memory.
+
+What people see of it, and that what is done there counts everywhere else.
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from bot.hosting import BotHost
+from bot.memory import view
+from bot.memory.policy import HEADING
+from bot.platforms.slack import home, modals
+from bot.platforms.slack.home_blocks import LEARNING, NOT_LEARNING
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_home import HomeTab, fill_in
+from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.fakes.store import FakeStore
+from tests.fakes.turns_host import turns_host
+
+ME = f"<@{BOT_USER}>"
+TEAM = "slack:T0TEAM"
+
+
+def answer(messages: Sequence[Message]) -> str:
+    """A model that remembers what it is told to."""
+    asked = re.search(r"remember (.*)", messages[-1].text)
+    if "<results>" in messages[-1].text or asked is None:
+        return "Done."
+    return f"<execute>{json.dumps([{'name': 'remember', 'args': {'text': asked[1]}}])}\n</execute>"
+
+
+@dataclass
+class Office:
+    """A workspace with ann, an administrator named boss who operates the bot, a public channel and ann's DM."""
+
+    slack: FakeSlack
+    store: FakeStore
+    host: BotHost
+    model: ScriptedProvider
+    ann: HomeTab
+    boss: HomeTab
+    general: str
+    dm: str
+
+    async def tell(self, text: str, channel: str = "") -> FakeMessage:
+        """Ann writes, and is answered."""
+        turns = len(self.store.turns) + 1
+        said = await self.slack.say(self.ann.user, channel or self.dm, f"{ME} {text}")
+        await self.slack.until(lambda: len(self.store.turns) == turns and self.store.turns[-1].state == "done")
+        return said
+
+    async def looks(self, who: HomeTab) -> str:
+        """What they see when they open the tab after a while."""
+        await self.slack.clock.sleep(home.BURST_S)
+        await who.opened()
+        return who.text
+
+    async def window(self, who: HomeTab, label: str) -> dict[str, object]:
+        """The window that a button opens."""
+        before = len(self.slack.state.views)
+        await who.click(label)
+        await self.slack.until(lambda: len(self.slack.state.views) > before)
+        return self.slack.state.views[-1]
+
+
+@pytest.fixture(params=["sockets", "http"])
+async def office(request: pytest.FixtureRequest) -> AsyncGenerator[Office, None]:
+    async with FakeSlack(FastClock(), over_http=request.param == "http") as slack:
+        ann, boss = slack.state.user("ann"), slack.state.user("boss", is_admin=True)
+        dm, general = slack.state.channel("ann", "im"), slack.state.channel("general")
+        store, model = FakeStore(), ScriptedProvider(answer)
+        host = turns_host(store, model, slack.clock, operators=frozenset({f"{TEAM}:{boss}"}))
+        async with serving(slack, host), host.turns.serving():
+            yield Office(slack, store, host, model, HomeTab(slack, ann), HomeTab(slack, boss), general, dm)
+
+
+async def test_what_was_said_stands_there_with_its_link_and_falls_when_it_is_deleted(office: Office) -> None:
+    assert "To begin" in await office.looks(office.ann)
+    said = await office.tell("remember harmonium")
+    seen = await office.looks(office.ann)
+    link = f"https://fake.slack.com/archives/{said.channel}/p{said.ts.replace('.', '')}"
+    (line,) = [line for line in seen.splitlines() if "harmonium" in line]
+    assert f"<{link}" in line
+    assert "To begin" not in seen
+    await office.ann.click("Delete")
+    await office.ann.changed(view.ERASED.partition("`")[0])
+    assert "harmonium" not in office.ann.text
+    assert "harmonium" not in await office.looks(office.boss)
+
+
+async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None:
+    await office.tell("remember harmonium")
+    await office.looks(office.ann)
+    assert (
+        await fill_in(office.slack, office.ann.user, await office.window(office.ann, "Correct"), words="violin") == {}
+    )
+    await office.ann.changed("violin")
+    assert "harmonium" not in office.ann.text
+    await office.ann.click("Use everywhere")
+    await office.ann.changed(view.USED_EVERYWHERE)
+    assert "Only where it was said" in office.ann.labels
+
+
+async def test_a_list_of_many_pages_is_turned_and_keeps_its_page_over_what_is_done(office: Office) -> None:
+    for number in range(view.PAGE + 2):
+        await office.tell(f"remember thing{number} is {number}")
+    await office.looks(office.ann)
+    assert office.ann.labels.count("Delete") == view.PAGE
+    await office.ann.click("Next page")
+    await office.slack.until(lambda: office.ann.labels.count("Delete") == 2)
+    await office.ann.click("Delete", 1)
+    await office.slack.until(lambda: office.ann.labels.count("Delete") == 1)
+    assert view.HEADING in office.ann.text
+
+
+async def test_what_is_said_about_something_is_shown_before_it_is_forgotten(office: Office) -> None:
+    await office.tell("remember my harmonium is blue")
+    await office.tell("remember my zeppelin is green")
+    await office.looks(office.ann)
+    await fill_in(office.slack, office.ann.user, await office.window(office.ann, "About something…"), words="harmonium")
+    await office.ann.changed("I will forget what speaks of “harmonium”")
+    assert "harmonium is blue" in office.ann.text
+    await office.ann.click("Forget")
+    await office.ann.changed("Forgotten: ")
+    seen = await office.looks(office.ann)
+    assert "harmonium" not in seen
+    assert "zeppelin" in seen
+
+
+async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
+    assert LEARNING in await office.looks(office.ann)
+    await office.ann.click("Stop learning")
+    await office.ann.changed(NOT_LEARNING)
+    assert NOT_LEARNING in await office.looks(office.ann)
+    await office.ann.click("Learn again")
+    await office.ann.changed(LEARNING)
+
+
+async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) -> None:
+    await office.looks(office.boss)
+    window = await office.window(office.boss, modals.POLICY.label)
+    assert await fill_in(office.slack, office.boss.user, window, name="budget", text="at most 50 EUR") == {}
+    await office.boss.changed(HEADING)
+    assert "budget: at most 50 EUR" in await office.looks(office.ann)
+    assert modals.POLICY.label not in office.ann.labels
+    number = re.search(r"(\d+)\. budget", office.ann.text)
+    assert number is not None
+    window = await office.window(office.boss, modals.REMOVAL.label)
+    await fill_in(office.slack, office.boss.user, window, number=number[1])
+    await office.boss.changed("Removed")
+    assert "budget: at most 50 EUR" not in await office.looks(office.ann)
+
+
+async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Office) -> None:
+    await office.tell("hello")
+    seen = await office.looks(office.boss)
+    assert "For operators" in seen
+    assert "*Spent*" in seen
+    window = await office.window(office.boss, modals.BUDGET.label)
+    await fill_in(office.slack, office.boss.user, window, whose="person", person=office.ann.user, amount="exempt")
+    await office.boss.changed("no limit")
+    assert "no limit" in await office.looks(office.ann)
+    assert "For operators" not in office.ann.text
+
+
+async def test_what_a_command_changes_stands_there_when_it_is_opened_next(office: Office) -> None:
+    await office.looks(office.ann)
+    before = len(office.slack.state.whispers)
+    await office.slack.command(office.ann.user, office.general, "/memory", "pause")
+    await office.slack.until(lambda: len(office.slack.state.whispers) > before)
+    assert NOT_LEARNING in await office.looks(office.ann)
