@@ -25,6 +25,7 @@ from tests.fakes.discord_world import (
     Payload,
     World,
     parts,
+    text_file,
     user,
 )
 
@@ -33,6 +34,7 @@ TOKEN_LIFE_S = 900.0
 FOLLOW_UPS = 5
 """For an interaction that only its person's installation allows."""
 PANEL_PARTS, PANEL_CHARS = 40, 4_000
+MAX_FILES, MAX_FILE_BYTES = 10, 10 * 1024 * 1024
 
 
 @dataclass
@@ -91,6 +93,10 @@ class FakeRest(Requests):
             app.router.add_route(method, API + path, self.handler(handle))
         app.router.add_get("/cdn/{name}", self._file)
 
+    def forget_nonces(self) -> None:
+        """Some minutes pass, and a nonce no longer says that its message is there."""
+        self._nonces.clear()
+
     # What the application may do
 
     async def _me(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers are alike
@@ -102,7 +108,13 @@ class FakeRest(Requests):
         return {**about, "owner": user(ANN)}
 
     async def _put_commands(self, request: web.Request, body: Any) -> list[Payload]:  # noqa: ARG002 -- as above
-        common: Payload = {"version": "1", "type": 1, "default_member_permissions": None, "nsfw": False, "description": ""}
+        common: Payload = {
+            "version": "1",
+            "type": 1,
+            "default_member_permissions": None,
+            "nsfw": False,
+            "description": "",
+        }
         self.commands = [{**common, **command, "id": self.world.new_id(), "application_id": BOT} for command in body]
         return self.commands
 
@@ -152,6 +164,7 @@ class FakeRest(Requests):
             return self.world.messages[self._nonces[nonce]]
         shown = {"flags": body.get("flags", 0), "components": body.get("components", [])}
         said = self.world.message(channel, BOT, body.get("content") or "", nonce=nonce, **shown)
+        self._keep_files(said, body)
         if "message_reference" in body:
             said["type"] = 19
             said["message_reference"] = {
@@ -223,6 +236,7 @@ class FakeRest(Requests):
             raise Refused(400, 40094, "This interaction has reached the maximum number of follow up messages")
         said = self._add_answer(interaction, body.get("content") or "", body.get("flags", 0))
         said["components"] = body.get("components", [])
+        self._keep_files(said, body)
         return said
 
     async def _edit_answer(self, request: web.Request, body: Payload) -> Payload:
@@ -247,6 +261,14 @@ class FakeRest(Requests):
 
     async def _delete_answer(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
         del self.world.messages[self._answer_of(request)["id"]]
+
+    def _keep_files(self, message: Payload, body: Payload) -> None:
+        """What came along: under "files" with its content, under "attachments" as others are told of it."""
+        files: dict[str, str] = body.get("files") or {}
+        if len(files) > MAX_FILES or any(len(content) > MAX_FILE_BYTES for content in files.values()):
+            raise Refused(413, 40005, "Request entity too large")
+        message["files"] = files
+        message["attachments"] = [text_file(name, "", len(content)) for name, content in files.items()]
 
     def _add_answer(self, interaction: Interaction, content: str, flags: int) -> Payload:
         return self.world.message(

@@ -1,0 +1,228 @@
+"""Files on Discord, with the real discord.py: what people share is read, and long answers are handed over as files."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agent.messages import Image, Message, ModelCall, Usage
+from agent.ports import Transcript
+from agent.providers.scripted import ScriptedProvider
+from bot.attachments import notes
+from bot.attachments.reading import CANNOT_LISTEN
+from bot.reply.files import LONG_LINES
+from bot.surface import FILES, OutFile, PageKey
+from tests.fakes import pdfs
+from tests.fakes.answering_host import AnsweringHost, answering_host
+from tests.fakes.discord_bot import by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, Payload, text_file
+from tests.fakes.fast_clock import FastClock
+
+ASK = f"<@{BOT}> "
+PNG = b"\x89PNG\r\n\x1a\n and so on"
+CODE = "".join(f"line_{number} = {number}\n" for number in range(LONG_LINES + 1))
+LONG = f"Here it is:\n\n```python\n{CODE}```\n\nThat is all."
+SHARE = '<execute>[{"name": "share_file", "args": {"name": "prices.csv", "content": "boat,9\\n"}}]\n</execute>'
+VOICE = 1 << 13
+
+
+class Ears:
+    async def transcribe(self, sound: bytes, name: str, media_type: str) -> Transcript:  # noqa: ARG002 -- one for all
+        return Transcript("Which colour is the boat?", ModelCall("openai:ears", Usage(output=6)))
+
+
+@dataclass
+class Town:
+    fake: FakeDiscord
+    host: AnsweringHost
+    asked: list[Sequence[Message]] = field(default_factory=list[Sequence[Message]])
+
+    def file(self, name: str, content: bytes, content_type: str = "text/plain", size: int | None = None) -> Payload:
+        """A file that somebody attaches."""
+        self.fake.rest.files[name] = content
+        address = f"http://{self.fake.address}/cdn/{name}"
+        return {**text_file(name, address, len(content) if size is None else size, content_type), "id": str(len(name))}
+
+    async def write(self, text: str, *files: Payload, **more: Any) -> list[Payload]:
+        """Ann writes directly, with these files, and waits: what the bot says."""
+        messages = len(self.host.taken) + 1
+        await self.fake.write(ANN, text, attachments=[*files], **more)
+        return await self.answered(messages)
+
+    async def answered(self, messages: int = 1) -> list[Payload]:
+        await self.fake.until(lambda: len(self.host.taken) == messages)
+        async with asyncio.timeout(PATIENCE_S):
+            await self.host.turns.idle()
+        return by_the_bot(self.fake)
+
+    @property
+    def came_along(self) -> str:
+        """What the model was told of the files, in the latest request."""
+        return self.asked[-1][-2].text.partition("CAME WITH THE QUESTION:")[2].partition("WORKSPACE")[0]
+
+    @property
+    def pictures(self) -> tuple[Image, ...]:
+        return self.asked[-1][-1].images
+
+
+@asynccontextmanager
+async def town(*answers: str, **host: Any) -> AsyncGenerator[Town, None]:
+    asked: list[Sequence[Message]] = []
+
+    def answer(messages: Sequence[Message]) -> str:
+        asked.append(messages)
+        return answers[min(len(asked), len(answers)) - 1] if answers else "Seen."
+
+    clock = FastClock()
+    made = answering_host(ScriptedProvider(answer), clock, **host)
+    async with running_discord(clock) as fake, serving(fake, made), made.answering():
+        yield Town(fake, made, asked)
+
+
+async def test_text_code_pdf_and_pictures_reach_the_model() -> None:
+    async with town() as there:
+        (answer,) = await there.write(
+            "what is this?",
+            there.file("notes.md", "# Lübeck\n".encode("utf-16")),
+            there.file("main.ts", b"let boat", "video/mp2t"),
+            there.file("paper.pdf", pdfs.pdf("The boat is blue."), "application/pdf"),
+            there.file("boat.png", PNG, "image/png"),
+        )
+        assert answer["content"] == "Seen."
+        for words in ("notes.md, Ann", "# Lübeck", "let boat", "[page 1]", "The boat is blue."):
+            assert words in there.came_along
+        assert there.pictures == (Image("image/png", PNG),)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "content_type", "reason"),
+    [
+        ("boat.zip", b"PK\x03\x04", "application/zip", notes.WRONG_KIND),
+        ("false.png", b"text", "image/png", notes.NOT_A_PICTURE),
+        ("bomb.pdf", pdfs.bomb(90), "application/pdf", ""),
+        ("gone.txt", b"", "text/plain", notes.UNREACHABLE),
+    ],
+)
+async def test_what_is_not_read_is_one_line_with_the_reason(
+    name: str, content: bytes, content_type: str, reason: str
+) -> None:
+    async with town() as there:
+        file = there.file(name, content, content_type)
+        if name.startswith("gone"):
+            there.fake.rest.files.clear()
+        (answer,) = await there.write("look", file)
+        assert answer["content"] == "Seen."
+        assert f"attached file {name}" in there.came_along
+        assert f"(not read: {reason}" in there.came_along
+
+
+async def test_what_is_announced_as_too_large_is_not_even_fetched() -> None:
+    async with town() as there:
+        await there.write("look", there.file("huge.pdf", b"%PDF-", "application/pdf", size=20_000_001))
+        assert notes.too_large("a PDF", 20_000_000) in there.came_along
+
+
+async def test_files_of_a_forwarded_and_of_a_replied_to_message_come_along() -> None:
+    async with town() as there:
+        original = there.fake.world.message(
+            DM_OF[ANN], BO, "Look.", attachments=[there.file("old.txt", b"the old one")]
+        )
+        reference = {"type": 0, "message_id": original["id"], "channel_id": DM_OF[ANN]}
+        await there.write("what is it?", type=19, message_reference=reference, referenced_message=original)
+        assert "file of the message that this one replies to old.txt, Bo" in there.came_along
+        assert "the old one" in there.came_along
+        forwarded = {"content": "", "attachments": [there.file("sent.txt", b"the sent one")], "embeds": []}
+        forwarded |= {"timestamp": original["timestamp"], "edited_timestamp": None, "flags": 0, "type": 0}
+        await there.write("and this?", message_snapshots=[{"message": forwarded}])
+        assert "file of a forwarded message sent.txt, somebody" in there.came_along
+        assert "the sent one" in there.came_along
+
+
+async def test_the_file_of_a_command_comes_along() -> None:
+    async with town() as there:
+        await there.fake.command(ANN, "ask", question="what is it?", file=there.file("notes.md", b"Blue."))
+        (answer,) = await there.answered()
+        assert answer["content"] == "Seen."
+        assert "Blue." in there.came_along
+
+
+async def test_a_voice_message_is_answered_with_a_sentence_and_no_model_if_nobody_can_listen() -> None:
+    async with town() as there:
+        voice = {**there.file("voice-message.ogg", b"OggS", "audio/ogg"), "waveform": "AA==", "duration_secs": 2.0}
+        (answer,) = await there.write("", voice, flags=VOICE)
+        assert answer["content"] == CANNOT_LISTEN
+        assert not there.asked
+
+
+async def test_a_voice_message_is_the_question_where_it_can_be_listened_to() -> None:
+    async with town("Blue.", transcriber=Ears()) as there:
+        (answer,) = await there.write("", there.file("voice-message.ogg", b"OggS", "audio/ogg"), flags=VOICE)
+        assert answer["content"] == "Blue."
+        assert there.asked[-1][-1].text == "Which colour is the boat?"
+
+
+async def test_long_code_is_handed_over_in_the_thread_and_shown_as_ever() -> None:
+    async with town(LONG) as there:
+        asked = await there.fake.say(ANN, f"{ASK}write it")
+        answer, shared = await there.answered()
+        assert answer["content"] == LONG
+        assert (shared["channel_id"], shared["content"]) == (asked["id"], "")
+        assert shared["files"] == {"code.py": CODE}
+
+
+async def test_files_of_a_public_command_follow_its_answer() -> None:
+    async with town(LONG) as there:
+        await there.fake.command(ANN, "ask", question="write it")
+        answer, shared = await there.answered()
+        assert (answer["content"], shared["files"]) == (LONG, {"code.py": CODE})
+        assert not shared["flags"] & EPHEMERAL
+
+
+async def test_files_of_a_private_answer_are_seen_by_its_asker_alone() -> None:
+    async with town(LONG) as there:
+        await there.fake.command(ANN, "ask", question="write it", private=True)
+        _, shared = await there.answered()
+        assert shared["files"] == {"code.py": CODE}
+        assert shared["flags"] & EPHEMERAL
+
+
+async def test_a_file_that_the_model_made_is_handed_over() -> None:
+    async with town(SHARE, "Here are the prices.") as there:
+        answer, shared = await there.write("prices?")
+        assert (answer["content"], shared["files"]) == ("Here are the prices.", {"prices.csv": "boat,9\n"})
+
+
+async def test_an_answer_whose_files_cannot_be_handed_over_stands_without_them() -> None:
+    async with town(LONG) as there:
+        there.fake.rest.fail("POST", "/webhooks/", 400, 40005)
+        await there.fake.command(ANN, "ask", question="write it")
+        (answer,) = await there.answered()
+        assert answer["content"] == LONG
+
+
+async def test_a_deleted_reply_takes_its_files_along() -> None:
+    async with town(LONG) as there:
+        await there.fake.say(ANN, f"{ASK}write it")
+        assert len(await there.answered()) == 2
+        (turn,) = there.host.store.turns
+        assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
+        assert by_the_bot(there.fake) == []
+
+
+@pytest.mark.parametrize("nonce_known", [True, False])
+async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_again(nonce_known: bool) -> None:
+    async with town(LONG) as there:
+        await there.fake.say(ANN, f"{ASK}write it")
+        await there.answered()
+        (turn,) = there.host.store.turns
+        assert turn.closing is not None
+        if not nonce_known:
+            there.fake.rest.forget_nonces()
+        surface = there.host.connections.surface_for(turn.incoming)
+        again = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", CODE.encode())], again=True)
+        assert [page.id for page in again] == [turn.closing.pages[-1]]
+        assert len(by_the_bot(there.fake)) == 2
