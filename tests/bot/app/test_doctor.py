@@ -1,0 +1,92 @@
+"""What the doctor finds out about settings, the database and the model, and what it leaves as it is."""
+
+from pathlib import Path
+
+from bot.app import CLOCK, examine, migrate
+from bot.doctor import Finding, Level, healthy, lines
+from bot.settings import Settings, load_settings
+from store.migrations import HEAD
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.model_server import DONE, ModelServer, head, text
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+
+REHEARSAL = {"COGENCY_MODEL": "rehearsal"}
+
+
+def read(folder: Path, **environ: str) -> Settings:
+    return load_settings(REHEARSAL | environ, data_folder=folder)
+
+
+async def about(where: str, settings: Settings, *, ask_model: bool = False) -> list[Finding]:
+    return [finding for finding in await examine(settings, ask_model=ask_model) if finding.where == where]
+
+
+async def test_a_database_that_is_not_there_yet_is_a_note_and_stays_away(tmp_path: Path) -> None:
+    (found,) = await about("Database", read(tmp_path))
+    assert (found.level, found.what) == (Level.NOTE, f"there is none yet at {tmp_path}/cogency.db")
+    assert not (tmp_path / "cogency.db").exists()
+
+
+async def test_a_database_is_named_with_its_version(tmp_path: Path) -> None:
+    settings = read(tmp_path)
+    await migrate(settings)
+    (found,) = await about("Database", settings)
+    assert found.level is Level.GOOD
+    assert found.what.endswith(f"is at the newest version, {HEAD}")
+
+
+async def test_a_database_that_cannot_be_read_is_a_problem_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "cogency.db").write_text("I am a letter. " * 1_000)
+    (found,) = await about("Database", read(tmp_path))
+    assert found.level is Level.PROBLEM
+    assert found.remedy
+
+
+async def test_rehearsal_is_a_warning(tmp_path: Path) -> None:
+    (found,) = await about("Model", read(tmp_path))
+    assert (found.level, found.what) == (Level.WARNING, "only rehearsal answers, which follows rules")
+
+
+async def test_a_model_without_its_key_is_a_problem_that_names_the_setting(tmp_path: Path) -> None:
+    (found,) = await about("Model", read(tmp_path, COGENCY_MODEL="openai:m-1"))
+    assert found.level is Level.PROBLEM
+    assert "OPENAI_API_KEY" in found.remedy
+
+
+async def test_a_model_is_asked_for_one_word_only_if_somebody_wants_it(tmp_path: Path) -> None:
+    async with ModelServer([[head(), text("yes"), DONE]]) as model:
+        settings = read(tmp_path, COGENCY_MODEL="openai:m-1", OPENAI_BASE_URL=model.url)
+        assert [found.level for found in await about("Model", settings)] == [Level.GOOD]
+        assert not model.requests
+        chosen, asked = await about("Model", settings, ask_model=True)
+    assert (chosen.level, asked.level) == (Level.GOOD, Level.GOOD)
+    assert asked.what.startswith("openai:m-1 answers, after ")
+
+
+async def test_a_model_that_says_no_is_a_problem(tmp_path: Path) -> None:
+    async with ModelServer([[head(401, "application/json"), b'{"error": {"message": "no such key"}}']]) as model:
+        settings = read(tmp_path, COGENCY_MODEL="openai:m-1", OPENAI_BASE_URL=model.url)
+        _, asked = await about("Model", settings, ask_model=True)
+    assert (asked.level, asked.what) == (Level.PROBLEM, "openai:m-1 does not answer")
+
+
+async def test_tokens_that_are_not_enough_are_one_problem(tmp_path: Path) -> None:
+    *_, found = await examine(read(tmp_path, SLACK_BOT_TOKEN=BOT_TOKEN), ask_model=False)
+    assert (found.level, found.where) == (Level.PROBLEM, "Settings")
+    assert found.remedy.startswith("SLACK_APP_TOKEN is missing")
+
+
+async def test_without_any_platform_one_can_still_chat(tmp_path: Path) -> None:
+    found = await examine(read(tmp_path), ask_model=False)
+    assert found[-1].what == "no platform has a token"
+    assert healthy(found)
+
+
+async def test_slack_is_looked_at_where_it_has_tokens_and_none_of_them_is_shown(tmp_path: Path) -> None:
+    async with FakeSlack(FastClock(CLOCK.now(), speed=1)) as slack:
+        tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_API_BASE_URL": slack.url}
+        found = await examine(read(tmp_path, **tokens), ask_model=False)
+    assert "signed in as cogency in Fake (https://fake.slack.com/)" in [one.what for one in found]
+    assert BOT_TOKEN not in lines(found)
+    assert APP_TOKEN not in lines(found)

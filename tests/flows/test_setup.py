@@ -1,0 +1,76 @@
+"""Setting a bot up as an operator does: the commands that print and look, as real processes."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE
+from pathlib import Path
+
+from bot.app import CLOCK
+from bot.exits import Exit
+from bot.platforms.slack.features import EVERYTHING, scopes
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_faults import Fault
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+
+ROOT = Path(__file__).parents[2]
+BOUND_S = 40.0
+
+
+async def cogency(folder: Path, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
+    """One command: how it ended, what it printed, what it complained of."""
+    environment = {
+        "PATH": os.environ["PATH"],  # noqa: TID251 -- a process needs one
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(ROOT),
+        "COGENCY_DATABASE_URL": f"sqlite:///{folder / 'bot.db'}",
+        "COGENCY_MODEL": "rehearsal",
+        **settings,
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot", *arguments, cwd=folder, stdout=PIPE, stderr=PIPE, env=environment
+    )
+    async with asyncio.timeout(BOUND_S):
+        said, complained = await process.communicate()
+    return process.returncode, said.decode(), complained.decode()
+
+
+async def test_the_manifest_is_printed_as_it_lies_in_the_folder(tmp_path: Path) -> None:
+    code, said, complained = await cogency(tmp_path, "slack", "manifest")
+    assert (code, complained) == (Exit.OK, "")
+    assert said == (ROOT / "manifests/slack.yaml").read_text()
+
+
+async def test_the_manifest_has_the_prefix_of_the_settings_and_what_else_is_asked_for(tmp_path: Path) -> None:
+    options = ("--features", "commands", "--http", "https://bot.example", "--name", "Ada", "--json")
+    code, said, _ = await cogency(tmp_path, "slack", "manifest", *options, COGENCY_SLACK_COMMAND_PREFIX="ada-")
+    assert code == Exit.OK
+    assert '"/ada-ask"' in said
+    assert '"https://bot.example/slack/events"' in said
+    assert '"display_name": "ada"' in said
+    assert "agent_view" not in said
+
+
+async def test_options_that_make_no_manifest_are_one_sentence(tmp_path: Path) -> None:
+    code, said, complained = await cogency(tmp_path, "slack", "manifest", "--http", "http://bot.example")
+    assert (code, said) == (Exit.SETTINGS, "")
+    assert complained.count("\n") == 1
+    code, _, complained = await cogency(tmp_path, "slack", "manifest", "--features", "magic")
+    assert code not in (Exit.OK, None)
+    assert "must be of agent, home, commands, shortcuts, files, reactions, groups" in complained
+
+
+async def test_the_doctor_is_content_with_an_app_that_is_set_up_and_not_with_one_that_is_not(tmp_path: Path) -> None:
+    async with FakeSlack(FastClock(CLOCK.now(), speed=1), scopes=",".join(scopes(EVERYTHING))) as slack:
+        slack.state.channel("general")
+        tokens = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_APP_TOKEN": APP_TOKEN, "SLACK_API_BASE_URL": slack.url}
+        code, said, complained = await cogency(tmp_path, "doctor", **tokens)
+        assert (code, complained) == (Exit.OK, "")
+        assert "ok       Slack: Socket Mode works, with 2 connections at once.\n" in said
+        slack.faults["auth.test"].append(Fault(error="invalid_auth"))
+        code, said, _ = await cogency(tmp_path, "doctor", **tokens)
+    assert code == Exit.FAILED
+    assert "problem  Slack: SLACK_BOT_TOKEN is not accepted (invalid_auth)." in said
+    assert BOT_TOKEN not in said

@@ -1,0 +1,53 @@
+"""Looking at a database says where it is and at which version, and changes nothing there."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.errors import StoreError
+from store.engine import look_at, open_store
+from store.migrations import HEAD
+from tests.fakes.postgresql import PostgresServer
+
+
+async def test_a_file_that_is_not_there_has_no_version_and_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "bot.db"
+    assert await look_at(f"sqlite:///{path}") == (str(path), None)
+    assert not path.parent.exists()
+
+
+async def test_a_file_is_looked_at_while_a_bot_serves_from_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'bot.db'}"
+    store = await open_store(url)
+    try:
+        where, version = await look_at(url)
+    finally:
+        await store.close()
+    assert (where, version) == (store.database.where, HEAD)
+
+
+async def test_an_empty_file_has_no_version(tmp_path: Path) -> None:
+    path = tmp_path / "bot.db"
+    path.touch()
+    assert (await look_at(f"sqlite:///{path}"))[1] is None
+
+
+async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "bot.db"
+    path.write_text("I am a letter. " * 1_000)
+    with pytest.raises(StoreError):
+        await look_at(f"sqlite:///{path}")
+
+
+async def test_a_server_is_looked_at_without_making_tables(postgres: PostgresServer) -> None:
+    async with postgres.database() as url:
+        assert (await look_at(url))[1] is None
+        assert (await look_at(url))[1] is None
+        store = await open_store(url)
+        await store.close()
+        assert (await look_at(url))[1] == HEAD
+
+
+async def test_an_address_that_is_none_is_told() -> None:
+    with pytest.raises(StoreError, match="sqlite:///"):
+        await look_at("mysql://host/bot")
