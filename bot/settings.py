@@ -1,6 +1,7 @@
 """Every setting of the program: read once, from the environment and `.env`, into one frozen value.
 
-Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.access.lists`, `bot.secret`.
+Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.addresses`, `bot.dotenv_file`,
+`bot.access.lists`, `bot.secret`.
 
 The rules.
 - The environment is an argument. It goes before `.env`; an empty value counts as not set.
@@ -12,11 +13,9 @@ The rules.
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
-from dotenv.parser import parse_stream
 from platformdirs import user_data_path
 
 from agent.authority import Authority
@@ -24,10 +23,11 @@ from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
 from agent.prices import NANO, Money
 from agent.providers.catalog import Mode
-from bot import casts
+from bot import addresses, casts
 from bot.access import lists
 from bot.attachments.share import TEXT_TOKENS
 from bot.casts import DiscordReplies, FooterStyle, LogLevel, WhileBusy
+from bot.dotenv_file import read_dotenv
 from bot.secret import Secret
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class Settings:
     )
     """By the platform's user id; goes before the channel's."""
     mode: Annotated[Mode, From("COGENCY_MODE", casts.one_of(Mode))] = Mode.AUTO
-    database_url: Annotated[str, From("COGENCY_DATABASE_URL", casts.database_url)] = field(default="", repr=False)
+    database_url: Annotated[str, From("COGENCY_DATABASE_URL", addresses.database_url)] = field(default="", repr=False)
     """`load_settings` fills it in: a file in the person's data folder."""
     persona: Annotated[str, From("COGENCY_PERSONA", casts.text)] = PERSONA
     language: Annotated[str, From("COGENCY_LANGUAGE", casts.text)] = "the language that the person writes in"
@@ -167,12 +167,12 @@ class Settings:
     openrouter_api_key: Annotated[Secret | None, From("OPENROUTER_API_KEY", casts.key)] = None
     mistral_api_key: Annotated[Secret | None, From("MISTRAL_API_KEY", casts.key)] = None
     xai_api_key: Annotated[Secret | None, From("XAI_API_KEY", casts.key)] = None
-    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", casts.web_address)] = "https://api.openai.com/v1"
-    anthropic_base_url: Annotated[str, From("ANTHROPIC_BASE_URL", casts.web_address)] = "https://api.anthropic.com"
-    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", casts.web_address)] = (
+    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", addresses.web_address)] = "https://api.openai.com/v1"
+    anthropic_base_url: Annotated[str, From("ANTHROPIC_BASE_URL", addresses.web_address)] = "https://api.anthropic.com"
+    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", addresses.web_address)] = (
         "https://generativelanguage.googleapis.com"
     )
-    ollama_base_url: Annotated[str, From("OLLAMA_BASE_URL", casts.web_address)] = "http://localhost:11434"
+    ollama_base_url: Annotated[str, From("OLLAMA_BASE_URL", addresses.web_address)] = "http://localhost:11434"
 
     slack_bot_token: Annotated[
         Secret | None,
@@ -188,7 +188,7 @@ class Settings:
     """For `cogency doctor` only: with it, it sees how the app is set up."""
     slack_connections: Annotated[int, From("COGENCY_SLACK_CONNECTIONS", casts.whole(1, 10))] = 2
     """One goes on while the other is replaced; ten are Slack's limit, for all processes together."""
-    slack_http: Annotated[tuple[str, int] | None, From("COGENCY_SLACK_HTTP", casts.listen_address)] = None
+    slack_http: Annotated[tuple[str, int] | None, From("COGENCY_SLACK_HTTP", addresses.listen_address)] = None
     """Where to listen for Slack's requests; None: Socket Mode."""
     slack_managers: Annotated[frozenset[str], From("COGENCY_SLACK_MANAGERS", casts.slack_groups)] = frozenset()
     """User groups whose members are managers."""
@@ -207,11 +207,13 @@ class Settings:
     """Whether to ask for the message content intent."""
     discord_shards: Annotated[int | None, From("COGENCY_DISCORD_SHARDS", casts.shards)] = 1
     """None: as many as Discord recommends."""
-    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", casts.web_address)] = "https://slack.com/api"
-    discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", casts.web_address)] = (
+    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", addresses.web_address)] = "https://slack.com/api"
+    discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", addresses.web_address)] = (
         "https://discord.com/api/v10"
     )
-    discord_gateway_url: Annotated[str, From("DISCORD_GATEWAY_URL", casts.socket_address)] = "wss://gateway.discord.gg"
+    discord_gateway_url: Annotated[str, From("DISCORD_GATEWAY_URL", addresses.socket_address)] = (
+        "wss://gateway.discord.gg"
+    )
 
     @property
     def language_rule(self) -> str:
@@ -221,7 +223,7 @@ class Settings:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""
         values = (getattr(self, part.name) for part in fields(self))
         kept = [value.reveal() for value in values if isinstance(value, Secret)]
-        return tuple(filter(None, [*kept, casts.password_of(self.database_url)]))
+        return tuple(filter(None, [*kept, addresses.password_of(self.database_url)]))
 
 
 def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:
@@ -229,7 +231,7 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
 
     Raises SettingsError with one sentence for the first problem found.
     """
-    written = {**_from_file(dotenv), **{name: value for name, value in environ.items() if value.strip()}}
+    written = {**read_dotenv(dotenv), **{name: value for name, value in environ.items() if value.strip()}}
     sources = _sources()
     known = {source.name for source in sources.values()}
     for name in sorted(written.keys() - known):
@@ -279,23 +281,6 @@ def _unknown(name: str, known: Collection[str]) -> str:
     near = [ours[match] for match in get_close_matches(name.upper().removeprefix(OURS), ours, n=2, cutoff=0.75)]
     remedy = f"did you mean {' or '.join(near)}?" if near else ".env.example lists all settings."
     return f"{name} is not a setting: {remedy}"
-
-
-def _from_file(dotenv: Path | None) -> dict[str, str]:
-    """What `.env` sets; nothing when there is none."""
-    if dotenv is None or not dotenv.exists():
-        return {}
-    try:
-        content = dotenv.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise SettingsError(f"{dotenv} cannot be read: make it a text file in UTF-8 that you may read.") from None
-    written: dict[str, str] = {}
-    for binding in parse_stream(StringIO(content)):
-        if binding.error or (binding.key is not None and binding.value is None):
-            raise SettingsError(f"{dotenv}, line {binding.original.line}: write NAME=value, or # before a comment.")
-        if binding.key is not None and binding.value is not None:
-            written[binding.key] = binding.value
-    return written
 
 
 def _default_database_url(data_folder: Path | None) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.errors import SettingsError
 from agent.prices import NANO
-from bot.casts import LogLevel, websocket_url
+from bot.casts import LogLevel
 from bot.models.chosen import ModelSettings
 from bot.secret import Secret
 from bot.settings import Settings, load_settings, needed, setting_names
@@ -219,8 +219,10 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         (
             "COGENCY_DISCORD_MANAGERS",
             "managers",
-            "COGENCY_DISCORD_MANAGERS must be ids of roles with commas between them, "
-            "as in 123456789012345678,234567890123456789.",
+            (
+                "COGENCY_DISCORD_MANAGERS must be ids of roles with commas between them, "
+                "as in 123456789012345678,234567890123456789."
+            ),
         ),
         (
             "COGENCY_SLACK_CONNECTIONS",
@@ -361,18 +363,6 @@ def test_a_missing_setting_is_named_where_it_is_needed() -> None:
 )
 def test_an_address_to_listen_at_is_a_host_and_a_port(written: str, read: tuple[str, int]) -> None:
     assert load_settings({"COGENCY_SLACK_HTTP": written}).slack_http == read
-
-
-@pytest.mark.parametrize(
-    ("base_url", "socket_url"),
-    [
-        ("https://api.openai.com/v1", "wss://api.openai.com/v1"),
-        ("http://127.0.0.1:9/http", "ws://127.0.0.1:9/http"),
-        ("wss://gateway.discord.gg", "wss://gateway.discord.gg"),
-    ],
-)
-def test_socket_addresses_follow_from_web_addresses(base_url: str, socket_url: str) -> None:
-    assert websocket_url(base_url) == socket_url
 
 
 EXAMPLE = Path(__file__).parents[2] / ".env.example"
