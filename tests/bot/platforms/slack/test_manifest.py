@@ -36,6 +36,8 @@ DOCUMENTED_SCOPES = {
     "assistant.threads.setStatus": "chat:write",
     "assistant.threads.setSuggestedPrompts": "assistant:write",
     "auth.test": "",
+    "apps.manifest.export": "",
+    "bots.info": "users:read",
     "chat.appendStream": "chat:write",
     "chat.delete": "chat:write",
     "chat.postEphemeral": "chat:write",
