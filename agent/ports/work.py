@@ -49,6 +49,10 @@ class Ledger(Protocol):
         """Keep how far the turn got, or which pages show its reply. Progress makes its attempts count anew."""
         ...
 
+    async def put_down(self, claim: Claim, text: str) -> None:
+        """Put `text` in place of the question's words: it was spoken, and has been listened to."""
+        ...
+
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         """Store the reply and everything else of `closing`, clear progress and payload, and end the turn.
 

@@ -73,6 +73,7 @@ class Thinking:
                 return await self._end(claim, turn, closing, Outcome.REFUSED, files.sorry)
             if files.spoken:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
+                await self._ledger.put_down(claim, files.spoken)
             groups = await self._mind.groups_of(claim.incoming.place)
             context, summary = await known_context(self._mind, self._knowledge, claim, groups, files)
             turn.drew_on(context.sources)

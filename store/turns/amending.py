@@ -5,6 +5,7 @@ Above: `store.turns.ledger`. Below: index, tables, `store.search.text`.
 Rules
   A turn that has begun answers the question as it was; so only one is edited that nobody runs, of which nothing is
   done, and that has not joined a running one.
+  What was spoken is put down as soon as it was listened to, and stands as if it had been written.
   A question that is deleted then ends at once. One whose answer has begun loses its words, and whoever runs the turn,
   or claims it, takes back what it has shown.
 """
@@ -14,7 +15,7 @@ from datetime import datetime
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from agent.events import Outcome
-from agent.records import Author
+from agent.records import Author, Claim
 from store import json_columns, rows
 from store.search import index
 from store.search.text import index_words
@@ -46,11 +47,15 @@ def amend(connection: Connection, channel: str, message_id: str, text: str) -> b
     if (question := _waiting(connection, channel, message_id)) is None:
         return False
     _, asked, conversation = question
-    words = index_words(text)
-    index.remove(connection, [asked])
-    connection.execute(update(message).where(message.c.id == asked).values(text=text, length=len(words)))
-    index.add(connection, asked, words, index.readers(connection, conversation))
+    _put(connection, asked, conversation, text)
     return True
+
+
+def put_down(connection: Connection, claim: Claim, text: str) -> None:
+    """Put what was spoken in place of a question that runs, unless it was deleted meanwhile."""
+    payload = connection.execute(select(turn.c.payload).where(turn.c.id == claim.turn).with_for_update()).scalar_one()
+    if not json_columns.withdrawn(payload):
+        _put(connection, claim.message, claim.incoming.conversation, text)
 
 
 def withdraw(connection: Connection, channel: str, message_id: str, now: datetime) -> bool:
@@ -65,6 +70,14 @@ def withdraw(connection: Connection, channel: str, message_id: str, now: datetim
     connection.execute(delete(message).where(message.c.id == asked))
     connection.execute(update(turn).where(turn.c.id == turn_id).values(**rows.over(now, Outcome.STOPPED)))
     return True
+
+
+def _put(connection: Connection, asked: int, conversation: str, text: str) -> None:
+    """Put `text` in place of a question's words, to be found by it from now on."""
+    words = index_words(text)
+    index.remove(connection, [asked])
+    connection.execute(update(message).where(message.c.id == asked).values(text=text, length=len(words)))
+    index.add(connection, asked, words, index.readers(connection, conversation))
 
 
 def _take_back(connection: Connection, channel: str, message_id: str) -> bool:

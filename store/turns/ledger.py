@@ -82,6 +82,9 @@ class SqlLedger:
         if not await self._database.write(save, claim, progress=progress, reply_ref=reply_ref):
             raise LeaseLost(f"Turn {claim.turn} starts anew: something that it quotes was forgotten.")
 
+    async def put_down(self, claim: Claim, text: str) -> None:
+        await self._database.write(put_down, claim, text)
+
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         return await self._database.write(finish, claim, closing, now)
 
@@ -195,6 +198,11 @@ def save(connection: Connection, claim: Claim, *, progress: str | None, reply_re
     if progress is not None:
         workspaces.keep(connection, claim, progress)
     return True
+
+
+def put_down(connection: Connection, claim: Claim, text: str) -> None:
+    _write(connection, claim, {"epoch": claim.epoch})
+    amending.put_down(connection, claim, text)
 
 
 def finish(connection: Connection, claim: Claim, closing: Closing, now: datetime) -> bool:

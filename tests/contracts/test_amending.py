@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from agent.errors import LeaseLost
 from agent.events import Outcome
 from agent.memory.forgetting import Everything
 from agent.messages import Depth, Image
-from agent.records import Claiming, Closing
+from agent.records import Attachment, Claiming, Closing
 from tests.contracts.steps import AnyStore, answered, claimed, texts_found
 from tests.fakes.incoming import LEASE, START, said
 
@@ -31,6 +32,34 @@ async def test_a_question_that_is_being_answered_stays_as_it_was(store: AnyStore
     assert not await store.ledger.amend(asked.channel, asked.message_id, "where is my boat?")
     history = await store.conversations.history("thread", before_turn=10**6, limit=9)
     assert [message.text for message in history] == ["where is my bicycle?"]
+
+
+async def test_what_was_spoken_is_put_down_and_found_as_if_it_had_been_written(store: AnyStore) -> None:
+    await store.ledger.accept(said("(no text)"))
+    claim = await claimed(store)
+    await store.ledger.put_down(claim, "where is my boat?")
+    assert await texts_found(store, "boat") == ["where is my boat?"]
+    history = await store.conversations.history("thread", before_turn=10**6, limit=9)
+    assert [message.text for message in history] == ["where is my boat?"]
+    await store.ledger.release(claim)
+    with pytest.raises(LeaseLost):
+        await store.ledger.put_down(claim, "too late")
+
+
+async def test_what_was_spoken_is_not_put_down_once_it_was_taken_back(store: AnyStore) -> None:
+    asked = said("(no text)")
+    await store.ledger.accept(asked)
+    claim = await claimed(store)
+    await store.ledger.withdraw(asked.channel, asked.message_id, START)
+    await store.ledger.put_down(claim, "where is my boat?")
+    assert await texts_found(store, "boat") == []
+
+
+async def test_files_wait_with_their_question(store: AnyStore) -> None:
+    file = Attachment("a.txt", "text/plain", 4, "an address", "Ann", source="file of a forwarded message")
+    asked = replace(said("what is this?"), files=(file, replace(file, spoken=True)))
+    await store.ledger.accept(asked)
+    assert (await claimed(store)).incoming == asked
 
 
 async def test_what_was_never_asked_or_is_answered_is_neither_edited_nor_taken_back(store: AnyStore) -> None:

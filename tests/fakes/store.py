@@ -232,6 +232,12 @@ class FakeStore:
             turn.progress, turn.attempts = progress, 0
         turn.reply_ref = turn.reply_ref if reply_ref is None else reply_ref
 
+    async def put_down(self, claim: Claim, text: str) -> None:
+        turn = self._held(claim)
+        if not turn.withdrawn:
+            turn.incoming = replace(turn.incoming, text=text)
+            self.messages = [(t, _question(turn) if m.id == turn.message else m) for t, m in self.messages]
+
     async def finish(self, claim: Claim, closing: Closing, now: datetime) -> bool:
         turn = self._held(claim)
         self.spent.record(turn.id, turn.incoming, closing.calls or json_columns.calls(turn.progress), now)

@@ -77,6 +77,7 @@ async def test_spoken_words_are_the_question() -> None:
     world.attached = Attached(spoken="Which colour?")
     await asked(world, VOICE)
     assert world.model.requests[0][-1].text == "Which colour?"
+    assert world.stored() == ["Which colour?", "A boat."]
 
 
 async def test_what_cannot_be_heard_is_answered_without_a_model() -> None:
