@@ -18,7 +18,7 @@ Payload = dict[str, Any]
 GUILD = "10"
 GENERAL = "20"
 STAFF = "21"
-"""A channel that @everyone cannot see."""
+"""A channel that @everyone cannot see, but the bot."""
 VOICE = "22"
 DM_OF = {"41": "71", "42": "72", "43": "73"}
 BOT, ANN, BO, OTHER_BOT = "900", "41", "42", "901"
@@ -26,6 +26,8 @@ NAMES = {BOT: "cogency", ANN: "ann", BO: "bo", OTHER_BOT: "herald"}
 
 ALL_PERMISSIONS = str(((1 << 53) - 1) & ~(1 << 3))
 """Everything but administrator, which no overwrite of a channel can take back."""
+INVITED = "309237746688"
+"""What a bot may that was invited by the link of `cogency discord invite`."""
 VIEW = 1 << 10
 CONNECT = 1 << 20
 EPHEMERAL = 1 << 6
@@ -70,6 +72,8 @@ class World:
     edits: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By message id: every content that it ever showed, in order."""
     everyone_may: str = ALL_PERMISSIONS
+    bot_may: str = INVITED
+    """What the bot's own role allows it besides."""
     absent: set[str] = field(default_factory=set[str])
     """Who is no longer in the server."""
     in_thread: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -79,7 +83,10 @@ class World:
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        hidden = [{"id": GUILD, "type": 0, "allow": "0", "deny": str(VIEW)}]
+        hidden = [
+            {"id": GUILD, "type": 0, "allow": "0", "deny": str(VIEW)},
+            {"id": BOT, "type": 1, "allow": str(VIEW), "deny": "0"},
+        ]
         self.channels[GENERAL] = self._channel(GENERAL, "general", 0)
         self.channels[STAFF] = self._channel(STAFF, "staff", 0, permission_overwrites=hidden)
         self.channels[VOICE] = self._channel(VOICE, "hall", 2, bitrate=64_000, user_limit=0)
@@ -103,7 +110,7 @@ class World:
             "large": False,
             "roles": [
                 _role(GUILD, "@everyone", self.everyone_may),
-                _role("31", "cogency", "0", bot_id=BOT),
+                _role("31", "cogency", self.bot_may, bot_id=BOT),
                 *(_role(number, f"role {number}", "0") for number in sorted(set[str]().union(*self.roles_of.values()))),
             ],
             "channels": [channel for channel in self.channels.values() if channel["type"] != 11],

@@ -25,12 +25,16 @@ CAGE = {"bitrate": 64_000, "user_limit": 0}
 """What a voice channel or a stage has besides."""
 
 
+OURS: Payload = {"id": BOT, "type": 1, "allow": str(VIEW | HISTORY), "deny": "0"}
+"""The bot is everywhere."""
+
+
 def overwrite(target: str, *, allow: int = 0, deny: int = 0) -> Payload:
     return {"id": target, "type": 1 if target == BO else 0, "allow": str(allow), "deny": str(deny)}
 
 
 def channel(kind: int, *overwrites: Payload, **more: Any) -> Payload:
-    about: Payload = {"type": kind, "permission_overwrites": [*overwrites], "nsfw": False, **more}
+    about: Payload = {"type": kind, "permission_overwrites": [*overwrites, OURS], "nsfw": False, **more}
     return {"id": "600", "guild_id": GUILD, "name": "there", "position": 1, "parent_id": None, "topic": None, **about}
 
 
@@ -106,8 +110,7 @@ async def test_a_thread_is_what_its_channel_is_unless_it_is_private(kind: str) -
 
 
 async def test_a_channel_that_is_closed_is_a_group_from_then_on() -> None:
-    closed = [overwrite(GUILD, deny=VIEW)]
-    assert await place_in(channel(TEXT), permission_overwrites=closed) == GROUP
+    assert await place_in(channel(TEXT), permission_overwrites=CLOSED) == GROUP
 
 
 async def test_a_channel_that_is_opened_is_its_servers_from_then_on() -> None:
@@ -133,7 +136,7 @@ async def narrowed(before: Payload, **change: Any) -> list[tuple[str, Place]]:
     return [told for told in host.narrowed if told[0] == "600"]
 
 
-CLOSED = [overwrite(GUILD, deny=VIEW)]
+CLOSED = [overwrite(GUILD, deny=VIEW), OURS]
 
 
 async def test_a_channel_keeps_what_it_held_once_it_is_closed_by_itself_or_for_everybody() -> None:

@@ -24,8 +24,9 @@ from agent.records import Attachment, Incoming, Quoted
 from bot.host import Host
 from bot.platforms.discord import preferences, reading, refusals
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.conversations import Conversations
 from bot.platforms.discord.files import attachments
-from bot.platforms.discord.inbound import Question, Where, asked
+from bot.platforms.discord.inbound import Question, Where
 from bot.platforms.discord.interactions import (
     STORE_FIRST_S,
     Choice,
@@ -39,7 +40,6 @@ from bot.platforms.discord.markup import Names, readable
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
-from bot.platforms.discord.settings import ReplyMode
 from bot.platforms.discord.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
@@ -69,13 +69,18 @@ class Commands:
     """What becomes of questions. `add_to` makes `/ask` known to a command tree."""
 
     def __init__(
-        self, host: Host, connection: Connection, surroundings: Surroundings, members: Members, mode: ReplyMode
+        self,
+        host: Host,
+        connection: Connection,
+        surroundings: Surroundings,
+        members: Members,
+        conversations: Conversations,
     ) -> None:
         self._host = host
         self._members = members
         self._connection = connection
         self._surroundings = surroundings
-        self._mode = mode
+        self._conversations = conversations
         self._asked_last: dict[tuple[int, int], str] = {}
 
     def asked_last(self, channel: int, person: int) -> str | None:
@@ -142,7 +147,7 @@ class Commands:
             others = f"choose one of {', '.join(menu)}" if menu else "there is only one here"
             raise SettingsError(f"That model cannot be chosen: {others}.")
         author = await self._members.known(question.author, direct=question.where.direct)
-        incoming = asked(replace(question, author=author), self._mode)
+        incoming = await self._conversations.of_question(replace(question, author=author))
         self._remember((question.where.channel, question.author.id), incoming.conversation)
         brought = await self._surroundings.of_question(
             question.text,

@@ -9,15 +9,16 @@ import logging
 import discord
 
 from bot.host import Host
-from bot.platforms.discord import buttons, forgetting, memory, menus, preferences, pressing
+from bot.platforms.discord import buttons, forgetting, memory, menus, preferences
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
+from bot.platforms.discord.conversations import Conversations
 from bot.platforms.discord.interactions import Interaction, Tree
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.menus import Menus
 from bot.platforms.discord.preferences import Preferences
-from bot.platforms.discord.settings import ReplyMode
+from bot.platforms.discord.pressing import Pressing
 from bot.platforms.discord.surroundings import Surroundings
 from bot.platforms.discord.syncing import sync
 from bot.platforms.discord.translations import Translator
@@ -35,13 +36,13 @@ class Desk:
         connection: Connection,
         surroundings: Surroundings,
         members: Members,
-        mode: ReplyMode,
+        conversations: Conversations,
     ) -> None:
         self._tree = tree
         self._host = host
-        self._connection = connection
         self._members = members
-        commands = Commands(host, connection, surroundings, members, mode)
+        self._pressing = Pressing(host, connection, members)
+        commands = Commands(host, connection, surroundings, members, conversations)
         self._preferences = Preferences(host, members)
         self._menus = Menus(host, commands)
         commands.add_to(tree)
@@ -73,4 +74,4 @@ class Desk:
         elif (about := menus.sent(said)) is not None:
             await self._menus.ask(interaction, about)
         elif (below := buttons.pressed(said)) is not None:
-            await pressing.press(interaction, below, self._host, self._connection, self._members)
+            await self._pressing.press(interaction, below)

@@ -1,6 +1,7 @@
 """What was said on Discord while the bot was away: read from the channels' history, and taken in as if it came now.
 
-Above: `client` says when the line is up and down. Below: discord.py, `place`, `surroundings`, `bot.turns.missed`.
+Above: `shards` has one for each connection, and says when it is up and down. Below: discord.py, `place`,
+`bot.turns.missed`.
 
 Rules.
 - A resumed session brings what was missed by itself. A new one does not: then, and at a start, history is read.
@@ -8,8 +9,9 @@ Rules.
   first, then direct conversations that it had lately. Discord does not tell of others: one that began meanwhile is
   looked at when something arrives there.
 - Within a channel the order stays: what was missed there is read before the first message that arrives anew.
-- What does not wait for an answer is not caught up: "stop", commands, buttons. Edits are followed as far as they stand
-  among the messages that are read; a deletion leaves nothing to be read.
+- Direct messages come over the first connection alone.
+- What does not wait for an answer is not caught up: "stop", commands, buttons, reactions. Edits are followed as far as
+  they stand among the messages that are read; a deletion leaves nothing to be read.
 """
 
 import asyncio
@@ -22,6 +24,7 @@ from typing import TypeAlias
 import discord
 
 from agent.errors import CogencyError, StoreUnavailable
+from agent.records import LastSeen
 from bot.amounts import counted
 from bot.logs import severity
 from bot.platforms.discord.membership import UNREADABLE
@@ -48,6 +51,10 @@ class Missed:
     take: Callable[[discord.Message], Awaitable[bool]]
     amend: Callable[[discord.Message], Awaitable[None]]
     in_order: Callable[[int], asyncio.Lock]
+    shard: int = 0
+    connected: bool = False
+    behind: bool = False
+    """Whether something may have been missed that was not yet looked for."""
     _since: datetime | None = None
     _caught_up: bool = False
     _round: int = 0
@@ -65,15 +72,8 @@ class Missed:
         self._looked.clear()
         self._members.clear()
         self._found = 0
-        self.listening.connected = True
-        self.listening.behind = True
-
-    async def resumed(self) -> None:
-        self.listening.connected = True
-        await self.listening.note()
-
-    def lost(self) -> None:
-        self.listening.connected = False
+        self.connected = True
+        self.behind = True
 
     async def before(self, message: discord.Message) -> None:
         """What was missed in the channel of a message that just arrived; its lock is held. Raises StoreUnavailable."""
@@ -98,8 +98,7 @@ class Missed:
                 found = counted(self._found, "message", "messages")
                 log.info("Discord: caught up on %s since %s%s", found, f"{since:%F %R} UTC", left)
         self._caught_up = True
-        self.listening.behind = False
-        await self.listening.note()
+        self.behind = False
 
     async def _in_turn(self, place: Place) -> bool:
         async with self.in_order(place.id):
@@ -157,13 +156,18 @@ class Missed:
             log.log(severity(error), "where the bot had conversations is not known: %s", error)
             seen = []
         known = {one.conversation for one in seen}
-        here = [channel for guild in self.client.guilds for channel in _moved(guild, since)]
+        here = [channel for guild in self.servers() for channel in _moved(guild, since)]
         here.sort(key=lambda channel: (known_as(channel.id) not in known, -(channel.last_message_id or 0)))
-        direct = [await self._direct(one.channel) for one in seen if one.conversation == known_as(one.channel)]
+        written = dict.fromkeys(one.channel for one in seen if _may_be_direct(one)) if self.shard == 0 else ()
+        direct = [await self._direct(channel) for channel in written]
         found: list[Place] = [*filter(None, direct), *here]
         if len(found) > bounds.places:
             log.warning("Discord: %d channels are not looked at for what was missed", len(found) - bounds.places)
         return found[: bounds.places]
+
+    def servers(self) -> list[discord.Guild]:
+        """Those of this connection."""
+        return [guild for guild in self.client.guilds if guild.shard_id == self.shard]
 
     async def _direct(self, channel: str) -> discord.DMChannel | None:
         """The direct conversation of that id; None if it is something else."""
@@ -174,6 +178,12 @@ class Missed:
             except (discord.InvalidData, *UNREADABLE):
                 return None
         return found if isinstance(found, discord.DMChannel) else None
+
+
+def _may_be_direct(seen: LastSeen) -> bool:
+    """Whether its conversation may be one of a direct message; what was asked in a channel in private may, too."""
+    channel = known_as(seen.channel)
+    return seen.conversation == channel or seen.conversation.startswith(f"{channel}:")
 
 
 def _moved(guild: discord.Guild, since: datetime) -> list[Channel]:

@@ -11,8 +11,9 @@ from typing import TypeAlias
 import discord
 
 from agent.authority import Authority
-from bot.platforms.discord.inbound import STRANGER, Author, Post, Standing, Where, plausible
+from bot.platforms.discord.inbound import STRANGER, Author, Post, Replied, Standing, Where, plausible
 from bot.platforms.discord.markup import Names
+from bot.platforms.discord.permissions import may_start_threads
 from bot.platforms.discord.place import ChannelFacts, Place, known_as, place_of, private_place
 
 CHANNEL_MENTION = re.compile(r"<#(\d+)>", re.ASCII)
@@ -38,6 +39,7 @@ def post_of(message: discord.Message, now: datetime) -> Post:
         names=names_of(message),
         mentions=frozenset({*users, *roles, *map(int, USER_MENTION.findall(message.content))}),
         carries=bool(message.attachments or message.message_snapshots),
+        replies_to=_replied(message),
         said=message.type in SAID,
     )
 
@@ -50,8 +52,16 @@ def where(channel: discord.abc.Snowflake, author: Author, *, direct: bool) -> Wh
         channel=channel.id,
         place=channel_place(channel),
         parent=channel.parent_id if isinstance(channel, discord.Thread) else None,
-        has_threads=isinstance(channel, discord.TextChannel),
+        has_threads=isinstance(channel, discord.TextChannel) and may_start_threads(channel),
     )
+
+
+def _replied(message: discord.Message) -> Replied | None:
+    reference = message.reference
+    if message.type is not discord.MessageType.reply or reference is None:
+        return None
+    said = reference.resolved
+    return Replied(said.id, said.author.id) if isinstance(said, discord.Message) else None
 
 
 def author_of(user: Speaker) -> Author:

@@ -23,7 +23,7 @@ from agent.ports import Clock
 from agent.providers.http import Http
 from agent.records import Incoming, ShownPage
 from bot.host import Host
-from bot.platforms.discord.client import DiscordClient
+from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.files import fetch
 from bot.platforms.discord.membership import DiscordMembership
@@ -53,6 +53,7 @@ WITHOUT_CONTENT = (
 )
 
 _AUTHENTICATION_FAILED = 4004
+_SHARDING_REQUIRED = 4011
 _UNREACHABLE = (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError)
 
 
@@ -78,14 +79,14 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
     host.show_on(SOURCE, surface_for)
     host.delete_on(SOURCE, delete)
     listening = Listening(host, SOURCE, clock)
-    message_content = True
+    message_content = settings.message_content
     try:
         await listening.begin()
         connection.in_background(listening.keep())
         async with aclosing(Http(proxies=True)) as files:
             host.fetch_on(SOURCE, partial(fetch, files))
             while True:
-                client = DiscordClient(host, settings, connection, listening, message_content=message_content)
+                client = _client(host, settings, connection, listening, message_content=message_content)
                 host.ask_readers(SOURCE, DiscordMembership(client))
                 try:
                     await _serve(client, settings)
@@ -100,6 +101,16 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                     await clock.sleep(RECONNECT_S)
     finally:
         await connection.close()
+
+
+def _client(
+    host: Host, settings: DiscordSettings, connection: Connection, listening: Listening, *, message_content: bool
+) -> DiscordClient:
+    if settings.shards == 1:
+        return DiscordClient(host, settings, connection, listening, message_content=message_content)
+    return ShardedClient(
+        host, settings, connection, listening, message_content=message_content, shard_count=settings.shards
+    )
 
 
 def point_at(settings: DiscordSettings) -> None:
@@ -162,6 +173,8 @@ def _raise_reason(connecting: asyncio.Task[None]) -> None:
 def _closed(closed: discord.ConnectionClosed, settings: DiscordSettings) -> CogencyError:
     if closed.code == _AUTHENTICATION_FAILED:
         return _wrong_token()
+    if closed.code == _SHARDING_REQUIRED:
+        return SettingsError("The bot is in too many servers for its connections: set COGENCY_DISCORD_SHARDS=auto.")
     return DiscordUnreachable(
         f"Discord's gateway at {settings.gateway_url} ended the connection for good (code {closed.code}); "
         "restart, and if it happens again, look this code up in Discord's documentation."

@@ -55,12 +55,20 @@ class Surroundings:
         """Where it stands, if that is a thread that the library has not heard of yet, as one that was archived."""
         if message.guild is None or not isinstance(message.channel, discord.PartialMessageable):
             return
-        try:
-            found = await self._client.fetch_channel(message.channel.id)
-        except (discord.InvalidData, *UNREADABLE):
-            return  # it stays a place of which nothing is known
+        found = await self._fetched(message.channel.id)  # without one it stays a place of which nothing is known
         if isinstance(found, discord.Thread | discord.TextChannel | discord.VoiceChannel | discord.StageChannel):
             message.channel = found
+
+    async def parent_of(self, channel: int) -> int:
+        """The channel that a thread of a server belongs to; any other channel itself."""
+        found = self._client.get_channel(channel) or await self._fetched(channel)
+        return found.parent_id if isinstance(found, discord.Thread) else channel
+
+    async def _fetched(self, channel: int) -> object:
+        try:
+            return await self._client.fetch_channel(channel)
+        except (discord.InvalidData, *UNREADABLE):
+            return None
 
     async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> Brought:
         """Everything that this message refers to, in the order in which a reader would come upon it."""
@@ -127,6 +135,8 @@ class Surroundings:
         if chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
             with suppress(*UNREADABLE):
                 kept.append(_quote("what this thread began with", await thread.parent.fetch_message(thread.id)))
+        if isinstance(thread.parent, discord.ForumChannel):
+            kept.append(Quoted("the title of this forum post", SOMEBODY, thread.name))
         return [quoted for quoted in reversed(kept) if quoted.text]
 
     async def _linked(self, text: str, asker: int, place: Place) -> AsyncGenerator[Quoted, None]:

@@ -1,0 +1,187 @@
+"""What people write, edit and delete on Discord, on its way to the host.
+
+Above: `client` hands events over, `missed` what had been missed. Below: `conversations`, `inbound`, `members`,
+`orders`, `permissions`, `reading`, `refusals`, `surroundings`, `bot.triggers`, and `bot.host.Host`.
+
+Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
+refers to, or to store it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
+from weakref import WeakValueDictionary
+
+import discord
+
+from agent.errors import CogencyError, Refused, StoreUnavailable
+from agent.records import Incoming
+from bot import wording
+from bot.access.told import Told
+from bot.host import Host
+from bot.logs import severity
+from bot.platforms.discord import inbound, orders, permissions, reading, refusals
+from bot.platforms.discord.address import decode
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.conversations import Conversations, Said
+from bot.platforms.discord.inbound import Me, Post
+from bot.platforms.discord.members import Members
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.platforms.discord.surroundings import Surroundings
+from bot.triggers import Trigger, is_stop, trigger
+from bot.turns.missed import Listening
+
+log = logging.getLogger(__name__)
+
+
+class Intake:
+    def __init__(
+        self,
+        client: discord.Client,
+        host: Host,
+        settings: DiscordSettings,
+        connection: Connection,
+        listening: Listening,
+        surroundings: Surroundings,
+        members: Members,
+        conversations: Conversations,
+    ) -> None:
+        self._client = client
+        self._host = host
+        self._settings = settings
+        self._clock = connection.clock
+        self._listening = listening
+        self._surroundings = surroundings
+        self._members = members
+        self._conversations = conversations
+        self._told = Told(connection.clock)
+        self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+
+    def in_order(self, channel: int) -> asyncio.Lock:
+        """Held while something of this channel is handled."""
+        return self._orders.setdefault(channel, asyncio.Lock())
+
+    async def arrived(self, message: discord.Message, before: Callable[[discord.Message], Awaitable[None]]) -> None:
+        """Somebody wrote something. `before` takes in what had been missed in its channel."""
+
+        async def take() -> bool:
+            await before(message)
+            return await self._take(message)
+
+        async def tell_to_wait(_: StoreUnavailable) -> None:
+            me, post = self._me(message.guild), reading.post_of(message, self._clock.now())
+            for_us = post.where.direct or inbound.mentioned(post, me)
+            if for_us and not self._told.just_now(str(message.author.id), wording.KEPT_WAITING):
+                await _reply(message, wording.KEPT_WAITING)
+
+        async with self.in_order(message.channel.id):
+            try:
+                await self._listening.insist(take, tell_to_wait)
+            except Refused as refused:
+                await refusals.tell(message.author, refused)
+            except CogencyError as error:
+                log.log(severity(error), "message %d could not be taken in: %s", message.id, error)
+                await _reply(message, wording.failure(error))
+
+    async def arrived_late(self, message: discord.Message) -> bool:
+        """The same for what was missed; whether it was new, and is answered. Raises CogencyError."""
+        try:
+            return await self._take(message, late=True)
+        except Refused as refused:
+            log.info("message %d, which was missed, is not answered: %s", message.id, refused)
+            return False
+
+    async def edited(self, message: discord.Message) -> None:
+        async with self.in_order(message.channel.id):
+            await self.follow(lambda: self.amend(message))
+
+    async def amend(self, message: discord.Message) -> None:
+        """An edit begins nothing; it changes a question that waits, and what is known. Raises CogencyError."""
+        await self._surroundings.find_channel(message)
+        post = reading.post_of(message, self._clock.now())
+        if (changed := inbound.read(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
+            await self._host.amend(changed.channel, changed.message_id, changed.text)
+
+    async def deleted(self, channel: int, guild: int | None, messages: Collection[int]) -> None:
+        async with self.in_order(channel):
+            parent = channel if guild is None else await self._surroundings.parent_of(channel)
+            await self.follow(lambda: self._host.withdraw(str(parent), frozenset(map(str, messages))))
+
+    async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
+        """Let something follow what happened on Discord, however often the database fails."""
+        try:
+            await self._listening.insist(change)
+        except CogencyError as error:
+            log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
+
+    async def _take(self, message: discord.Message, *, late: bool = False) -> bool:
+        """Whether it was new, and is answered."""
+        me = self._me(message.guild)
+        await self._surroundings.find_channel(message)
+        post = reading.post_of(message, self._clock.now())
+        if not post.author.automatic:
+            post = replace(post, author=await self._members.known(post.author, direct=post.where.direct))
+        said = await self._conversations.of_post(post, me)
+        if said is None:
+            return False
+        incoming = said.incoming
+        participants = await self._host.participants(incoming.conversation) if said.joined else None
+        decided = _trigger(post, me, incoming.person.id, participants)
+        if is_stop(incoming.text) and decided is not Trigger.IGNORE:
+            if not late:
+                await self._stop(message, incoming, decided)
+            return False
+        if decided is Trigger.ANSWER and (command := orders.command_meant(incoming, direct=post.where.direct)):
+            if not late:
+                await _reply(message, wording.use_command(command))
+            return False
+        match decided:
+            case Trigger.ANSWER:
+                return await self._ask(message, said, known=participants is not None)
+            case Trigger.OVERHEAR:
+                await self._host.overhear(incoming)
+            case Trigger.IGNORE:
+                pass
+        return False
+
+    async def _ask(self, message: discord.Message, said: Said, *, known: bool) -> bool:
+        """Hand over a question with what it refers to, if it can be answered where it stands. Raises Refused if not."""
+        incoming, in_thread = said.incoming, isinstance(message.channel, discord.Thread)
+        goes_to_thread = in_thread or bool(decode(incoming.reply_to).thread)
+        try:
+            permissions.check(message.channel, in_thread=goes_to_thread)
+        except Refused as refused:
+            raise Refused(str(refused), told=self._told.just_now(incoming.person.id, str(refused))) from None
+        new = in_thread and not known
+        brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
+        return await self._host.take(replace(incoming, quoted=brought.quoted, files=brought.files))
+
+    async def _stop(self, message: discord.Message, incoming: Incoming, decided: Trigger) -> None:
+        """The word "stop", which is never a question."""
+        if await self._host.stop(incoming.conversation):
+            return
+        if decided is Trigger.ANSWER:
+            await _reply(message, wording.NOTHING_RUNNING)
+        else:
+            await self._host.overhear(incoming)
+
+    def _me(self, guild: discord.Guild | None) -> Me:
+        user = self._client.user
+        assert user is not None  # noqa: S101 -- events come after the login
+        role = guild.self_role if guild is not None else None
+        return Me(user.id, frozenset({role.id} if role else ()), self._settings.allowed_bots)
+
+
+def _trigger(post: Post, me: Me, author: str, participants: frozenset[str] | None) -> Trigger:
+    mentioned, direct = inbound.mentioned(post, me), post.where.direct
+    decided = trigger(author=author, direct=direct, mentioned=mentioned, participants=participants)
+    if decided is Trigger.ANSWER and post.author.automatic and not (mentioned or direct):
+        return Trigger.OVERHEAR  # two bots that answer each other's every message never end
+    return decided
+
+
+async def _reply(message: discord.Message, words: str) -> None:
+    with suppress(discord.HTTPException):  # nothing more can be done for them
+        await message.reply(words, mention_author=False)
