@@ -1,11 +1,8 @@
 """The surfaces of Slack: what each answer of the Web API means for a page."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
-from aiohttp import ClientSession
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import Me
@@ -17,20 +14,12 @@ from bot.surface import Look, PageGone, PageKey, PageLimited, PageLocked, PageQu
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
-from tests.fakes.slack_things import BOT_ID, BOT_TOKEN, BOT_USER, TEAM
+from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
 
 ANN, GENERAL, DM = "U0ANN", "C0GENERAL", "D0ANN"
 ME = Me(TEAM, BOT_USER, BOT_ID)
 KEY = PageKey(7, 0)
 CONVERSATION = "slack:T0TEAM:C0GENERAL:1"
-
-
-@pytest.fixture
-async def api(slack: FakeSlack) -> AsyncGenerator[SlackApi, None]:
-    async with ClientSession() as session:
-        web = AsyncWebClient(token=BOT_TOKEN, base_url=slack.url, session=session, retry_handlers=[])
-        web.proxy = None
-        yield SlackApi(web, session)
 
 
 @pytest.fixture
