@@ -83,6 +83,17 @@ async def test_what_follows_a_missed_mention_in_its_thread_is_found_too(slack: F
     assert texts(host) == ["when does it sail?", "and from where?"]
 
 
+async def test_what_was_missed_in_a_thread_of_a_direct_message_goes_on_there(slack: FakeSlack) -> None:
+    host = FakeHost()
+    await talked(slack, host)
+    root = next(message for message in slack.state.messages if message.channel == DM)
+    slack.state.write(ANN, DM, "and a good evening", root.ts)
+    async with back(slack, host):
+        pass
+    assert texts(host) == ["and a good evening"]
+    assert host.taken[-1].conversation == f"{TEAM}:{DM}:{root.ts}"
+
+
 async def test_what_was_said_before_the_bot_first_came_is_left_alone(slack: FakeSlack) -> None:
     host = FakeHost()
     slack.state.write(ANN, DM, "are you there?")
