@@ -221,3 +221,13 @@ async def test_a_deleted_reply_takes_its_files_along() -> None:
         assert turn.closing.pages[1:] == tuple(file["id"] for file in shared.files)
         assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
         assert not there.slack.state.answers(there.general)
+
+
+async def test_files_of_the_thread_in_which_the_bot_is_first_asked_come_along() -> None:
+    async with world() as there:
+        paper = there.slack.upload("paper.pdf", pdfs.pdf("The boat is blue."), "application/pdf")
+        root = there.slack.state.write(there.ann, there.general, "Have a look.", files=[paper])
+        await there.slack.say(there.ann, there.general, f"{ME} sum it up", root.ts)
+        await there.slack.until(lambda: there.slack.state.answers(there.general))
+        assert "file earlier in this thread paper.pdf" in there.came_along
+        assert "The boat is blue." in there.came_along

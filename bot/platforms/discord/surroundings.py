@@ -31,6 +31,8 @@ MAX_THREAD_MESSAGES = 100
 """One request of Discord's; a longer thread is summarised better from its end."""
 MAX_THREAD_CHARS = 20_000
 """About five thousand tokens: what a model with a small window still takes beside everything else."""
+MAX_THREAD_FILES = 5
+"""The newest ones: whoever asks about a file in a thread has just seen it."""
 MAX_LINKS = 3
 """Each costs a request or two; more links are rarely all meant."""
 SOMEBODY = "somebody"
@@ -120,9 +122,12 @@ class Surroundings:
         async for quoted in self._linked(text, asker, place):
             yield quoted
 
-    async def _thread(self, thread: discord.Thread, before: discord.Message | None) -> list[Quoted]:
-        """The newest messages of a thread that fit, oldest first, and before them the message that it grew from."""
+    async def _thread(self, thread: discord.Thread, before: discord.Message | None) -> list[Quoted | Attachment]:
+        """The newest messages of a thread that fit, oldest first, and before them the message that it grew from; then
+        their newest files.
+        """
         kept: list[Quoted] = []
+        files: list[Attachment] = []
         chars = 0
         with suppress(*UNREADABLE):
             async for message in thread.history(limit=MAX_THREAD_MESSAGES, before=before):
@@ -132,12 +137,15 @@ class Surroundings:
                     break
                 if quoted.text and message.type in SAID:
                     kept.append(quoted)
+                    files += attachments(message.attachments, quoted.author, "file earlier in this thread")
         if chars <= MAX_THREAD_CHARS and isinstance(thread.parent, discord.TextChannel):
             with suppress(*UNREADABLE):
-                kept.append(_quote("what this thread began with", await thread.parent.fetch_message(thread.id)))
+                first = await thread.parent.fetch_message(thread.id)
+                kept.append(_quote("what this thread began with", first))
+                files += attachments(first.attachments, kept[-1].author, "file with which this thread began")
         if isinstance(thread.parent, discord.ForumChannel):
             kept.append(Quoted("the title of this forum post", SOMEBODY, thread.name))
-        return [quoted for quoted in reversed(kept) if quoted.text]
+        return [*(quoted for quoted in reversed(kept) if quoted.text), *files[:MAX_THREAD_FILES]]
 
     async def _linked(self, text: str, asker: int, place: Place) -> AsyncGenerator[Quoted, None]:
         for link in message_links(text)[:MAX_LINKS]:

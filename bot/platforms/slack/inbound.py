@@ -99,7 +99,7 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
         mentioned=kind == "app_mention" or me.user in mentioned_users(written),
         outside=_outside(body, event, me),
         files=tuple(
-            _file(file, wordless=not without_mention(written, me.user).strip()) for file in items(event, "files")
+            attachment(file, wordless=not without_mention(written, me.user).strip()) for file in items(event, "files")
         ),
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
@@ -175,12 +175,7 @@ def time_of(ts: str) -> datetime:
     return datetime.fromtimestamp(float(ts), UTC)
 
 
-def _outside(body: JsonObject, event: JsonObject, me: Me) -> bool:
-    home = first_text(event, "user_team", "source_team", "team") or me.team
-    return flag(body, "is_ext_shared_channel") or home != me.team
-
-
-def _file(file: JsonObject, *, wordless: bool) -> Attachment:
+def attachment(file: JsonObject, *, wordless: bool = False) -> Attachment:
     """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all."""
     name, kind = first_text(file, "name", "title") or "file", text(file, "mimetype")
     if text(file, "subtype") == "slack_audio" and not kind.startswith("audio/"):
@@ -193,3 +188,8 @@ def _file(file: JsonObject, *, wordless: bool) -> Attachment:
         f"{text(file, 'id')} {first_text(file, *FILE_URLS)}".rstrip() if known else "",
         spoken=wordless and announced(name, kind) is Kind.SOUND,
     )
+
+
+def _outside(body: JsonObject, event: JsonObject, me: Me) -> bool:
+    home = first_text(event, "user_team", "source_team", "team") or me.team
+    return flag(body, "is_ext_shared_channel") or home != me.team

@@ -15,7 +15,7 @@ from agent.authority import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
-from agent.records import Incoming, Quoted
+from agent.records import Attachment, Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import agent_view, inbound, orders
 from bot.platforms.slack.agent_desk import AgentDesk
@@ -98,7 +98,13 @@ class Intake:
             incoming = await self._incoming(heard, conversation)
             found = await self._context(heard, incoming, new=participants is None)
             try:
-                return await self.host.take(replace(incoming, quoted=tuple(found)))
+                return await self.host.take(
+                    replace(
+                        incoming,
+                        quoted=tuple(one for one in found if isinstance(one, Quoted)),
+                        files=(*incoming.files, *(one for one in found if isinstance(one, Attachment))),
+                    )
+                )
             except Refused as refusal:
                 if not late:
                     await self.control.refused(refusal, heard)
@@ -193,9 +199,9 @@ class Intake:
             files=tuple(replace(file, author=member.person.name) for file in heard.files),
         )
 
-    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> list[Quoted]:
+    async def _context(self, heard: Heard, incoming: Incoming, *, new: bool) -> list[Quoted | Attachment]:
         """What belongs to the question: the thread in which a conversation begins, linked messages."""
-        found: list[Quoted] = []
+        found: list[Quoted | Attachment] = []
         try:
             async with asyncio.timeout(CONTEXT_S):
                 if new and heard.in_thread:

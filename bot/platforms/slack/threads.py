@@ -9,13 +9,14 @@ read. What cannot be read is left out: the question is answered without it.
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.messages import JsonObject
 from agent.ports import Membership
-from agent.records import Quoted
+from agent.records import Attachment, Quoted
 from bot.platforms.slack.api import Method, SlackApi, SlackError
-from bot.platforms.slack.inbound import Heard, Me
+from bot.platforms.slack.inbound import Heard, Me, attachment
 from bot.platforms.slack.markup import MessageLink, message_links, readable
 from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import first_text, items, text
@@ -27,6 +28,9 @@ MAX_MESSAGES = 100
 
 MAX_CHARS = 24_000
 """About half of a turn's history budget: the rest is for the conversation that begins."""
+
+MAX_FILES = 5
+"""The last ones: whoever asks about a file in a thread has just seen it."""
 
 MAX_REQUESTS = 5
 PAGE = 200
@@ -45,8 +49,8 @@ class Threads:
         self._places = places
         self._membership = membership
 
-    async def before(self, heard: Heard) -> tuple[Quoted, ...]:
-        """The thread up to this message, oldest first; () if it cannot be read."""
+    async def before(self, heard: Heard) -> tuple[Quoted | Attachment, ...]:
+        """The thread up to this message, oldest first, and its last files; () if it cannot be read."""
         kept: deque[JsonObject] = deque(maxlen=MAX_MESSAGES)
         first: JsonObject = {}
         cursor = ""
@@ -69,7 +73,8 @@ class Threads:
         except SlackError:
             return ()
         thread = [*kept] if not kept or kept[0] is first else [first, *kept]
-        return await self._quoted(_bounded(thread), "earlier in this thread")
+        told = _bounded(thread)
+        return (*await self._quoted(told, "earlier in this thread"), *_files(told))
 
     async def linked(self, heard: Heard, target: Place) -> tuple[Quoted, ...]:
         """The messages that this one links to, as far as they may be used in an answer that is read at `target`."""
@@ -118,6 +123,11 @@ class Threads:
             for message in messages
             if (shown := readable(text(message, "text"), names))
         )
+
+
+def _files(thread: Sequence[JsonObject]) -> list[Attachment]:
+    files = [attachment(file) for message in thread for file in items(message, "files")]
+    return [replace(file, source="file earlier in this thread", spoken=False) for file in files[-MAX_FILES:]]
 
 
 def _author(message: JsonObject, names: dict[str, str]) -> str:
