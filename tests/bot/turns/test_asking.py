@@ -77,6 +77,7 @@ async def test_an_answer_goes_on_as_soon_as_the_ledger_can_be_asked_again_and_it
     assert world.clock.monotonic() < LEASE.total_seconds()
     assert UNSTORED in world.surfaces["thread"].statuses
     assert world.surfaces["thread"].statuses[-1] == ""
+    assert world.surfaces["thread"].left == [False, True]
     assert world.shown() == ["Hello."]
 
 

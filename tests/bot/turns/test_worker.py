@@ -88,6 +88,7 @@ async def test_a_question_is_answered_shown_and_stored() -> None:
     async with world.serving() as turns:
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
     assert world.shown() == ["Hello."]
+    assert world.surfaces["thread"].left == [True]
     assert world.stored() == ["Hello?", "Hello."]
     assert world.store.turns[0].closing is not None
     assert world.store.turns[0].closing.pages == ("page-1-0",)
