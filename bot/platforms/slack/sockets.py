@@ -37,12 +37,12 @@ RETRY_S: Final = 5.0
 """Between attempts to open the next socket: Slack keeps events for its first repetition, which comes after a minute."""
 
 CROWDED_S: Final = 60.0
-"""Before another attempt when Slack says that there are too many: an older process may be about to end."""
+"""Before another attempt when Slack says that there are too many, or no: an older process may be about to end."""
 CROWDED: Final = "too_many_websockets"
 
 
 class Sockets:
-    """Keeps as many open as the settings say, one more while it follows another. `failed` raises when none can be."""
+    """Keeps as many open as the settings say, one more while it follows another. `failed` raises when none is left."""
 
     def __init__(
         self, app: AsyncApp, api: SlackApi, web: AsyncWebClient, settings: SocketMode, clock: Clock, line: Line
@@ -92,9 +92,12 @@ class Sockets:
             await send_async_response(client, request, response, start_time=0.0)
 
     def _succeed(self, old: "_Client") -> None:
-        if all(client.ending for client in self._clients):
+        if self._none_left():
             self._line.lost()
         self._begin(self._make_room(old) if old.crowded else self._change_over(old))
+
+    def _none_left(self) -> bool:
+        return all(client.ending for client in self._clients)
 
     def _begin(self, opening: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(opening)
@@ -121,9 +124,12 @@ class Sockets:
             try:
                 await self._open()
             except SlackRefused as refused:
-                if not self.failed.done():
-                    self.failed.set_exception(refused)
-                return
+                if self._none_left():
+                    if not self.failed.done():
+                        self.failed.set_exception(refused)
+                    return
+                log.warning("another socket is refused, the bot goes on with those it has: %s", refused)
+                await self._clock.sleep(CROWDED_S)
             except SlackError as error:
                 log.warning("another socket is not open yet: %s", error)
                 limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0

@@ -88,6 +88,18 @@ async def test_when_both_are_lost_for_long_what_was_said_meanwhile_is_read_from_
     assert [taken.text for taken in host.taken] == ["hello", "of which nobody told"]
 
 
+async def test_one_that_slack_refuses_is_tried_again_later_while_another_is_left(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host, delivery=TWO):
+        slack.faults["apps.connections.open"].append(Fault(error="internal_or_other"))
+        await slack.refresh()
+        await slack.until(lambda: not slack.faults["apps.connections.open"])
+        await slack.acked(await slack.deliver(told(slack, "hello"), 0))
+        await slack.until(lambda: slack.opened == 3)
+        await slack.connected(2)
+    assert len(host.taken) == 1
+
+
 async def test_one_too_many_is_closed_at_once_and_tried_again_later(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host, delivery=TWO):

@@ -1,0 +1,65 @@
+"""Slack's requests go to any of several processes on one database: real processes, each question answered once."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bot.app import CLOCK
+from tests.fakes.model_server import DONE, ModelServer, Reply, Request, head, text
+from tests.fakes.postgresql import PostgresServer
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import http_events
+from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, SIGNING_SECRET
+from tests.flows.test_service import service, until
+
+REPLICAS, QUESTIONS = 2, 4
+BOUND_S = 20.0
+
+
+def answer(_: Request) -> Reply:
+    return [head(), text("The boat lies in the harbour."), DONE]
+
+
+async def test_each_question_is_answered_once_whichever_processes_are_told_of_it(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    async with (
+        FakeSlack(CLOCK, over_http=True) as slack,
+        ModelServer(answer) as model,
+        postgres.database() as url,
+        AsyncExitStack() as processes,
+    ):
+        ann, general = slack.state.user("ann"), slack.state.channel("general")
+        for number in range(REPLICAS):
+            port = http_events().port
+            settings = {
+                "SLACK_BOT_TOKEN": BOT_TOKEN,
+                "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+                "COGENCY_SLACK_HTTP": f"127.0.0.1:{port}",
+                "SLACK_API_BASE_URL": slack.url,
+                "OPENAI_BASE_URL": model.url,
+                "COGENCY_DATABASE_URL": url,
+                "COGENCY_LEARNING": "off",
+                "COGENCY_FIRST_NOTICE": "off",
+            }
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            await processes.enter_async_context(service(folder, **settings))
+            slack.posts.ports.append(port)
+        async with asyncio.timeout(BOUND_S):
+            while not all([await slack.posts.healthy(port) for port in slack.posts.ports]):  # noqa: ASYNC110 -- elsewhere
+                await asyncio.sleep(0.05)
+        questions = [
+            slack.state.write(ann, general, f"<@{BOT_USER}> {number}: and my boat?") for number in range(QUESTIONS)
+        ]
+        for question in questions:
+            for event in slack.events_of(question):
+                envelope = slack.envelope(event)
+                await slack.deliver(envelope, 0)
+                await slack.deliver(envelope, 1, attempt=1)
+        await slack.settled()
+        await until(lambda: len(slack.state.answers(general)) >= QUESTIONS)
+        await until(lambda: all(page.text.startswith("The boat lies in") for page in slack.state.answers(general)))
+        threads = [[page.text.strip() for page in slack.state.answers(general, asked.ts)] for asked in questions]
+    assert threads == [["The boat lies in the harbour."]] * QUESTIONS
+    assert len({attempt.port for attempt in slack.posts.attempts}) == REPLICAS
