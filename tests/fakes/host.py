@@ -145,12 +145,14 @@ class FakeHost:
         return conversation in self.running
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
+        if not self._holds(message_id):
+            return False
         self.amended.append((channel, message_id, text))
         self.arrived.set()
         return True
 
     async def withdraw(self, channel: str, messages: Collection[str]) -> None:
-        self.withdrawn += [(channel, message) for message in sorted(messages)]
+        self.withdrawn += [(channel, message) for message in sorted(messages) if self._holds(message)]
         self.arrived.set()
 
     async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:  # noqa: ARG002 -- one for all
@@ -249,6 +251,12 @@ class FakeHost:
         (kept if new else self.again).append(incoming)
         self.arrived.set()
         return new
+
+    def _holds(self, message_id: str) -> bool:
+        """Whether it may hold this message: of repeated questions, those that it took in."""
+        return not message_id.startswith("again:") or any(
+            kept.message_id == message_id for kept in self.taken + self.overheard
+        )
 
     def _fail(self) -> None:
         failure, self.fail_next = self.fail_next, None

@@ -7,7 +7,7 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import Answered, Verdict
-from bot.platforms.slack.changes import MAX_REPEATS, repeats_of
+from bot.platforms.slack.changes import MAX_REPEATS
 from bot.platforms.slack.replies import (
     ASKED_ALREADY,
     MORE_PUBLIC,
@@ -263,9 +263,17 @@ async def test_an_answer_to_a_repeated_question_can_be_repeated_too_but_not_for_
     assert said_alone(slack) == [(ANN, OFTEN_ENOUGH)]
 
 
-async def test_a_question_that_is_deleted_is_forgotten_with_its_repetitions(slack: FakeSlack) -> None:
-    host = FakeHost()
-    gone = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "deleted_ts": ROOT}
+async def test_a_repeated_question_is_edited_and_forgotten_with_the_message(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    root = slack.state.write(ANN, GENERAL, "Which colour?")
+    host.replies = [replace(host.replies[0], message_id=root.ts)]
+    event = {"type": "message", "channel": GENERAL, "previous_message": root.wire()}
     async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+        (again,) = host.taken
+        edited = {**event, "subtype": "message_changed", "message": {**root.wire(), "text": "Which shade?"}}
+        await slack.acked(await slack.deliver(slack.envelope(edited)))
+        gone = {**event, "subtype": "message_deleted", "deleted_ts": root.ts}
         await slack.acked(await slack.deliver(slack.envelope(gone)))
-    assert set(host.withdrawn) == {(GENERAL, ROOT), *((GENERAL, again) for again in repeats_of(ROOT))}
+    assert host.amended == [(GENERAL, root.ts, "Which shade?"), (GENERAL, again.message_id, "Which shade?")]
+    assert host.withdrawn == [(GENERAL, root.ts), (GENERAL, again.message_id)]
