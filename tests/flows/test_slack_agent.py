@@ -4,9 +4,10 @@ Real slack-bolt, sockets, turns and live replies; the model is scripted.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -33,6 +34,15 @@ ORNAMENTS = (
     "assistant.threads.setStatus",
     "assistant.threads.setSuggestedPrompts",
 )
+
+
+AtWork: TypeAlias = Callable[..., AbstractAsyncContextManager[World]]
+
+
+@pytest.fixture(params=["sockets", "http"])
+def at_work(request: pytest.FixtureRequest) -> AtWork:
+    """A workspace whose events come this way."""
+    return partial(workspace, over_http=request.param == "http")
 
 
 def session(world: World, root: FakeMessage) -> FakeSession:
@@ -88,8 +98,10 @@ class SearchingStore(FakeStore):
 
 
 @asynccontextmanager
-async def searching(script: Sequence[Answer | Answering]) -> AsyncGenerator[tuple[World, SearchingStore], None]:
-    async with workspace(script) as world:
+async def searching(
+    at_work: AtWork, script: Sequence[Answer | Answering]
+) -> AsyncGenerator[tuple[World, SearchingStore], None]:
+    async with at_work(script) as world:
         world.store = store = SearchingStore()
         yield world, store
 
@@ -97,8 +109,8 @@ async def searching(script: Sequence[Answer | Answering]) -> AsyncGenerator[tupl
 # Direct messages
 
 
-async def test_each_thread_of_a_direct_message_is_a_conversation_with_its_own_history() -> None:
-    async with workspace(["Blue.", "White.", "Nothing."]) as world, world.running():
+async def test_each_thread_of_a_direct_message_is_a_conversation_with_its_own_history(at_work: AtWork) -> None:
+    async with at_work(["Blue.", "White.", "Nothing."]) as world, world.running():
         first = await world.slack.say(world.ann, world.dm, "which colour has the boat?")
         await world.answered(1)
         await world.slack.say(world.ann, world.dm, "and its sails?", first.ts)
@@ -114,8 +126,8 @@ async def test_each_thread_of_a_direct_message_is_a_conversation_with_its_own_hi
 # Sessions
 
 
-async def test_a_thread_works_while_it_is_answered_and_is_named_by_its_first_question() -> None:
-    async with workspace([[Pause(5), "Blue."], [Pause(5), "White."]]) as world, world.running():
+async def test_a_thread_works_while_it_is_answered_and_is_named_by_its_first_question(at_work: AtWork) -> None:
+    async with at_work([[Pause(5), "Blue."], [Pause(5), "White."]]) as world, world.running():
         root = await world.slack.say(world.ann, world.dm, "which colour\nhas *the boat*?")
         await world.slack.until(lambda: (world.dm, root.ts) in world.slack.state.agents.sessions)
         assert session(world, root).status == "processing"
@@ -131,8 +143,8 @@ async def test_a_thread_works_while_it_is_answered_and_is_named_by_its_first_que
     assert not world.slack.state.called("agents.sessions.rename")
 
 
-async def test_a_session_without_a_title_gets_one_and_one_that_a_person_named_keeps_it() -> None:
-    async with workspace([[Pause(5), "One."], [Pause(5), "Two."]]) as world, world.running():
+async def test_a_session_without_a_title_gets_one_and_one_that_a_person_named_keeps_it(at_work: AtWork) -> None:
+    async with at_work([[Pause(5), "One."], [Pause(5), "Two."]]) as world, world.running():
         named, nameless = (world.slack.state.write(world.bob, world.general, "hello") for _ in range(2))
         for root in (named, nameless):
             world.slack.state.agents.sessions[root.channel, root.ts] = FakeSession(world.slack.clock)
@@ -147,8 +159,8 @@ async def test_a_session_without_a_title_gets_one_and_one_that_a_person_named_ke
     assert titles == ["", "which colour?"]
 
 
-async def test_people_see_what_the_agent_does_call_by_call_also_in_channels() -> None:
-    async with searching([[Pause(5), RECALL], "Nothing."]) as (world, store), world.running():
+async def test_people_see_what_the_agent_does_call_by_call_also_in_channels(at_work: AtWork) -> None:
+    async with searching(at_work, [[Pause(5), RECALL], "Nothing."]) as (world, store), world.running():
         root = await world.slack.say(world.ann, world.general, f"{ME} where is the boat?")
         await store.searching.wait()
         await world.slack.until(lambda: len(world.slack.state.statuses) == 2)
@@ -160,8 +172,8 @@ async def test_people_see_what_the_agent_does_call_by_call_also_in_channels() ->
         assert (working.line, working.status) == ("is searching past threads…", "processing")
 
 
-async def test_a_line_that_lasts_is_shown_again_before_slack_takes_it_away() -> None:
-    async with workspace([[Pause(290), "At last."]], FastClock(speed=400)) as world, world.running():
+async def test_a_line_that_lasts_is_shown_again_before_slack_takes_it_away(at_work: AtWork) -> None:
+    async with at_work([[Pause(290), "At last."]], FastClock(speed=400)) as world, world.running():
         root = await world.slack.say(world.ann, world.dm, "hello?")
         await world.slack.until(lambda: len(world.slack.state.statuses) == 3)
         lines = {line for line, _ in session(world, root).lines}
@@ -172,8 +184,8 @@ async def test_a_line_that_lasts_is_shown_again_before_slack_takes_it_away() -> 
     assert lines == {"is thinking…"}
 
 
-async def test_a_line_goes_where_nothing_is_said_after_all() -> None:
-    async with workspace([[Until(hang)]]) as world, world.running():
+async def test_a_line_goes_where_nothing_is_said_after_all(at_work: AtWork) -> None:
+    async with at_work([[Until(hang)]]) as world, world.running():
         root = await world.slack.say(world.ann, world.dm, "hello?")
         await world.slack.until(lambda: world.slack.state.statuses)
         gone = {"subtype": "message_deleted", "channel": world.dm, "deleted_ts": root.ts}
@@ -187,11 +199,11 @@ async def test_a_line_goes_where_nothing_is_said_after_all() -> None:
 # Stops
 
 
-async def test_slacks_stop_button_stops_a_tool_call_in_that_thread_only() -> None:
+async def test_slacks_stop_button_stops_a_tool_call_in_that_thread_only(at_work: AtWork) -> None:
     def script(messages: Sequence[Message]) -> Answer:
         return RECALL if "boat" in asked(messages) else [Pause(2), "Still here."]
 
-    async with workspace(script) as world:
+    async with at_work(script) as world:
         world.store = store = SearchingStore()
         async with world.running():
             root = await world.slack.say(world.ann, world.dm, "where is the boat?")
@@ -207,8 +219,8 @@ async def test_slacks_stop_button_stops_a_tool_call_in_that_thread_only() -> Non
         assert answer_to(world, other).text == "Still here."
 
 
-async def test_a_stop_where_nothing_runs_any_more_still_sets_the_session_at_rest() -> None:
-    async with workspace([]) as world, world.running():
+async def test_a_stop_where_nothing_runs_any_more_still_sets_the_session_at_rest(at_work: AtWork) -> None:
+    async with at_work([]) as world, world.running():
         root = world.slack.state.write(world.ann, world.dm, "hello?")
         stuck = world.slack.state.agents.sessions[world.dm, root.ts] = FakeSession(world.slack.clock)
         stuck.set("processing")
@@ -226,9 +238,9 @@ async def test_a_stop_where_nothing_runs_any_more_still_sets_the_session_at_rest
     ids=["disabled", "not there", "limited", "down"],
 )
 async def test_an_ornament_that_is_refused_leaves_the_answer_untouched_and_is_not_asked_for_at_once_again(
-    method: str, fault: Fault
+    at_work: AtWork, method: str, fault: Fault
 ) -> None:
-    async with workspace([[Pause(1), "One."], [Pause(1), "Two."]]) as world, world.running():
+    async with at_work([[Pause(1), "One."], [Pause(1), "Two."]]) as world, world.running():
         world.slack.faults[method] += [fault] * 10
         await opened(world, world.ann, world.dm)
         root = world.slack.state.write(world.ann, world.dm, "hello?")
@@ -242,8 +254,8 @@ async def test_an_ornament_that_is_refused_leaves_the_answer_untouched_and_is_no
     assert asked_for <= 1
 
 
-async def test_an_app_that_is_no_agent_answers_like_any_other() -> None:
-    async with workspace([[Pause(1), "One."], [Pause(1), "Two."]]) as world, world.running():
+async def test_an_app_that_is_no_agent_answers_like_any_other(at_work: AtWork) -> None:
+    async with at_work([[Pause(1), "One."], [Pause(1), "Two."]]) as world, world.running():
         world.slack.state.agents.enabled = False
         await opened(world, world.ann, world.dm)
         for number in (1, 2):
@@ -256,8 +268,10 @@ async def test_an_app_that_is_no_agent_answers_like_any_other() -> None:
 # Suggestions
 
 
-async def test_who_opens_the_conversations_is_offered_general_questions_first_and_then_their_own() -> None:
-    async with workspace(["Blue."]) as world, world.running():
+async def test_who_opens_the_conversations_is_offered_general_questions_first_and_then_their_own(
+    at_work: AtWork,
+) -> None:
+    async with at_work(["Blue."]) as world, world.running():
         prompts = world.slack.state.agents.prompts
         await opened(world, world.bob, world.slack.state.channel("bob", "im"))
         await world.slack.until(lambda: prompts)
@@ -272,8 +286,8 @@ async def test_who_opens_the_conversations_is_offered_general_questions_first_an
     )
 
 
-async def test_suggestions_are_offered_once_in_a_while_and_not_beside_the_home_tab() -> None:
-    async with workspace([]) as world, world.running():
+async def test_suggestions_are_offered_once_in_a_while_and_not_beside_the_home_tab(at_work: AtWork) -> None:
+    async with at_work([]) as world, world.running():
         await told(world, "app_home_opened", user=world.bob, channel="D0BOB", tab="home")
         for _ in range(3):
             await opened(world, world.ann, world.dm)
@@ -281,8 +295,8 @@ async def test_suggestions_are_offered_once_in_a_while_and_not_beside_the_home_t
     assert len(world.slack.state.called("assistant.threads.setSuggestedPrompts")) == 1
 
 
-async def test_a_guest_who_cannot_use_agents_is_no_trouble() -> None:
-    async with workspace([]) as world, world.running():
+async def test_a_guest_who_cannot_use_agents_is_no_trouble(at_work: AtWork) -> None:
+    async with at_work([]) as world, world.running():
         guest = world.slack.state.user("gil", is_ultra_restricted=True)
         await opened(world, guest, world.slack.state.channel("gil", "im"), context={"entities": []})
         await opened(world, "U0UNKNOWN", "D0UNKNOWN")
@@ -299,8 +313,8 @@ def note_in(world: World, request: int = -1) -> str:
     return "\n".join(message.text for message in world.model.requests[request])
 
 
-async def test_a_message_that_the_person_looks_at_is_read_where_it_may_be_used() -> None:
-    async with workspace(["Blue.", "White."]) as world, world.running():
+async def test_a_message_that_the_person_looks_at_is_read_where_it_may_be_used(at_work: AtWork) -> None:
+    async with at_work(["Blue.", "White."]) as world, world.running():
         public = world.slack.state.write(world.bob, world.general, "The boat is vermilion.")
         mine = world.slack.state.channel("mine", "private")
         private = world.slack.state.write(world.bob, mine, "The sails are ivory.")
@@ -315,8 +329,8 @@ async def test_a_message_that_the_person_looks_at_is_read_where_it_may_be_used()
     assert "vermilion" not in note_in(world, 1)
 
 
-async def test_a_message_of_a_channel_that_the_person_has_left_is_not_read() -> None:
-    async with workspace(["I do not know."]) as world, world.running():
+async def test_a_message_of_a_channel_that_the_person_has_left_is_not_read(at_work: AtWork) -> None:
+    async with at_work(["I do not know."]) as world, world.running():
         secret = world.slack.state.channel("secret", "private")
         world.slack.state.channels[secret].members.discard(world.ann)
         message = world.slack.state.write(world.bob, secret, "The sails are ivory.")
@@ -328,8 +342,8 @@ async def test_a_message_of_a_channel_that_the_person_has_left_is_not_read() -> 
     assert message.ts.replace(".", "") in note_in(world)
 
 
-async def test_channels_canvases_and_lists_are_named_and_not_read() -> None:
-    async with workspace(["It is about boats."]) as world, world.running():
+async def test_channels_canvases_and_lists_are_named_and_not_read(at_work: AtWork) -> None:
+    async with at_work(["It is about boats."]) as world, world.running():
         world.slack.state.channels[world.general].facts["name"] = "general"
         world.slack.state.write(world.bob, world.general, "The boat is vermilion.")
         things = [("channel_id", world.general), ("channel_id", world.dm), ("canvas_id", "F1"), ("list_id", "F2")]
@@ -349,9 +363,9 @@ async def test_channels_canvases_and_lists_are_named_and_not_read() -> None:
     assert f"archives/{world.dm})" not in note
 
 
-async def test_what_somebody_looks_at_is_not_told_in_a_channel_and_forgotten_in_time() -> None:
+async def test_what_somebody_looks_at_is_not_told_in_a_channel_and_forgotten_in_time(at_work: AtWork) -> None:
     canvas = {"type": "slack#/types/canvas_id", "value": "F0CANVAS"}
-    async with workspace(["One.", "Two."], FastClock(speed=4_000)) as world, world.running():
+    async with at_work(["One.", "Two."], FastClock(speed=4_000)) as world, world.running():
         await looks_at(world, world.ann, canvas)
         await world.slack.say(world.ann, world.general, f"{ME} what is this about?")
         await world.answered(1)

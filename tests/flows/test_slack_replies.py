@@ -63,10 +63,10 @@ class World:
 
 @asynccontextmanager
 async def workspace(
-    script: Sequence[Answer | Answering] | Answering, clock: Clock | None = None
+    script: Sequence[Answer | Answering] | Answering, clock: Clock | None = None, *, over_http: bool = False
 ) -> AsyncGenerator[World, None]:
     """Where pace and limits count, `clock` is one that stands still while anybody works: a busy machine is no delay."""
-    async with FakeSlack(clock or FastClock()) as slack:
+    async with FakeSlack(clock or FastClock(), over_http=over_http) as slack:
         yield World(slack, script)
 
 

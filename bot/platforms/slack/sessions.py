@@ -79,6 +79,8 @@ class Sessions:
             _, working = await asyncio.wait(self._tasks, timeout=CLOSE_S)
             for task in working:
                 task.cancel()
+            if working:
+                await asyncio.wait(working)
 
 
 class Session:
@@ -160,7 +162,7 @@ class Session:
             thread_ts=self._thread,
             status="processing",
             title=self._title or None,
-            initiator_user_id=self._user or None,
+            initiator_user_id=self._user if self._user.startswith(("U", "W")) else None,  # not another bot
         )
         nameless = answer is not None and "title" in answer and not text(answer, "title")
         if nameless and self._title and sessions.named.first(name):
