@@ -20,6 +20,7 @@ from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
+from bot.attachments.notes import with_names
 from bot.attachments.reading import Fetch
 from bot.connections import Connections
 from bot.health import Health
@@ -84,11 +85,11 @@ class BotHost:
         self.connections.fetchers[source] = fetch
 
     async def take(self, incoming: Incoming) -> bool:
-        return not (await self.gate.admit(incoming, self.turns.submit)).duplicate
+        return not (await self.gate.admit(with_names(incoming), self.turns.submit)).duplicate
 
     async def overhear(self, incoming: Incoming) -> None:
         if self.gate.hears(incoming):
-            await self.ledger.overhear(incoming)
+            await self.ledger.overhear(with_names(incoming))
 
     async def participants(self, conversation: str) -> frozenset[str] | None:
         return await self.conversations.participants(conversation)

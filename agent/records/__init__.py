@@ -10,11 +10,22 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 
 from agent.records.feedback import Answered, Verdict
 from agent.records.forgetting import DELETE_REPLY, REACHED_ONCE, Receipt, ShownPage
-from agent.records.messages import Attachment, Author, Incoming, LastSeen, Person, Quoted, StoredMessage, Thread
+from agent.records.messages import (
+    ATTACHED,
+    Attachment,
+    Author,
+    Incoming,
+    LastSeen,
+    Person,
+    Quoted,
+    StoredMessage,
+    Thread,
+)
 from agent.records.recall import Embedded, Hit, Meaning, RecallQuery, Remembered, Unembedded
 from agent.records.turns import Accepted, Claim, Claiming, Closing, Job, Known, Load, Waiting
 
 __all__ = [
+    "ATTACHED",
     "DELETE_REPLY",
     "REACHED_ONCE",
     "Accepted",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from agent.authority import Authority
 from agent.memory.audience import Place
@@ -31,6 +32,10 @@ class Quoted:
     text: str
 
 
+ATTACHED: Final = "attached file"
+"""The source of a file that belongs to the message itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A file that came with a message, before anybody has read it; kept only while the turn runs.
@@ -46,7 +51,7 @@ class Attachment:
     address: str
     author: str = ""
     spoken: bool = False
-    source: str = "attached file"
+    source: str = ATTACHED
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,14 @@ Above: `bot.attachments.reading`. Below: `bot.attachments.kinds`.
 """
 
 import re
+from dataclasses import replace
 from typing import Final
 
+from agent.records import ATTACHED, Incoming
 from bot.attachments.kinds import Kind, plain_type
 
+MAX_NAMES: Final = 5
+"""Of files that stand in the words of their message for as long as it is kept."""
 MAX_NAME_CHARS: Final = 80
 """Of a file's name: as much as tells it from others; it is text that a stranger chose."""
 _END_CHARS: Final = 12
@@ -50,6 +54,15 @@ def shown(name: str) -> str:
     if len(line) <= MAX_NAME_CHARS:
         return line
     return f"{line[: MAX_NAME_CHARS - _END_CHARS - 1]}…{line[-_END_CHARS:]}"
+
+
+def with_names(asked: Incoming) -> Incoming:
+    """A message whose words name its own files, so that what is said later can still refer to them."""
+    names = [shown(file.name) for file in asked.files if file.source == ATTACHED and not file.spoken]
+    if not names:
+        return asked
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return replace(asked, text=f"{asked.text}\n(attached: {', '.join(names[:MAX_NAMES])}{more})")
 
 
 def of_kind(kind: Kind) -> str:

@@ -22,6 +22,8 @@ _BINARY: Final = re.compile(r"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f\ufffe\uffff]")
 MOST_BINARY: Final = 0.001
 """A stray control character does not make a log a program; in compressed data every tenth character is one."""
 _LOOK: Final = 4_096
+_FEWEST: Final = 4
+"""Characters: of fewer nobody can say what their zeros mean."""
 _ZEROS: Final = 0.35
 """Of the bytes at even or odd places: English in UTF-16 has nearly all of them, Greek or Russian its blanks and ends of
 lines, so that those are taken for UTF-16 only with a mark."""
@@ -57,7 +59,9 @@ _NO_CHARSETS: Final = frozenset({"base64", "bz2", "hex", "idna", "punycode", "qu
 
 def _utf_16(data: bytes) -> str:
     start = data[:_LOOK]
-    half = max(1, len(start) // 2)
+    half = len(start) // 2
+    if half < _FEWEST:
+        return ""
     if start[1::2].count(0) / half > _ZEROS:
         return "utf-16-le"
     return "utf-16-be" if start[0::2].count(0) / half > _ZEROS else ""

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 import discord
 
 from agent.providers.http import Http, TransportError
-from agent.records import Attachment
+from agent.records import ATTACHED, Attachment
 from bot.attachments.kinds import Kind, announced
 
 
 def attachments(
-    files: Iterable[discord.Attachment], author: str, source: str = "attached file", *, wordless: bool = False
+    files: Iterable[discord.Attachment], author: str, source: str = ATTACHED, *, wordless: bool = False
 ) -> list[Attachment]:
     """What came along, before anybody reads it. `wordless`: the message holds nothing else."""
     return [

@@ -1,10 +1,14 @@
 """What stands for files that are not read, and how files are named."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.records import Attachment
 from bot.attachments import notes
+from tests.fakes.incoming import said
 
 
 def test_a_file_that_is_not_read_is_named_with_kind_size_and_reason() -> None:
@@ -25,6 +29,14 @@ def test_a_file_that_is_not_read_is_named_with_kind_size_and_reason() -> None:
 )
 def test_a_name_is_one_line_without_tricks(name: str, shown: str) -> None:
     assert notes.shown(name) == shown
+
+
+def test_a_message_names_its_own_files_in_its_words_for_later() -> None:
+    own = [Attachment(f"{number}.txt", "", 1, "x") for number in range(1, 8)]
+    spoken, forwarded = replace(own[0], spoken=True), replace(own[0], source="file of a forwarded message")
+    named = notes.with_names(replace(said("see"), files=(*own, spoken, forwarded)))
+    assert named.text == "see\n(attached: 1.txt, 2.txt, 3.txt, 4.txt, 5.txt and 2 more)"
+    assert notes.with_names(replace(said("see"), files=(spoken, forwarded))).text == "see"
 
 
 @given(st.text(max_size=300))
