@@ -15,6 +15,7 @@ from bot.attachments.reading import CANNOT_LISTEN
 from bot.hosting import BotHost
 from bot.platforms.slack.uploads import HERE
 from bot.reply.files import LONG_LINES
+from bot.surface import FILES, OutFile, PageKey
 from tests.fakes import pdfs
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
@@ -213,6 +214,18 @@ async def test_an_answer_whose_files_cannot_be_handed_over_stands_without_them(m
         assert answer.text == LONG
 
 
+async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_again() -> None:
+    async with world(LONG) as there:
+        _, shared = await there.ask(f"{ME} write it")
+        (turn,) = there.store.turns
+        surface = there.host.connections.surface_for(turn.incoming)
+        again = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", CODE.encode())], again=True)
+        assert [page.id for page in again] == [file["id"] for file in shared.files]
+        assert len(there.slack.state.files) == 1
+        await surface.delete(again[0])
+        assert len(there.slack.state.answers(there.general)) == 1
+
+
 async def test_a_deleted_reply_takes_its_files_along() -> None:
     async with world(LONG) as there:
         _, shared = await there.ask(f"{ME} write it")
@@ -230,4 +243,16 @@ async def test_files_of_the_thread_in_which_the_bot_is_first_asked_come_along() 
         await there.slack.say(there.ann, there.general, f"{ME} sum it up", root.ts)
         await there.slack.until(lambda: there.slack.state.answers(there.general))
         assert "file earlier in this thread paper.pdf" in there.came_along
+        assert "The boat is blue." in there.came_along
+
+
+async def test_the_file_of_a_message_that_is_asked_about_comes_along() -> None:
+    async with world() as there:
+        paper = there.slack.upload("paper.pdf", pdfs.pdf("The boat is blue."), "application/pdf")
+        message = there.slack.state.write(there.ann, there.general, "", files=[paper])
+        await there.slack.shortcut(there.ann, "cogency_ask", message)
+        await there.slack.until(lambda: there.slack.state.views)
+        await there.slack.submit(there.ann, there.slack.state.views[0], "what is it about?")
+        await there.slack.until(lambda: there.asked)
+        assert "file of the message that is asked about paper.pdf, ann" in there.came_along
         assert "The boat is blue." in there.came_along

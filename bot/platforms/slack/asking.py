@@ -20,7 +20,7 @@ from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.names import Names
-from bot.platforms.slack.payload import fields, first_text, text
+from bot.platforms.slack.payload import fields, first_text, items, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, person_place
 from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command
@@ -88,7 +88,8 @@ class Asking:
         user = text(message, "user")
         names = await self.names.of(text(message, "text"), users=(user,) if user else ())
         author = names.get(user) or first_text(message, "username", "bot_id") or "unknown"
-        await self._open(body, forms.ask_view(author, readable(text(message, "text"), names), of_click(body)))
+        about = readable(text(message, "text"), names)
+        await self._open(body, forms.ask_view(author, about, of_click(body), items(message, "files")))
 
     async def asked_about(self, body: JsonObject) -> None:
         """Its window was sent. Raises CogencyError when the question could not be stored."""
@@ -98,8 +99,9 @@ class Asking:
             return
         member = await self.people.member(user)
         question = Question(text(body, "view", "id"), asked.question, private=True, depth=Depth.ADAPT)
-        about = Quoted("the message that is asked about", asked.author, asked.about)
-        await self.host.take(replace(self._private(question, member, asked.to), quoted=(about,)))
+        quoted = (Quoted("the message that is asked about", asked.author, asked.about),) if asked.about else ()
+        incoming = self._private(question, member, asked.to)
+        await self.host.take(replace(incoming, quoted=quoted, files=asked.files))
 
     async def _open(self, body: JsonObject, view: JsonObject) -> None:
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))

@@ -1,16 +1,19 @@
 """What the bot shows to be clicked or filled in: blocks and views, and how their answers are read. Pure.
 
-Above: `desk`, `control`, `surface`, `listeners`. Below: `block_kit`, `payload`, `reply_to`, `bot.wording`.
+Above: `desk`, `control`, `surface`, `listeners`. Below: `block_kit`, `inbound`, `payload`, `reply_to`, `bot.wording`.
 
 Rule: a button carries what it does and for whom, so that it works after a restart, and for nobody else.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent.messages import Depth, Json, JsonObject
+from agent.records import Attachment
 from bot.platforms.slack.block_kit import field, line, option, picked, typed, window
-from bot.platforms.slack.payload import items, text
+from bot.platforms.slack.inbound import attachment
+from bot.platforms.slack.payload import items, number, text
 from bot.platforms.slack.reply_to import ReplyTo, decode
 
 CONTINUE_ACTION = "cogency_continue"
@@ -26,6 +29,10 @@ _DEPTHS = (
     option("Deep: take your time", Depth.DEEP),
     option("Fast: a short answer", Depth.FAST),
 )
+
+MAX_FILES = 3
+"""Of the message that is asked about: what a view carries beside its words."""
+FILE = "file of the message that is asked about"
 
 CAN_GO_ON = "That answer was cut; it can go on."
 
@@ -50,6 +57,7 @@ class Asked:
     author: str
     about: str
     to: ReplyTo
+    files: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +94,13 @@ def continue_clicked(action: JsonObject) -> ContinueClicked | None:
     return made if made.conversation and made.page else None
 
 
-def ask_view(author: str, about: str, to: ReplyTo) -> JsonObject:
-    """The window in which a question about a message is typed."""
-    carried = _carried(author, about, to)
+def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = ()) -> JsonObject:
+    """The window in which a question about a message is typed. `files`: the message's, as Slack tells them."""
+    told = [_file(file) for file in files[:MAX_FILES]]
+    carried = _carried(author, about, to, told)
     while len(carried) > METADATA_CHARS:
         about = about[: len(about) * 3 // 4]
-        carried = _carried(author, about, to)
+        carried = _carried(author, about, to, told)
     return {
         "type": "modal",
         "callback_id": ASK_VIEW,
@@ -118,7 +127,9 @@ def asked(view: JsonObject) -> Asked | None:
         to = decode(text(carried, "to"))
     except ValueError:
         return None
-    return Asked(question, text(carried, "author"), text(carried, "about"), to) if question else None
+    author = text(carried, "author")
+    files = (replace(attachment(file), author=author, source=FILE) for file in items(carried, "files"))
+    return Asked(question, author, text(carried, "about"), to, tuple(files)) if question else None
 
 
 def anywhere_view() -> JsonObject:
@@ -147,8 +158,15 @@ def asked_anywhere(view: JsonObject) -> AskedAnywhere:
     return AskedAnywhere(typed(view, _QUESTION), picked(view, _WHERE), bool(ticked), depth)
 
 
-def _carried(author: str, about: str, to: ReplyTo) -> str:
-    return json.dumps({"author": author, "about": about, "to": to.encode()}, ensure_ascii=False)
+def _carried(author: str, about: str, to: ReplyTo, files: list[Json]) -> str:
+    carried = {"author": author, "about": about, "to": to.encode(), "files": files}
+    return json.dumps(carried, ensure_ascii=False)
+
+
+def _file(file: JsonObject) -> Json:
+    """As much of a file as it takes to ask Slack for it later."""
+    named = {"id": text(file, "id")[:20], "name": text(file, "name")[:80], "mimetype": text(file, "mimetype")[:80]}
+    return {**named, "size": number(file, "size"), "file_access": "check_file_info"}
 
 
 def _plain(words: str) -> dict[str, Json]:
