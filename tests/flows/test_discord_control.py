@@ -18,6 +18,7 @@ from tests.fakes.host import FakeHost
 
 ME = f"<@{BOT}>"
 HALF = "Half an answer"
+AT_THE_END = ["Regenerate", "👍", "👎", "Delete"]
 STOPPED = f"{HALF}\n\n*Stopped.*"
 
 
@@ -49,7 +50,7 @@ async def page(fake: FakeDiscord, showing: str) -> Payload:
 
 
 def labels(message: Payload) -> list[str]:
-    return [part["label"] for part in parts(message) if part["type"] == 2]
+    return [part.get("label") or part["emoji"]["name"] for part in parts(message) if part["type"] == 2]
 
 
 async def idle(host: AnsweringHost) -> None:
@@ -135,7 +136,7 @@ async def test_a_stop_button_that_was_left_behind_says_that_nothing_runs_and_goe
         await fake.write(ANN, "hello")
         whole = await page(fake, "Whole.")
         await idle(host)
-        assert labels(whole) == []
+        assert labels(whole) == AT_THE_END
         row = {"type": 2, "style": 2, "label": "Stop", "custom_id": f"stop:{host.taken[0].conversation}"}
         whole["components"] = [{"type": 1, "components": [row]}]
         await fake.press(ANN, whole, "Stop")
@@ -144,12 +145,12 @@ async def test_a_stop_button_that_was_left_behind_says_that_nothing_runs_and_goe
         assert (labels(whole), whole["content"]) == ([], "Whole.")
 
 
-async def test_a_short_answer_never_shows_a_button() -> None:
+async def test_a_short_answer_is_posted_with_the_buttons_of_its_end() -> None:
     async with talking(["Whole."]) as (fake, host):
         await fake.write(ANN, "hello")
         await idle(host)
-        await page(fake, "Whole.")
-        assert all(not call.body.get("components") for call in fake.calls if call.method in {"POST", "PATCH"})
+        assert labels(await page(fake, "Whole.")) == AT_THE_END
+        assert not any(call.method == "PATCH" for call in fake.calls)
 
 
 async def test_the_command_stop_ends_what_runs_in_the_channel_and_says_so_in_private() -> None:

@@ -144,22 +144,22 @@ class DiscordClient(discord.Client):
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
         await self._intake.deleted(payload.channel_id, payload.guild_id, payload.message_ids)
 
-    async def on_interaction(self, interaction: discord.Interaction) -> None:
-        await self._desk.take(interaction)
-
-    # What is closed, or gone
-
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload):
-            await self._change(lambda: reactions.added(self._host, self._room, payload))
+            await self._intake.follow(lambda: reactions.added(self._host, self._room, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload):
-            await self._change(lambda: reactions.taken_back(self._host, payload))
+            await self._intake.follow(lambda: reactions.taken_back(self._host, payload))
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user
         return (me is not None and payload.user_id == me.id) or (payload.member is not None and payload.member.bot)
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        await self._desk.take(interaction)
+
+    # What is closed, or gone
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
         await self._gone(channel.id, places.of_channels([channel.id]), at_once=True)

@@ -121,7 +121,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """What matters of a press of "Continue" under `page`, a reply of `conversation`.
+    """What matters of a press of "Continue" or "Regenerate" under `page`, a reply of `conversation`.
 
     `private`: only the presser sees the page. `member`: the bot can write there by itself.
     """
@@ -137,6 +137,8 @@ class Press:
     member: bool
     time: datetime
     private_place: Place
+    by_person: bool = False
+    """Whether only the presser has installed the bot, and not the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,16 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
 
 
 def continued(press: Press) -> Incoming:
-    """The press as the bot takes it: a question in the presser's name, once for each page."""
+    """The press of "Continue" as the bot takes it: a question in the presser's name, once for each page."""
+    return _pressed(press, GO_ON, "continue")
+
+
+def again(press: Press, question: str) -> Incoming:
+    """The press of "Regenerate": the question that the reply answers, once more, once for each page."""
+    return _pressed(press, question, "regenerate")
+
+
+def _pressed(press: Press, text: str, kind: str) -> Incoming:
     where, author = press.where, press.author
     private = press.private and not where.direct
     in_channel = not (where.direct or where.parent)
@@ -258,16 +269,17 @@ def continued(press: Press) -> Incoming:
             token_until=token_until(press.time),
             private=private,
             follows=True,
+            by_person=press.by_person,
         )
     return Incoming(
         source=SOURCE,
         event_id=str(press.id),
         channel=str(where.parent or where.channel),
-        message_id=f"continue:{press.page}",
+        message_id=f"{kind}:{press.page}",
         conversation=press.conversation,
         person=Person(known_as(author.id), author.name),
         place=press.private_place if private else _place(where, author),
-        text=GO_ON,
+        text=text,
         time=press.time,
         reply_to=here.encode(),
         authority=author.standing.authority,

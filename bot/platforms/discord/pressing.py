@@ -1,87 +1,165 @@
 """What happens when somebody presses a button under a reply.
 
-Above: `desk` hands over what is pressed. Below: `buttons`, `inbound`, `interactions`, `reading`, `connection`,
-`bot.host.Host`.
+Above: `desk` hands over what is pressed. Below: `buttons`, `inbound`, `interactions`, `panels`, `reading`,
+`connection`, `bot.host.Host`.
 
-"Continue" is a question in the presser's name. It is stored before Discord is told that it arrived, and once for each
-reply, however many people press.
+Rules. "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
+what they think of a reply, and change it. Only whoever asked may have the question asked again, or the reply deleted.
+"Continue" and "Regenerate" are questions in the presser's name. They are stored before Discord is told that they
+arrived, and once for each reply, however many people press.
 """
 
 import asyncio
 import logging
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 import discord
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Refused
+from agent.records import REACHED_ONCE, Answered, Incoming, Verdict
 from bot import wording
 from bot.host import Host
 from bot.platforms.discord import panels, reading, refusals
-from bot.platforms.discord.buttons import Button, Pressed
+from bot.platforms.discord.buttons import Pressed
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import Press, continued
-from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction
+from bot.platforms.discord.inbound import Press, again, continued
+from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import Members
+from bot.platforms.discord.place import known_as
+from bot.surface import Offer, SurfaceError
 
 log = logging.getLogger(__name__)
 
-
-async def press(interaction: Interaction, made: Pressed, host: Host, connection: Connection, members: Members) -> None:
-    """Do what the button says; what goes wrong is told to the presser alone."""
-    try:
-        match made.button:
-            case Button.STOP:
-                await _stop(interaction, made.conversation, host)
-            case Button.CONTINUE:
-                await _continue(interaction, made.conversation, host, connection, members)
-            case _:
-                assert_never(made.button)
-    except discord.HTTPException as error:
-        log.info("a button could not be answered (Discord's error %d)", error.code)
+NOTED = "Thank you, I have noted that. The other button changes it."
+NO_SUCH_REPLY = "I do not know this reply any more."
+NOT_YOUR_QUESTION = "Only the person who asked can have this question asked again."
 
 
-async def _stop(interaction: Interaction, conversation: str, host: Host) -> None:
-    try:
-        stopped = await host.stop(conversation)
-    except CogencyError as error:
-        await panels.refuse(interaction, wording.failure(error))
-        return
-    if stopped:
-        await interaction.response.defer()  # the reply's own last edit takes the button away
-    else:
-        await interaction.response.edit_message(view=None)
-        await panels.follow(interaction, wording.NOTHING_RUNNING)
+@dataclass(frozen=True, slots=True)
+class Pressing:
+    """Does what the buttons say; what goes wrong is told to the presser alone."""
 
+    host: Host
+    connection: Connection
+    members: Members
 
-async def _continue(
-    interaction: Interaction, conversation: str, host: Host, connection: Connection, members: Members
-) -> None:
-    made = _press(interaction, conversation, connection)
-    if made is None or not connection.acknowledging(str(interaction.id)):
-        return
-    storing = asyncio.ensure_future(_store(made, host, members))
-    try:
-        await asyncio.wait({storing}, timeout=STORE_FIRST_S)
-        if (failed := refusals.failure(storing)) is not None:  # the button stays, for others and for later
-            await refusals.answer(interaction, failed)
+    async def press(self, interaction: Interaction, made: Pressed) -> None:
+        try:
+            match made.offer:
+                case Offer.STOP:
+                    await self._stop(interaction, made.conversation)
+                case Offer.CONTINUE:
+                    await self._continue(interaction, made.conversation)
+                case Offer.REGENERATE:
+                    await self._regenerate(interaction, made)
+                case Offer.GOOD:
+                    await self._judge(interaction, made.turn, Verdict.GOOD)
+                case Offer.BAD:
+                    await self._judge(interaction, made.turn, Verdict.BAD)
+                case Offer.DELETE:
+                    await self._delete(interaction, made.turn)
+                case _:
+                    assert_never(made.offer)
+        except discord.HTTPException as error:
+            log.info("a button could not be answered (Discord's error %d)", error.code)
+
+    async def _stop(self, interaction: Interaction, conversation: str) -> None:
+        try:
+            stopped = await self.host.stop(conversation)
+        except CogencyError as error:
+            await panels.refuse(interaction, wording.failure(error))
             return
-        await interaction.response.edit_message(view=None)
-    finally:
-        connection.acknowledged(str(interaction.id))
-    try:
-        await storing
-    except CogencyError as error:
-        log.warning("a press of a button could not be taken in: %s", error)
-        await panels.follow(interaction, wording.failure(error))
+        if stopped:
+            await interaction.response.defer()  # the reply's own last edit takes the button away
+        else:
+            await interaction.response.edit_message(view=None)
+            await panels.follow(interaction, wording.NOTHING_RUNNING)
+
+    async def _judge(self, interaction: Interaction, turn: int, verdict: Verdict) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        try:
+            known = await self.host.judge(turn, known_as(interaction.user.id), verdict)
+            said = NOTED if known else NO_SUCH_REPLY
+        except CogencyError as error:
+            said = wording.failure(error)
+        await panels.say(interaction, said)
+
+    async def _delete(self, interaction: Interaction, turn: int) -> None:
+        await interaction.response.defer()
+        try:
+            reply = await self.host.reply_of(turn)
+            if reply is None or not await self.host.delete_reply(turn, known_as(interaction.user.id)):
+                await panels.follow(interaction, NO_SUCH_REPLY)
+                return
+        except CogencyError as error:
+            await panels.follow(interaction, wording.failure(error))
+            return
+        await self._take_away(interaction, reply)
+
+    async def _take_away(self, interaction: Interaction, reply: Answered) -> None:
+        """The pages of an interaction's answer: the host cannot reach those by itself."""
+        with suppress(discord.NotFound):
+            await interaction.delete_original_response()
+        page = interaction.message
+        rest = await self.connection.rest()
+        for kept in reply.pages:
+            _, _, message = kept.partition("/")
+            if kept.startswith(REACHED_ONCE) and page is not None and not page.flags.ephemeral:
+                with suppress(SurfaceError):
+                    await rest.delete(str(page.channel.id), message)
+
+    async def _continue(self, interaction: Interaction, conversation: str) -> None:
+        async def question(made: Press) -> Incoming:
+            return continued(replace(made, conversation=conversation))
+
+        await self._ask(interaction, question, None)
+
+    async def _regenerate(self, interaction: Interaction, button: Pressed) -> None:
+        async def question(made: Press) -> Incoming:
+            reply = await self.host.reply_of(button.turn)
+            if reply is None:
+                raise Refused(NO_SUCH_REPLY)
+            if reply.person != known_as(made.author.id):
+                raise Refused(NOT_YOUR_QUESTION)
+            return again(replace(made, conversation=reply.conversation), reply.question)
+
+        await self._ask(interaction, question, _without(interaction.message, button))
+
+    async def _ask(
+        self,
+        interaction: Interaction,
+        question: Callable[[Press], Awaitable[Incoming]],
+        below: discord.ui.View | None,
+    ) -> None:
+        """Take the question in, and leave these buttons below the reply."""
+        made = _press(interaction, self.connection)
+        if made is None or not self.connection.acknowledging(str(interaction.id)):
+            return
+
+        async def store() -> bool:
+            author = await self.members.known(made.author, direct=made.where.direct)
+            return await self.host.take(await question(replace(made, author=author)))
+
+        storing = asyncio.ensure_future(store())
+        try:
+            await asyncio.wait({storing}, timeout=STORE_FIRST_S)
+            if (failed := refusals.failure(storing)) is not None:  # the button stays, for others and for later
+                await refusals.answer(interaction, failed)
+                return
+            await interaction.response.edit_message(view=below)
+        finally:
+            self.connection.acknowledged(str(interaction.id))
+        try:
+            await storing
+        except CogencyError as error:
+            log.warning("a press of a button could not be taken in: %s", error)
+            await panels.follow(interaction, wording.failure(error))
 
 
-async def _store(made: Press, host: Host, members: Members) -> bool:
-    author = await members.known(made.author, direct=made.where.direct)
-    return await host.take(continued(replace(made, author=author)))
-
-
-def _press(interaction: Interaction, conversation: str, connection: Connection) -> Press | None:
+def _press(interaction: Interaction, connection: Connection) -> Press | None:
     page = interaction.message
     if page is None:
         return None
@@ -95,9 +173,21 @@ def _press(interaction: Interaction, conversation: str, connection: Connection) 
         where=reading.where(interaction.channel or interaction, author, direct=direct),
         author=author,
         page=page.id,
-        conversation=conversation,
+        conversation="",
         private=page.flags.ephemeral,
         member=direct or guild is not None,
         time=connection.clock.now(),
         private_place=reading.private_place_of(interaction),
+        by_person=installed_by_person(interaction),
     )
+
+
+def _without(page: discord.Message | None, button: Pressed) -> discord.ui.View | None:
+    """The buttons of a page but this one."""
+    if page is None:
+        return None
+    view = discord.ui.View.from_message(page, timeout=panels.LIVES_S)
+    for item in view.children:
+        if isinstance(item, discord.ui.Button) and item.custom_id == button.id:
+            view.remove_item(item)
+    return view

@@ -15,12 +15,11 @@ A page's id says how to reach it: "channel/message", or "@/message" for the answ
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2s
-from typing import Final
 
 from agent.records import REACHED_ONCE, Incoming
 from bot.platforms.discord import buttons
 from bot.platforms.discord.address import decode
-from bot.platforms.discord.buttons import Button, Components
+from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import Connection, Gate
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
 from bot.surface import Limits, Look, Offer, OutFile, PageFound, PageKey, PageRef, SurfaceError
@@ -37,7 +36,6 @@ NONCE_BYTES = 12
 """In hexadecimal 24 of the 25 characters that Discord takes."""
 
 _ANSWER = REACHED_ONCE
-_BUTTONS: Final = {Offer.STOP: Button.STOP, Offer.CONTINUE: Button.CONTINUE}
 
 
 class DiscordSurface:
@@ -50,7 +48,7 @@ class DiscordSurface:
         """Discord has said so, whatever our clock says."""
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
-        self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False, offers=frozenset(_BUTTONS))
+        self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False, offers=buttons.OFFERS)
         self._gates: dict[str, Gate] = {}
         self._below: dict[str, frozenset[Offer]] = {}
         """What is offered below each page, as far as is known."""
@@ -64,14 +62,14 @@ class DiscordSurface:
 
     async def post(self, key: PageKey, look: Look) -> PageRef:
         rest = await self._connection.rest()
-        page = await self._post(rest, key, look.text, self._rows(look.offers))
+        page = await self._post(rest, key, look.text, self._row(look))
         self._typing = None
         self._below[page] = look.offers
         return PageRef(page)
 
     async def edit(self, page: PageRef, look: Look) -> None:
         rest = await self._connection.rest()
-        components = None if self._below.get(page.id) == look.offers else self._rows(look.offers)
+        components = None if self._below.get(page.id) == look.offers else self._row(look)
         try:
             await self._edit(rest, page, look.text, components)
         except TokenGone:
@@ -137,9 +135,8 @@ class DiscordSurface:
     def leave(self, *, ended: bool) -> None:  # noqa: ARG002 -- whoever goes on types
         self._typing = None
 
-    def _rows(self, offers: frozenset[Offer]) -> Components:
-        shown = [button for offer, button in _BUTTONS.items() if offer in offers]
-        return buttons.row(shown[0], self._asked.conversation) if shown else buttons.NONE
+    def _row(self, look: Look) -> Components:
+        return buttons.row(look.offers, self._asked.conversation, look.turn)
 
     async def _post(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
         if self._address.interaction:
