@@ -126,7 +126,9 @@ _radio = _object({"options": _many(1, 10, _option), **_action}, {"initial_option
 _boxes = _object({"options": _many(1, 10, _option), **_action}, {"initial_options": _many(1, 10, _option)})
 _users = _object(_action, _placeholder)
 _filter = _object({"include": _many(1, 4, _exactly("public", "private", "mpim", "im"))})
-_conversations = _object(_action, {"filter": _filter, **_placeholder})
+_conversations = _object(
+    _action, {"filter": _filter, "default_to_current_conversation": _exactly(True, False), **_placeholder}
+)
 _line = _object(
     _action,
     {

@@ -24,7 +24,7 @@ from bot.platforms.slack.people import Member
 NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
 """A channel of which any of these is true is not simply public."""
 
-MAX_NAMES = 10
+MAX_NAMES = 5
 """Names looked up for one message: each may cost a request before the question is acknowledged."""
 
 

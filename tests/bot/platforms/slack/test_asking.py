@@ -1,0 +1,178 @@
+"""Asking from anywhere, in other words, and under other names: what the host is told, and who sees what."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agent.memory.audience import PersonAudience, TeamAudience
+from agent.messages import Depth
+from bot.host import ForgetAnswer, Forgetter, MemoryAnswer
+from bot.platforms.slack import forms
+from bot.platforms.slack.commands import COMMANDS, help_text
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_things import BOT_USER
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ME = f"<@{BOT_USER}>"
+TEAM = "slack:T0TEAM"
+HERE = {"type": "conversations_select", "selected_conversation": GENERAL}
+TICKED = {"type": "checkboxes", "selected_options": [{"value": "private"}]}
+DEEP = {"type": "static_select", "selected_option": {"value": "deep"}}
+
+
+def typed(words: str) -> dict[str, Any]:
+    return {"type": "plain_text_input", "value": words}
+
+
+def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
+    return [(whisper.user, whisper.text) for whisper in slack.state.whispers]
+
+
+# From anywhere
+
+
+async def asked_anywhere(slack: FakeSlack, host: FakeHost, **filled: Any) -> None:
+    async with serving(slack, host):
+        await slack.shortcut_anywhere(ANN, forms.ANYWHERE_SHORTCUT)
+        await slack.until(lambda: slack.state.views)
+        await slack.acked(await slack.fill_in(ANN, slack.state.views[0], question=typed("Why?"), **filled))
+
+
+async def test_a_question_from_anywhere_becomes_a_message_in_the_channel_that_was_chosen(slack: FakeSlack) -> None:
+    host = FakeHost()
+    await asked_anywhere(slack, host, where=HERE, depth=DEEP)
+    (root,) = slack.state.answers(GENERAL)
+    (taken,) = host.taken
+    assert root.text == "**ann** asks:\n> Why?"
+    assert (taken.text, taken.depth, taken.conversation) == ("Why?", Depth.DEEP, f"{TEAM}:{GENERAL}:{root.ts}")
+    assert taken.place.audience == TeamAudience(TEAM)
+
+
+async def test_without_a_channel_it_is_asked_in_the_direct_messages(slack: FakeSlack) -> None:
+    host = FakeHost()
+    await asked_anywhere(slack, host, private=TICKED)
+    (root,) = slack.state.answers(DM)
+    (taken,) = host.taken
+    assert (taken.channel, taken.conversation) == (DM, f"{TEAM}:{DM}:{root.ts}")
+    assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
+
+
+async def test_a_private_one_stands_in_no_channel(slack: FakeSlack) -> None:
+    host = FakeHost()
+    await asked_anywhere(slack, host, where=HERE, private=TICKED)
+    assert not slack.state.messages
+    assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
+
+
+# Names
+
+
+async def test_people_and_public_channels_reach_the_model_by_their_names(slack: FakeSlack) -> None:
+    slack.state.channel("random")
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} tell <@{BOB}> about <#C0RANDOM|> and <!subteam^S1|@crew> and <#C0SECRET>")
+        await slack.settled()
+        await slack.say(ANN, GENERAL, f"{ME} and <#C0RANDOM>?")
+        await slack.settled()
+    assert [taken.text for taken in host.taken] == ["tell @bob about #random and @crew and #C0SECRET", "and #random?"]
+    looked_up = [call.args["channel"] for call in slack.state.called("conversations.info")]
+    assert looked_up.count("C0RANDOM") <= 2  # a mention comes as two events at once
+
+
+async def test_a_message_full_of_channels_costs_few_requests(slack: FakeSlack) -> None:
+    host = FakeHost()
+    many = " ".join(f"<#C0X{number}>" for number in range(200))
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} {many}")
+        await slack.settled()
+    assert len(slack.state.called("conversations.info")) < 15
+    assert host.taken[0].text.endswith("#C0X199")
+
+
+# In words
+
+
+@pytest.mark.parametrize("way", ["mention", "direct message", "command"])
+async def test_help_tells_what_can_be_said_to_the_asker_alone(slack: FakeSlack, way: str) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        if way == "mention":
+            await slack.say(ANN, GENERAL, f"{ME} help")
+        elif way == "direct message":
+            await slack.say(ANN, DM, "Help!")
+        else:
+            await slack.command(ANN, GENERAL, "/ask", "help")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+    assert said_alone(slack) == [(ANN, help_text("", "cogency"))]
+    assert not host.taken
+
+
+async def test_a_policy_that_is_asked_for_by_a_mention_shows_to_the_asker_alone_in_the_thread(
+    slack: FakeSlack,
+) -> None:
+    host = FakeHost()
+    root = slack.state.write(BOB, GENERAL, "lunch?")
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} policy", root.ts)
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+    assert [(one.user, one.thread_ts) for one in slack.state.whispers] == [(ANN, root.ts)]
+    ((asker, words),) = host.asked_for_policy
+    assert (asker.person.id, words, asker.place.audience) == (f"{TEAM}:{ANN}", "", TeamAudience(TEAM))
+
+
+@pytest.mark.parametrize("words", ["usage", "budget", "memory", "policy", "forget everything", "model", "help"])
+async def test_where_no_ephemeral_message_is_possible_it_is_a_direct_message(slack: FakeSlack, words: str) -> None:
+    host = FakeHost(remembered=MemoryAnswer("This is what I remember:"))
+    async with serving(slack, host):
+        slack.state.channels[GENERAL].members.discard(ANN)  # she has just left
+        await slack.say(ANN, GENERAL, f"{ME} {words}")
+        await slack.until(lambda: slack.state.answers(DM))
+        await slack.settled()
+    assert not slack.state.whispers
+    assert not slack.state.answers(GENERAL)
+
+
+async def test_a_mistyped_command_gets_one_sentence(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} /usgae")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+    ((user, sentence),) = said_alone(slack)
+    assert (user, sentence.startswith("There is no command `/usgae`; did you mean `/usage`?")) == (ANN, True)
+    assert not host.taken
+
+
+# Under a prefix
+
+
+async def test_every_command_is_called_by_its_prefix_and_named_so(slack: FakeSlack) -> None:
+    host = FakeHost(remembered=MemoryAnswer("Write `/memory delete 3`."))
+    async with serving(slack, host, command_prefix="my-"):
+        for command in COMMANDS:
+            await slack.acked(await slack.command(ANN, GENERAL, f"/my-{command.name}"))
+        await slack.until(lambda: len(slack.state.whispers) == len(COMMANDS))
+    texts = "\n".join(whisper.text for whisper in slack.state.whispers)
+    assert "Write `/my-memory delete 3`." in texts
+    assert "`/my-model NAME`" in texts
+    assert "`/my-ask privately …`" in texts
+
+
+@dataclass
+class Advising(FakeHost):
+    async def ask_to_forget(self, who: Forgetter, words: str) -> ForgetAnswer:  # noqa: ARG002 -- it advises everybody
+        return ForgetAnswer("Write `/forget 2 hours`.")
+
+
+async def test_a_forgetting_answer_names_the_command_by_its_prefix(slack: FakeSlack) -> None:
+    async with serving(slack, Advising(), command_prefix="my-"):
+        await slack.say(ANN, GENERAL, f"{ME} /my-forget nonsense")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+    assert said_alone(slack) == [(ANN, "Write `/my-forget 2 hours`.")]
