@@ -165,7 +165,7 @@ async def test_a_file_that_does_not_come_is_not_waited_for_for_ever() -> None:
 
 async def test_a_voice_message_is_answered_with_a_sentence_and_no_model_if_nobody_can_listen() -> None:
     async with world() as there:
-        clip = {**there.slack.upload("clip.m4a", b"", "audio/mp4"), "subtype": "slack_audio"}
+        clip = {**there.slack.upload("clip.mp4", b"", "video/mp4"), "subtype": "slack_audio"}
         (answer,) = await there.ask("", clip, channel=there.dm)
         assert answer.text == CANNOT_LISTEN
         assert not there.asked

@@ -178,8 +178,8 @@ def time_of(ts: str) -> datetime:
 def attachment(file: JsonObject, *, wordless: bool = False) -> Attachment:
     """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all."""
     name, kind = first_text(file, "name", "title") or "file", text(file, "mimetype")
-    if text(file, "subtype") == "slack_audio" and not kind.startswith("audio/"):
-        kind = "audio/mp4"  # a recorded clip, whatever holds it
+    if text(file, "subtype") == "slack_audio":  # a recorded clip, which comes as a film without pictures
+        kind = kind.replace("video/", "audio/") or "audio/mp4"
     known = first_text(file, *FILE_URLS) or text(file, "file_access") == "check_file_info"
     return Attachment(
         name,
