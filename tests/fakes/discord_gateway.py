@@ -48,6 +48,7 @@ class Session:
     """What one client was told, and the socket through which it hears more."""
 
     events: list[Payload] = field(default_factory=list[Payload])
+    shard: tuple[int, int] = (0, 1)
     socket: web.WebSocketResponse | None = None
 
 
@@ -67,6 +68,8 @@ class FakeDiscord:
         """The permissions of whoever uses a command, in its channel."""
         self._silent: set[web.WebSocketResponse] = set()
         self.gateway_token = TOKEN
+        self.refuse_sockets = False
+        self.refused = 0
         self.identified = 0
         self.resumed = 0
         self.address = ""
@@ -104,6 +107,20 @@ class FakeDiscord:
     async def write(self, person: str, content: str, **more: Any) -> Payload:
         """A person writes to the bot directly."""
         return await self.say(person, content, DM_OF[person], **more)
+
+    async def reply(self, person: str, content: str, to: Payload) -> Payload:
+        """A person replies to a message, without notifying its author."""
+        reference = {"type": 0, "message_id": to["id"], "channel_id": to["channel_id"]}
+        return await self.say(
+            person, content, to["channel_id"], type=19, message_reference=reference, referenced_message=to
+        )
+
+    async def post_in_forum(self, person: str, title: str, content: str, forum: str) -> Payload:
+        """A person begins a post, which is a thread with the id of its first message."""
+        number = self.world.new_id()
+        thread = self.world.start_thread(forum, number, title)
+        await self.dispatch("THREAD_CREATE", {**thread, "newly_created": True})
+        return await self.say(person, content, number, id=number)
 
     async def change(self, message: Payload, content: str) -> None:
         """A person edits what they wrote."""
@@ -196,7 +213,7 @@ class FakeDiscord:
             "type": 0,
         }
         if message["channel_id"] in self.world.channels:
-            event |= {"guild_id": GUILD, "member": self.world.member(person)}
+            event |= {"guild_id": self.world.guild_of(message["channel_id"]), "member": self.world.member(person)}
         await self.dispatch("MESSAGE_REACTION_REMOVE" if take_back else "MESSAGE_REACTION_ADD", event)
 
     async def _interact(self, person: str, channel: str, kind: int, data: Payload, **more: Any) -> Interaction:
@@ -226,7 +243,7 @@ class FakeDiscord:
         if direct:
             event |= {"user": user(person), "channel": {"id": channel, "type": 1, "recipients": [user(person)]}}
         else:
-            server = ELSEWHERE if self.elsewhere else GUILD
+            server = ELSEWHERE if self.elsewhere else self.world.guild_of(channel)
             event |= {
                 "guild_id": server,
                 "guild": {"id": server, "features": [], "locale": "en-GB"},
@@ -243,7 +260,8 @@ class FakeDiscord:
         if event == "MESSAGE_CREATE" and not self.rest.message_content:
             data = without_content(data)
         for session in [*self._sessions.values()]:
-            await self._tell(session, event, data)
+            if _hears(session, str(data.get("guild_id") or 0)):
+                await self._tell(session, event, data)
 
     async def _tell(self, session: Session, event: str, data: Payload) -> None:
         envelope = {"op": DISPATCH, "t": event, "d": data, "s": len(session.events) + 1}
@@ -272,11 +290,16 @@ class FakeDiscord:
         """From now on nothing comes through the sockets, though they stay open."""
         self._silent |= self._transports.keys()
 
-    def forget_sessions(self) -> None:
-        """No session can be resumed any more."""
-        self._sessions.clear()
+    def forget_sessions(self, *sessions: Session) -> None:
+        """These sessions (all, if none is named) cannot be resumed any more."""
+        kept = {name: one for name, one in self._sessions.items() if sessions and one not in sessions}
+        self._sessions = kept
 
     async def serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
+        if self.refuse_sockets:
+            self.refused += 1
+            self._notice()
+            raise web.HTTPServiceUnavailable
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self._transports[socket] = request.transport
@@ -317,18 +340,21 @@ class FakeDiscord:
         self.rest.message_content = wants_content
         self.identified += 1
         name = f"session-{self.identified}"
-        session = self._sessions[name] = Session(socket=socket)
+        number, count = data.get("shard", [0, 1])
+        session = self._sessions[name] = Session(shard=(number, count), socket=socket)
+        guilds = [guild for guild in self.world.guilds if _hears(session, guild)]
         ready = {
             "v": 10,
             "user": user(BOT),
             "session_id": name,
             "resume_gateway_url": self.gateway_url,
-            "guilds": [{"id": GUILD, "unavailable": True}],
+            "guilds": [{"id": guild, "unavailable": True} for guild in guilds],
             "application": {"id": BOT, "flags": 0},
-            "shard": data.get("shard", [0, 1]),
+            "shard": [number, count],
         }
         await self._tell(session, "READY", ready)
-        await self._tell(session, "GUILD_CREATE", self.world.guild())
+        for guild in guilds:
+            await self._tell(session, "GUILD_CREATE", self.world.guild(guild))
 
     async def _resume(self, socket: web.WebSocketResponse, data: Payload) -> None:
         session = self._sessions.get(data["session_id"])
@@ -343,6 +369,12 @@ class FakeDiscord:
 
     def _notice(self) -> None:
         self._changed.set()
+
+
+def _hears(session: Session, guild: str) -> bool:
+    """Whether what happens in a server comes to this session; direct messages, of no server, come to the first."""
+    number, count = session.shard
+    return (int(guild) >> 22) % count == number
 
 
 def _option(name: str, value: object) -> Payload:
@@ -375,6 +407,7 @@ async def running_discord(
         await site.start()
         host, port = runner.addresses[0][:2]
         fake.address = f"{host}:{port}"
+        fake.rest.gateway_url = fake.gateway_url
         yield fake
     finally:
         await runner.cleanup()

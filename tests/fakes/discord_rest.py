@@ -20,7 +20,6 @@ from tests.fakes.discord_world import (
     COMPONENTS_V2,
     DM_OF,
     EPHEMERAL,
-    GUILD,
     LOADING,
     Payload,
     World,
@@ -63,12 +62,19 @@ class FakeRest(Requests):
         self.interactions: dict[str, Interaction] = {}
         self.files: dict[str, bytes] = {}
         self.message_content = True
+        self.gateway_url = ""
+        self.shards_recommended = 1
+        self.session_starts: Payload = {"total": 1000, "remaining": 990, "reset_after": 0, "max_concurrency": 1}
+        self.application: Payload = {}
+        """What differs from the usual about the application."""
         self.announce: Callable[[str, Payload], Awaitable[None]] | None = None
         self._nonces: dict[str, str] = {}
 
     def add_to(self, app: web.Application) -> None:
         routes: list[tuple[str, str, Handler]] = [
             ("GET", "/users/@me", self._me),
+            ("GET", "/users/@me/guilds", self._my_guilds),
+            ("GET", "/gateway/bot", self._gateway),
             ("GET", "/applications/@me", self._application),
             ("GET", "/oauth2/applications/@me", self._application),
             ("PUT", "/applications/{application}/commands", self._put_commands),
@@ -102,10 +108,17 @@ class FakeRest(Requests):
     async def _me(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- all handlers are alike
         return user(BOT)
 
+    async def _my_guilds(self, request: web.Request, body: Payload) -> list[Payload]:  # noqa: ARG002 -- as above
+        names = self.world.guilds.items()
+        return [{"id": number, "name": name, "permissions": self.world.bot_may} for number, name in names]
+
+    async def _gateway(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        return {"url": self.gateway_url, "shards": self.shards_recommended, "session_start_limit": self.session_starts}
+
     async def _application(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         about: Payload = {"id": BOT, "name": "cogency", "description": "", "icon": None, "summary": "", "team": None}
         about |= {"bot_public": True, "bot_require_code_grant": False, "verify_key": "00", "flags": 0}
-        return {**about, "owner": user(ANN)}
+        return {**about, "owner": user(ANN), **self.application}
 
     async def _put_commands(self, request: web.Request, body: Any) -> list[Payload]:  # noqa: ARG002 -- as above
         common: Payload = {
@@ -128,7 +141,8 @@ class FakeRest(Requests):
         return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
 
     async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
-        if request.match_info["member"] in self.world.absent:
+        guild, person = request.match_info["guild"], request.match_info["member"]
+        if person in self.world.absent or (person, guild) in self.world.absent_from:
             raise Refused(404, 10007, "Unknown Member")
         return self.world.member(request.match_info["member"])
 
@@ -157,6 +171,7 @@ class FakeRest(Requests):
         if channel not in self.world.channels and channel not in DM_OF.values():
             raise Refused(404, 10003, "Unknown Channel")
         _check_shown(body)
+        await self._revive(channel)
         nonce = str(body.get("nonce") or "")
         if len(nonce) > 25:
             raise Refused(400, 50035, "Invalid Form Body")
@@ -170,7 +185,7 @@ class FakeRest(Requests):
             said["message_reference"] = {
                 "type": 0,
                 "channel_id": channel,
-                "guild_id": GUILD,
+                "guild_id": self.world.channels.get(channel, {}).get("guild_id"),
                 **body["message_reference"],
             }
         if nonce:
@@ -178,10 +193,22 @@ class FakeRest(Requests):
         await self._tell("MESSAGE_CREATE", self.world.of_guild(said))
         return said
 
+    async def _revive(self, channel: str) -> None:
+        """To write in an archived thread brings it back, unless it is locked."""
+        state: Payload = self.world.channels.get(channel, {}).get("thread_metadata", {})
+        if state.get("locked"):
+            raise Refused(400, 160005, "Thread is locked")
+        if state.get("archived"):
+            state["archived"] = False
+            await self._tell("THREAD_UPDATE", self.world.channels[channel])
+
     async def _edit(self, request: web.Request, body: Payload) -> Payload:
         message = self._message(request)
         if message["author"]["id"] != BOT:
             raise Refused(403, 50005, "Cannot edit a message authored by another user")
+        state: Payload = self.world.channels.get(message["channel_id"], {}).get("thread_metadata", {})
+        if state.get("archived"):
+            raise Refused(400, 50083, "Thread is archived")
         return self._changed(message, body)
 
     async def _delete(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
@@ -306,7 +333,7 @@ class FakeRest(Requests):
         channel = self.world.channels.get(number)
         if channel is None:
             raise Refused(404, 10003, "Unknown Channel")
-        return {**channel, "guild_id": GUILD}
+        return channel
 
     async def _tell(self, event: str, data: Payload) -> None:
         if self.announce is not None:

@@ -1,4 +1,4 @@
-"""A small Discord: one server with its people and channels, and what is said there, as Discord's own payloads.
+"""A small Discord: a server or two with their people and channels, and what is said there, as Discord's own payloads.
 
 Above: `tests.fakes.discord_rest`, `tests.fakes.discord_gateway`. Below: nothing.
 
@@ -16,6 +16,8 @@ from agent.ports import Clock
 Payload = dict[str, Any]
 
 GUILD = "10"
+QUAY = str((1 << 22) + 10)
+"""A second server, which the bot is in once it was opened: on the second of two connections."""
 GENERAL = "20"
 STAFF = "21"
 """A channel that @everyone cannot see, but the bot."""
@@ -33,6 +35,8 @@ CONNECT = 1 << 20
 EPHEMERAL = 1 << 6
 COMPONENTS_V2 = 1 << 15
 LOADING = 1 << 7
+
+THREADS = {10, 11, 12}
 
 _EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 
@@ -74,8 +78,12 @@ class World:
     everyone_may: str = ALL_PERMISSIONS
     bot_may: str = INVITED
     """What the bot's own role allows it besides."""
+    guilds: dict[str, str] = field(default_factory=lambda: {GUILD: "harbour"})
+    """The names of the servers that the bot is in."""
     absent: set[str] = field(default_factory=set[str])
     """Who is no longer in the server."""
+    absent_from: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Who was never in which server."""
     in_thread: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """Who was invited to a private thread."""
     roles_of: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -91,30 +99,33 @@ class World:
         self.channels[STAFF] = self._channel(STAFF, "staff", 0, permission_overwrites=hidden)
         self.channels[VOICE] = self._channel(VOICE, "hall", 2, bitrate=64_000, user_limit=0)
 
-    def open_channel(self, number: str, name: str) -> Payload:
+    def open_channel(self, number: str, name: str, kind: int = 0, guild: str = GUILD) -> Payload:
         """A channel that everybody in the server can read."""
-        self.channels[number] = self._channel(number, name, 0)
+        self.channels[number] = self._channel(number, name, kind, guild_id=guild)
         return self.channels[number]
 
     def new_id(self) -> str:
         milliseconds = int((self.clock.now() - _EPOCH).total_seconds() * 1000)
         return str((milliseconds << 22) + next(self._numbers))
 
-    def guild(self) -> Payload:
+    def guild_of(self, channel: str) -> str:
+        return self.channels[channel]["guild_id"]
+
+    def guild(self, number: str = GUILD) -> Payload:
         return {
-            "id": GUILD,
-            "name": "harbour",
+            "id": number,
+            "name": self.guilds[number],
             "owner_id": ANN,
             "unavailable": False,
             "member_count": 4,
             "large": False,
             "roles": [
-                _role(GUILD, "@everyone", self.everyone_may),
+                _role(number, "@everyone", self.everyone_may),
                 _role("31", "cogency", self.bot_may, bot_id=BOT),
                 *(_role(number, f"role {number}", "0") for number in sorted(set[str]().union(*self.roles_of.values()))),
             ],
-            "channels": [channel for channel in self.channels.values() if channel["type"] != 11],
-            "threads": [channel for channel in self.channels.values() if channel["type"] == 11],
+            "channels": [one for one in self._channels_of(number) if one["type"] not in THREADS],
+            "threads": [one for one in self._channels_of(number) if one["type"] == 11 and not _archived(one)],
             "members": [member(BOT, roles=["31"])],
             "emojis": [],
             "stickers": [],
@@ -154,6 +165,9 @@ class World:
         self.edits[said["id"]] = [content] if content else []
         return said
 
+    def _channels_of(self, guild: str) -> list[Payload]:
+        return [channel for channel in self.channels.values() if channel["guild_id"] == guild]
+
     def member(self, number: str, **more: Any) -> Payload:
         """Somebody in the server, with their roles."""
         return member(number, roles=self.roles_of.get(number, []), **more)
@@ -170,7 +184,7 @@ class World:
         """A thread; started from a message it has the message's id."""
         thread = {
             "id": number,
-            "guild_id": GUILD,
+            "guild_id": self.guild_of(parent),
             "parent_id": parent,
             "owner_id": BOT,
             "name": name,
@@ -199,7 +213,7 @@ class World:
         if message["channel_id"] not in self.channels:
             return message
         asker = {key: value for key, value in self.member(message["author"]["id"]).items() if key != "user"}
-        return {**message, "guild_id": GUILD, "member": asker}
+        return {**message, "guild_id": self.guild_of(message["channel_id"]), "member": asker}
 
     def _channel(self, number: str, name: str, kind: int, **more: Any) -> Payload:
         return {
@@ -216,6 +230,10 @@ class World:
             "last_message_id": None,
             **more,
         }
+
+
+def _archived(thread: Payload) -> bool:
+    return thread["thread_metadata"]["archived"]
 
 
 def parts(message: Payload) -> Iterator[Payload]:

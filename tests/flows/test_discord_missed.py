@@ -18,7 +18,7 @@ from bot.turns.missed import Bounds
 from bot.wording import KEPT_WAITING
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, OTHER_BOT, STAFF
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, OTHER_BOT, QUAY, STAFF
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.flows.bot import live_host
@@ -77,7 +77,7 @@ async def test_after_a_start_what_was_missed_is_taken_in_as_if_it_came_now(caplo
 
 async def test_after_a_session_that_was_lost_for_good_what_was_missed_is_read_from_history() -> None:
     host = FakeHost()
-    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, host):
+    async with running_discord(FastClock(speed=10.0)) as fake, serving(fake, host):
         await fake.say(ANN, f"{ASK}hello")
         await taken(host, 1)
         await all_heard(host)
@@ -280,3 +280,101 @@ async def test_what_was_forgotten_never_comes_back_and_what_was_answered_is_not_
                 await host.turns.idle()
         assert [call for call in fake.calls if call.method == "GET" and call.path == f"/channels/{GENERAL}/messages"]
         assert [request[-1].text.splitlines()[-1] for request in model.requests][2:] == ["and now?"]
+
+
+def open_the_quay(fake: FakeDiscord) -> None:
+    """The bot is in a second server."""
+    fake.world.guilds[QUAY] = "quay"
+    fake.world.open_channel("60", "landing", guild=QUAY)
+
+
+async def test_servers_are_divided_among_connections_and_direct_messages_come_over_the_first() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        open_the_quay(fake)
+        async with serving(fake, host, shards=2):
+            await fake.until(lambda: fake.identified == 2)
+            assert [session.shard for session in fake.connected] == [(0, 2), (1, 2)]
+            await all_heard(host)
+            await fake.say(ANN, f"{ASK}hello harbour")
+            await fake.say(ANN, f"{ASK}hello quay", "60")
+            await fake.write(ANN, "hello you")
+            await taken(host, 3)
+    assert {each.text: each.team for each in host.taken} == {
+        "hello harbour": GUILD,
+        "hello quay": QUAY,
+        "hello you": GUILD,
+    }
+
+
+async def test_discord_says_how_many_connections_it_takes() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        open_the_quay(fake)
+        fake.rest.shards_recommended = 2
+        async with serving(fake, host, shards=None):
+            await fake.until(lambda: fake.identified == 2)
+            assert [session.shard for session in fake.connected] == [(0, 2), (1, 2)]
+
+
+async def test_a_connection_that_was_lost_for_good_is_caught_up_alone() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        open_the_quay(fake)
+        async with serving(fake, host, shards=2):
+            await fake.until(lambda: fake.identified == 2)
+            await all_heard(host)
+            _, second = fake.connected
+            fake.forget_sessions(second)
+            fake.drop(second)
+            fake.world.message("60", ANN, f"{ASK}are you there?")
+            fake.world.message(GENERAL, ANN, f"{ASK}never told")
+            await taken(host, 1)
+            host.noted.clear()
+            await all_heard(host)
+            read = {call.path for call in fake.calls if call.method == "GET" and call.path.endswith("/messages")}
+    assert [each.text for each in host.taken] == ["are you there?"]
+    assert read == {"/channels/60/messages"}
+
+
+async def test_nothing_counts_as_heard_while_one_connection_is_lost() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        open_the_quay(fake)
+        async with serving(fake, host, shards=2):
+            await fake.until(lambda: fake.identified == 2)
+            await all_heard(host)
+            _, second = fake.connected
+            fake.refuse_sockets = True
+            fake.drop(second)
+            await fake.until(lambda: fake.refused)
+            heard = host.heard[SOURCE]
+            await fake.say(ANN, f"{ASK}hello harbour")
+            await taken(host, 1)
+            host.noted.clear()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1.0):  # more than the half minute after which the time would be kept
+                    await host.noted.wait()
+            assert host.heard[SOURCE] == heard
+
+
+async def test_without_the_message_content_intent_mentions_and_direct_messages_are_taken_in() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=1.0)) as fake:
+        async with serving(fake, host, message_content=False):
+            await fake.say(ANN, f"{ASK}hello")
+            await fake.write(ANN, "good morning")
+            await taken(host, 2)
+        assert fake.identified == 1, "it was not even asked for"
+    assert [each.text for each in host.taken] == ["hello", "good morning"]
+
+
+async def test_connections_that_are_refused_the_message_content_intent_do_without() -> None:
+    host = FakeHost()
+    async with running_discord(FastClock(speed=50.0)) as fake:
+        open_the_quay(fake)
+        fake.grant_message_content = False
+        async with serving(fake, host, shards=2):
+            await fake.say(ANN, f"{ASK}hello")
+            await taken(host, 1)
+    assert not fake.rest.message_content

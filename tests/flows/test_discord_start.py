@@ -64,7 +64,7 @@ async def test_missing_permissions_are_named_at_start_up() -> None:
     logging.getLogger("bot").addHandler(ear)
     try:
         async with running_discord(FastClock(speed=1.0)) as fake:
-            fake.world.everyone_may = str(VIEW)
+            fake.world.everyone_may, fake.world.bot_may = str(VIEW), "0"
             async with serving(fake, FakeHost()), asyncio.timeout(PATIENCE_S):
                 line = await ear.heard
     finally:

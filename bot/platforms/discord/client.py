@@ -97,6 +97,10 @@ class DiscordClient(discord.Client):
 
     # The line
 
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002 -- the library's
+        if not initial:
+            await self._room.clock.sleep(IDENTIFY_GAP_S)
+
     async def on_connect(self) -> None:
         self._shards.began(0)
         self.first_connected.set()
@@ -190,10 +194,6 @@ class ShardedClient(DiscordClient, discord.AutoShardedClient):
 
     The library tells of each connection by its number, and of all of them together, which says nothing more.
     """
-
-    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002 -- the library's
-        if not initial:
-            await self._room.clock.sleep(IDENTIFY_GAP_S)
 
     async def on_connect(self) -> None:
         self.first_connected.set()
