@@ -17,7 +17,7 @@ from bot.amounts import counted
 from bot.doctor import Finding, Level
 from bot.platforms.slack.api import SlackError, SlackRefused
 from bot.platforms.slack.commands import COMMANDS
-from bot.platforms.slack.features import EVERYTHING, Feature, events, needing, scopes
+from bot.platforms.slack.features import EVERYTHING, Feature, events, needing, scopes, wanted
 from bot.platforms.slack.paths import EVENTS_PATH
 from bot.platforms.slack.payload import fields, flag, items, text, texts
 from bot.platforms.slack.settings import HttpEvents, SlackSettings
@@ -79,7 +79,7 @@ def clock(facts: Facts) -> list[Finding]:
 def granted_scopes(facts: Facts) -> list[Finding]:
     if not facts.granted:
         return [Finding(Level.WARNING, WHERE, "which scopes the bot token has is not told", "")]
-    missing = scopes(EVERYTHING) - facts.granted
+    missing = scopes(wanted(facts.settings)) - facts.granted
     found: list[Finding] = []
     if own := sorted(scope for scope in missing if not needing(scope)):
         found.append(Finding(Level.PROBLEM, WHERE, f"the bot token lacks {_and(own)}, which the bot needs", TAKE_OVER))

@@ -44,10 +44,7 @@ async def _ask(api: SlackApi, settings: SlackSettings, clock: Clock, config_toke
         theirs=api.said_at,
         socket=await _socket(api, settings),
         channels=await _told(_channels(api)),
-        groups={
-            group: await _told(_group(api, group))
-            for group in sorted(settings.managers | settings.groups | settings.denied)
-        },
+        groups={group: await _told(_group(api, group)) for group in sorted(settings.named_groups)},
         app=await _app(api, text(who, "bot_id"), config_token),
     )
 

@@ -1,6 +1,6 @@
 """What the bot can be in Slack, feature by feature, and what each needs of Slack: scopes and events. Pure.
 
-Above: `manifest`, which asks for it, `doctor` and `run`, which look whether it was given. Below: `methods`.
+Above: `manifest`, which asks for it, `doctor` and `run`, which look whether it was given. Below: `methods`, `settings`.
 
 Rules
 - A method or an event that no feature claims belongs to the bot itself, and is always needed.
@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from bot.platforms.slack.methods import EVENT_SCOPES, METHOD_SCOPES, Method
+from bot.platforms.slack.settings import SlackSettings
 
 T = TypeVar("T")
 
@@ -52,6 +53,11 @@ _SCOPES: Final[Mapping[Feature, frozenset[str]]] = {
     Feature.FILES: frozenset({"files:read"}),
 }
 """What is neither a method's nor an event's."""
+
+
+def wanted(settings: SlackSettings) -> frozenset[Feature]:
+    """Everything but what these settings do not use."""
+    return EVERYTHING if settings.named_groups else EVERYTHING - {Feature.GROUPS}
 
 
 def events(features: Collection[Feature]) -> frozenset[str]:

@@ -23,7 +23,7 @@ from bot.platforms.slack.agent_desk import AgentDesk
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
-from bot.platforms.slack.features import EVERYTHING, scopes
+from bot.platforms.slack.features import scopes, wanted
 from bot.platforms.slack.files import Files
 from bot.platforms.slack.groups import Groups
 from bot.platforms.slack.guests import Guests
@@ -131,7 +131,7 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:
         who = await api.sign_in()
     except SlackError as error:
         _explain(error, settings, "SLACK_BOT_TOKEN")
-    if api.granted and (missing := scopes(EVERYTHING) - api.granted):
+    if api.granted and (missing := scopes(wanted(settings)) - api.granted):
         names = ", ".join(sorted(missing))
         if "chat:write" in missing:
             raise SettingsError(

@@ -53,3 +53,8 @@ class SlackSettings:
     command_prefix: str = ""
     """What the names of all slash commands begin with, for a workspace in which other apps want them: "cogency-" makes
     them /cogency-ask and so on. The app's manifest must say the same."""
+
+    @property
+    def named_groups(self) -> frozenset[str]:
+        """Every user group that the bot asks about."""
+        return self.managers | self.groups | self.denied

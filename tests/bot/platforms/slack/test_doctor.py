@@ -89,7 +89,6 @@ async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
             scopes(EVERYTHING) - {"files:read", "files:write"},
             "warning: the bot token lacks files:read and files:write: files cannot work",
         ),
-        (scopes(EVERYTHING) - {"usergroups:read"}, "warning: the bot token lacks usergroups:read: groups cannot work"),
         (scopes(EVERYTHING) | {"admin"}, "warning: the bot token has admin, which nothing needs"),
     ],
 )
@@ -98,6 +97,14 @@ async def test_scopes_are_compared_with_what_is_needed(slack: FakeSlack, granted
     found = await examined(slack)
     assert wrong(found) == [said]
     assert "cogency slack manifest" in next(one.remedy for one in found if one.level is not Level.GOOD)
+
+
+async def test_the_scope_for_user_groups_is_missed_only_where_the_settings_name_one(slack: FakeSlack) -> None:
+    slack.scopes = ",".join(sorted(scopes(EVERYTHING) - {"usergroups:read"}))
+    slack.state.groups = {"S0LEADS": set()}
+    assert not wrong(await examined(slack))
+    found = await examined(slack, managers=frozenset({"S0LEADS"}))
+    assert wrong(found) == ["warning: the bot token lacks usergroups:read: groups cannot work"]
 
 
 async def test_scopes_that_are_not_told_are_said_to_be_unknown(slack: FakeSlack) -> None:
