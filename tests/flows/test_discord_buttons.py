@@ -1,0 +1,259 @@
+"""The buttons and reactions below a finished reply on Discord: who may do what, for how long, and what comes of it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from agent.providers.scripted import Answer, Answering, ScriptedProvider
+from agent.records import Answered, Verdict
+from bot.platforms.discord.pressing import NO_SUCH_REPLY, NOT_YOUR_QUESTION, NOTED
+from tests.fakes.answering_host import AnsweringHost, answering_host
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, Payload, seen
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+from tests.flows.test_discord_control import AT_THE_END, labels, page
+
+ME = f"<@{BOT}>"
+
+
+@asynccontextmanager
+async def talking(
+    script: Sequence[Answer | Answering] | Answering,
+) -> AsyncGenerator[tuple[FakeDiscord, AnsweringHost], None]:
+    clock = FastClock(speed=1.0)
+    host = answering_host(ScriptedProvider(script), clock)
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host), host.answering():
+        yield fake, host
+
+
+async def ended(fake: FakeDiscord, host: AnsweringHost, showing: str) -> Payload:
+    """The reply with this text, once its last buttons stand below it and its turn has ended."""
+    await fake.until(
+        lambda: any(seen(message) == showing and labels(message) == AT_THE_END for message in by_the_bot(fake))
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        await host.turns.idle()
+    return await page(fake, showing)
+
+
+async def noticed(happened: Callable[[], object]) -> None:
+    """Until the bot has taken in what Discord told it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():  # noqa: ASYNC110 -- a host rings no bell
+            await asyncio.sleep(0.01)
+
+
+async def told_alone(fake: FakeDiscord, sentence: str) -> None:
+    said = await page(fake, sentence)
+    assert said["flags"] & EPHEMERAL
+
+
+# Asking again
+
+
+async def test_who_asked_can_have_the_question_asked_again_once_for_each_reply() -> None:
+    async with talking(["One.", "Two."]) as (fake, host):
+        asked = await fake.say(ANN, f"{ME} which number?")
+        first = await ended(fake, host, "One.")
+        before = first["components"]
+        await fake.press(ANN, first, "Regenerate")
+        second = await ended(fake, host, "Two.")
+        assert second["channel_id"] == first["channel_id"] == asked["id"]
+        assert labels(first) == ["👍", "👎", "Delete"]
+        await fake.press(ANN, {**first, "components": before}, "Regenerate")
+        await noticed(lambda: len(host.taken) == 3)
+        assert [taken.text for taken in host.taken[:2]] == ["which number?", "which number?"]
+        assert len(host.store.turns) == 2
+
+
+async def test_nobody_else_can_have_it_asked_again() -> None:
+    async with talking(["One."]) as (fake, host):
+        await fake.say(ANN, f"{ME} which number?")
+        reply = await ended(fake, host, "One.")
+        await fake.press(BO, reply, "Regenerate")
+        await told_alone(fake, NOT_YOUR_QUESTION)
+        assert labels(reply) == AT_THE_END
+        assert len(host.taken) == 1
+
+
+async def test_a_private_answer_is_given_again_in_private() -> None:
+    async with talking(["One.", "Two."]) as (fake, host):
+        await fake.command(ANN, "ask", question="which number?", private=True)
+        await fake.press(ANN, await ended(fake, host, "One."), "Regenerate")
+        assert (await ended(fake, host, "Two."))["flags"] & EPHEMERAL
+        assert fake.world.shown(GENERAL) == fake.world.shown(DM_OF[ANN]) == []
+        assert host.taken[0].place == host.taken[1].place
+
+
+# Judging
+
+
+@pytest.mark.parametrize(("button", "verdict"), [("👍", Verdict.GOOD), ("👎", Verdict.BAD)])
+async def test_each_reader_says_what_they_think_and_is_thanked_alone(button: str, verdict: Verdict) -> None:
+    async with talking(["One."]) as (fake, host):
+        await fake.say(ANN, f"{ME} which number?")
+        reply = await ended(fake, host, "One.")
+        await fake.press(BO, reply, button)
+        await told_alone(fake, NOTED)
+        (turn,) = host.store.turns
+        assert verdicts(host, turn.id) == {f"discord:{BO}": verdict}
+        assert labels(reply) == AT_THE_END
+
+
+async def test_a_verdict_can_be_changed_and_counts_once() -> None:
+    async with talking(["One."]) as (fake, host):
+        await fake.write(ANN, "which number?")
+        reply = await ended(fake, host, "One.")
+        for button in ("👍", "👍", "👎"):
+            pressed = await fake.press(ANN, reply, button)
+            await fake.until(lambda pressed=pressed: seen(fake.world.messages.get(pressed.original, EMPTY)) == NOTED)
+        assert verdicts(host, host.store.turns[0].id) == {f"discord:{ANN}": Verdict.BAD}
+
+
+# Deleting
+
+
+async def test_who_asked_deletes_the_reply_with_all_of_its_pages() -> None:
+    long = "One. " + "more " * 700
+    async with talking([long]) as (fake, host):
+        await fake.write(ANN, "tell me")
+        await fake.until(lambda: by_the_bot(fake) and labels(by_the_bot(fake)[-1]) == AT_THE_END)
+        assert len(by_the_bot(fake)) > 1
+        await fake.press(ANN, by_the_bot(fake)[-1], "Delete")
+        await noticed(lambda: not by_the_bot(fake))
+        assert await host.reply_of(host.store.turns[0].id) is None
+
+
+async def test_the_answer_of_a_command_is_deleted_too_public_or_private() -> None:
+    for private in (False, True):
+        async with talking(["One."]) as (fake, host):
+            await fake.command(ANN, "ask", question="which number?", private=private)
+            await fake.press(ANN, await ended(fake, host, "One."), "Delete")
+            await noticed(lambda fake=fake: not by_the_bot(fake))
+
+
+async def test_nobody_else_deletes_it() -> None:
+    async with talking(["One."]) as (fake, host):
+        await fake.say(ANN, f"{ME} which number?")
+        reply = await ended(fake, host, "One.")
+        await fake.press(BO, reply, "Delete")
+        await fake.until(lambda: any(message["flags"] & EPHEMERAL for message in by_the_bot(fake)))
+        assert reply["id"] in fake.world.messages
+        assert await host.reply_of(host.store.turns[0].id) is not None
+
+
+# After a restart, and of replies that are gone
+
+
+async def test_the_buttons_of_a_reply_work_after_a_restart() -> None:
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        first = answering_host(ScriptedProvider(["One."]), clock)
+        async with serving(fake, first), first.answering():
+            await fake.write(ANN, "which number?")
+            reply = await ended(fake, first, "One.")
+        second = answering_host(ScriptedProvider(["Two."]), clock, first.store)
+        async with serving(fake, second), second.answering():
+            await fake.press(ANN, reply, "👍")
+            await told_alone(fake, NOTED)
+            await fake.press(ANN, reply, "Regenerate")
+            await ended(fake, second, "Two.")
+            await fake.press(ANN, reply, "Delete")
+            await noticed(lambda: reply["id"] not in fake.world.messages)
+            assert fake.world.shown(DM_OF[ANN]) == ["Two."]
+
+
+async def test_the_buttons_of_a_reply_that_is_not_known_any_more_say_so_alone() -> None:
+    async with recording() as (fake, _):
+        for button in ("👍", "Delete", "Regenerate"):
+            left = fake.world.message(GENERAL, BOT, "Once.", components=row(7))
+            pressed = await fake.press(ANN, left, button)
+            await fake.until(lambda pressed=pressed: pressed.acknowledged)
+            await told_alone(fake, NO_SUCH_REPLY)
+            for message in by_the_bot(fake):
+                del fake.world.messages[message["id"]]
+
+
+# Reactions
+
+
+async def test_thumbs_of_anybody_are_verdicts_and_can_be_taken_back() -> None:
+    async with recording(reply(7, "300")) as (fake, host):
+        shown = fake.world.message(GENERAL, BOT, "One.", id="300")
+        await fake.react(BO, "👍🏽", shown)
+        await noticed(lambda: host.verdicts == {(7, f"discord:{BO}"): Verdict.GOOD})
+        await fake.react(BO, "👎", shown)
+        await noticed(lambda: host.verdicts == {(7, f"discord:{BO}"): Verdict.BAD})
+        await fake.react(BO, "👎", shown, take_back=True)
+        await noticed(lambda: not host.verdicts)
+
+
+async def test_a_waste_basket_deletes_the_reply_for_whoever_asked_alone() -> None:
+    async with recording(reply(7, "300")) as (fake, host):
+        shown = fake.world.message(GENERAL, BOT, "One.", id="300")
+        await fake.react(BO, "🗑️", shown)
+        await fake.react(BO, "👍", shown)
+        await noticed(lambda: host.verdicts)
+        assert host.deleted_replies == []
+        await fake.react(ANN, "🗑️", shown)
+        await noticed(lambda: host.deleted_replies == [7])
+
+
+async def test_reactions_to_a_commands_answer_count_as_well() -> None:
+    async with talking(["One."]) as (fake, host):
+        await fake.command(ANN, "ask", question="which number?")
+        shown = await ended(fake, host, "One.")
+        await fake.react(ANN, "👍", shown)
+        await noticed(lambda: host.store.judged)
+        await fake.react(ANN, "🗑", shown)
+        await noticed(lambda: not by_the_bot(fake))
+
+
+async def test_other_reactions_and_those_of_the_bot_mean_nothing() -> None:
+    async with recording(reply(7, "300")) as (fake, host):
+        shown = fake.world.message(GENERAL, BOT, "One.", id="300")
+        other = await fake.say(ANN, "hello")
+        await fake.react(BO, "🎉", shown)
+        await fake.react(BOT, "👍", shown)
+        await fake.react(BO, "👍", other)
+        await fake.react(ANN, "👎", shown)
+        await noticed(lambda: host.verdicts)
+        assert host.verdicts == {(7, f"discord:{ANN}"): Verdict.BAD}
+
+
+EMPTY: Payload = {"content": "", "components": []}
+
+
+@asynccontextmanager
+async def recording(*replies: Answered) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
+    clock, host = FastClock(speed=1.0), FakeHost(replies=[*replies])
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
+        yield fake, host
+
+
+def reply(turn: int, message: str) -> Answered:
+    return Answered(
+        turn,
+        "discord",
+        f"discord:{GENERAL}",
+        GENERAL,
+        "200",
+        f"discord:{ANN}",
+        "which number?",
+        "team:discord:10",
+        (f"{GENERAL}/{message}",),
+    )
+
+
+def row(turn: int) -> list[Payload]:
+    faces = {"regenerate": "Regenerate", "good": "👍", "delete": "Delete"}
+    made = [{"type": 2, "style": 2, "label": face, "custom_id": f"{name}:{turn}"} for name, face in faces.items()]
+    return [{"type": 1, "components": made}]
+
+
+def verdicts(host: AnsweringHost, turn: int) -> dict[str, Verdict]:
+    return {person: verdict for (of, person), (verdict, _) in host.store.judged.items() if of == turn}
