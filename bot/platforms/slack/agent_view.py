@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from agent.messages import JsonObject
-from bot.platforms.slack.payload import at, fields, flag, items, text, texts
+from bot.platforms.slack.payload import at, fields, flag, items, text
 
 MOST_THINGS: Final = 5
 """Slack names what a person sees by its relevance: what comes later is beside the point."""
@@ -58,12 +58,10 @@ class LookedAt:
 
 @dataclass(frozen=True, slots=True)
 class SessionStopped:
-    """Somebody pressed Slack's own Stop button. `streams`: the messages whose streams Slack has ended already."""
+    """Somebody pressed Slack's own Stop button, which also ends the streams in that thread."""
 
     channel: str
     thread: str
-    user: str
-    streams: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ def read(body: JsonObject) -> AgentEvent | None:
         case "app_context_changed" if user:
             return LookedAt(user, things(event, "context") or ())
         case "agent_session_stopped" if channel:
-            return SessionStopped(channel, thread, user, tuple(texts(event, "streaming_message_ts")))
+            return SessionStopped(channel, thread)
         case "agent_session_title_changed" if channel:
             return SessionRenamed(channel, thread)
         case _:
