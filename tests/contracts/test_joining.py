@@ -7,7 +7,7 @@ from agent.memory.audience import GroupAudience, Place
 from agent.memory.forgetting import Everything
 from agent.messages import Image
 from agent.progress import Progress, Step, encode
-from agent.records import Claim, Claiming, Closing, Quoted, Waiting
+from agent.records import Attachment, Claim, Claiming, Closing, Quoted, Waiting
 from tests.contracts.steps import AnyStore, claimed, proved
 from tests.fakes.incoming import LEASE, START, said
 
@@ -35,6 +35,7 @@ async def test_nothing_joins_from_behind_what_has_to_wait(store: AnyStore) -> No
     hindrances = [
         said("mine is red", person="bob"),
         replace(said("this one"), images=(Image("image/png", b"png"),)),
+        replace(said("this one"), files=(Attachment("a.txt", "text/plain", 4, "an address"),)),
         replace(said("this one"), quoted=(Quoted("attached file", "Ann", "a bicycle"),)),
         said("not for all", place=Place(GroupAudience("club"))),
     ]

@@ -289,7 +289,8 @@ class FakeStore:
             if turn.state != "waiting" or turn.incoming.conversation != asked.conversation or turn.id < claim.turn:
                 continue
             same = (turn.incoming.person.id, turn.incoming.place.audience) == (asked.person.id, asked.place.audience)
-            if not same or turn.stopping or turn.progress or turn.incoming.quoted or turn.incoming.images:
+            along = turn.incoming.quoted or turn.incoming.images or turn.incoming.files
+            if not same or turn.stopping or turn.progress or along:
                 break
             found.append(Waiting(turn.id, turn.message, turn.incoming.text))
         return found
