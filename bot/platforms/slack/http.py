@@ -18,8 +18,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import Clock as VerifiersClock
 from slack_sdk.signature import SignatureVerifier
 
@@ -70,7 +71,8 @@ class Endpoint:
         server = web.Application(client_max_size=BODY_BYTES)
         server.router.add_post(EVENTS_PATH, self._take)
         server.router.add_get(HEALTH_PATH, _healthy)
-        self._runner = web.AppRunner(server, access_log=None, shutdown_timeout=LEAVE_S)
+        # Slack compresses nothing, and what others compress is not worth unpacking.
+        self._runner = web.AppRunner(server, access_log=None, shutdown_timeout=LEAVE_S, auto_decompress=False)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._settings.host, self._settings.port).start()
@@ -98,9 +100,15 @@ class Endpoint:
                 body = await request.read()
         except TimeoutError:
             return web.Response(status=408)
+        except (web.RequestPayloadError, ConnectionError):
+            return web.Response(status=400)
         if not self._signed(body, request.headers):
             return web.Response(status=401)
-        response = await self._app.async_dispatch(await to_bolt_request(request))
+        try:
+            asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
+        except ValueError:
+            return web.Response(status=400)
+        response = await self._app.async_dispatch(asked)
         self._note(stored=response.status == 200, reason=request.headers.get("x-slack-retry-reason", ""))
         return await to_aiohttp_response(response)
 

@@ -1,5 +1,6 @@
 """Only what Slack signed lately is read; everything else learns nothing."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
@@ -76,6 +77,35 @@ async def test_bytes_that_are_no_text_are_refused(slack: FakeSlack) -> None:
     async with serving(slack, FakeHost()):
         status, said = await slack.posts.post(b"\xff\xfe", slack.posts.signed(BODY))
     assert (status, said) == (401, b"")
+
+
+async def test_what_says_that_it_is_compressed_is_not_unpacked(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(slack, FakeHost()):
+        headers = slack.posts.signed(BODY + b" ") | {"Content-Encoding": "gzip"}
+        status, said = await slack.posts.post(BODY, headers)
+    assert (status, said) == (401, b"")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_body_that_breaks_off_is_no_line_in_the_log(slack: FakeSlack, caplog: pytest.LogCaptureFixture) -> None:
+    at = http_events()
+    async with serving(slack, FakeHost(), delivery=at):
+        _, writer = await asyncio.open_connection(at.host, at.port)
+        writer.write(b"POST /slack/events HTTP/1.1\r\nHost: bot\r\nContent-Length: 100\r\n\r\n{")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        assert await slack.posts.healthy(at.port)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("body", [b"not json", b"{"])
+async def test_what_slack_would_never_send_is_refused_though_it_is_signed(slack: FakeSlack, body: bytes) -> None:
+    async with serving(slack, FakeHost()):
+        status, said = await slack.posts.post(body, slack.posts.signed(body))
+    assert (status, said) == (400, b"")
 
 
 async def test_a_repeated_request_of_four_minutes_ago_is_still_taken(slack: FakeSlack) -> None:
