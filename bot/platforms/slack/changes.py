@@ -14,7 +14,7 @@ from agent.memory.audience import GroupAudience, label
 from agent.memory.forgetting import Gone
 from agent.messages import JsonObject
 from bot.platforms.slack.inbound import Me, is_ts
-from bot.platforms.slack.payload import fields, first_text, text
+from bot.platforms.slack.payload import fields, text
 
 MAX_REPEATS: Final = 5
 """How often one question can be answered again: for each, the database is asked when any message is deleted."""
@@ -25,11 +25,12 @@ TOMBSTONE = "tombstone"
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A message that somebody edited, or deleted (`text` None)."""
+    """A message that somebody edited, or deleted (`text` None). `ours`: the bot had written it."""
 
     channel: str
     ts: str
     text: str | None
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +55,21 @@ def repeats_of(message_id: str) -> tuple[str, ...]:
 
 
 def read_change(body: JsonObject, me: Me) -> Changed | None:
-    """The edit or the deletion in an event's envelope; None for any other, and for a link that only unfolds."""
+    """The edit or the deletion in an event's envelope; None for any other, for a link that only unfolds, and for what
+    the bot itself edits.
+    """
     event = fields(body, "event")
     now, before = fields(event, "message"), fields(event, "previous_message")
-    channel, author = text(event, "channel"), first_text(now, "user") or text(before, "user")
-    if text(event, "type") != "message" or not channel or author == me.user:
+    channel, ours = text(event, "channel"), text(before, "user") == me.user
+    if text(event, "type") != "message" or not channel:
         return None
     match text(event, "subtype"):
         case "message_changed" if is_ts(text(now, "ts")) and text(now, "subtype") == TOMBSTONE:
-            return Changed(channel, text(now, "ts"), None)
+            return Changed(channel, text(now, "ts"), None, ours)
         case "message_changed" if is_ts(text(now, "ts")) and text(now, "text") != text(before, "text"):
-            return Changed(channel, text(now, "ts"), text(now, "text"))
+            return None if text(now, "user") == me.user else Changed(channel, text(now, "ts"), text(now, "text"))
         case "message_deleted" if is_ts(text(event, "deleted_ts")):
-            return Changed(channel, text(event, "deleted_ts"), None)
+            return Changed(channel, text(event, "deleted_ts"), None, ours)
         case _:
             return None
 

@@ -151,6 +151,8 @@ class Intake:
         repeats = repeats_of(changed.ts)
         if changed.text is None:
             await self.host.withdraw(changed.channel, {changed.ts, *repeats})
+            if changed.ours:
+                await self.desk.replies.gone(changed.channel, changed.ts)
             return
         text = (await self._asked(changed.text))[1]
         for message in (changed.ts, *repeats):

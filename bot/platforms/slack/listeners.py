@@ -62,7 +62,13 @@ def bolt_app(
 
     quiet = logging.getLogger("slack_bolt")
     quiet.setLevel(logging.ERROR)  # it warns of a token in the environment that it does not use, at every start
-    app = AsyncApp(logger=quiet, client=web, authorize=authorize, request_verification_enabled=False)
+    app = AsyncApp(
+        logger=quiet,
+        client=web,
+        authorize=authorize,
+        request_verification_enabled=False,
+        ignoring_self_events_enabled=False,  # somebody may delete what the bot said; all else of its own is not read
+    )
     on = cast("_Registry", app)
 
     async def take_in(body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:

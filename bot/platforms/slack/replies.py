@@ -90,6 +90,12 @@ class Replies:
         elif reacted.verdict is not None:
             await self._note(reply, person, reacted, reacted.verdict)
 
+    async def gone(self, channel: str, page: str) -> None:
+        """Somebody deleted a page of a reply: its words are forgotten, and its other pages go, too."""
+        reply = await self.host.reply_at(self.me.source, page, channel)
+        if reply is not None:
+            await self.host.delete_reply(reply.turn, reply.person)
+
     async def _note(self, reply: Answered, person: str, reacted: Reacted, verdict: Verdict) -> None:
         """What is taken back counts only if nothing was said after it."""
         key = f"{reply.turn}:{person}"

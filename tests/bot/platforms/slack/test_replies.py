@@ -277,3 +277,12 @@ async def test_a_repeated_question_is_edited_and_forgotten_with_the_message(slac
         await slack.acked(await slack.deliver(slack.envelope(gone)))
     assert host.amended == [(GENERAL, root.ts, "Which shade?"), (GENERAL, again.message_id, "Which shade?")]
     assert host.withdrawn == [(GENERAL, root.ts), (GENERAL, again.message_id)]
+
+
+async def test_a_reply_of_which_somebody_deleted_a_page_is_forgotten(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    event = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "previous_message": shown.wire()}
+    async with serving(slack, host):
+        await slack.acked(await slack.deliver(slack.envelope({**event, "deleted_ts": shown.ts})))
+        await slack.acked(await slack.deliver(slack.envelope({**event, "deleted_ts": ROOT})))
+    assert host.deleted_replies == [7]
