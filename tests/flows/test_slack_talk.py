@@ -1,0 +1,150 @@
+"""What people do about replies in Slack, and what reaches whom: real slack-bolt and turns; the model is scripted."""
+
+import re
+
+from agent.records import Verdict
+from bot.platforms.slack import forms
+from bot.platforms.slack.replies import ASKED_ALREADY, NOT_YOUR_QUESTION, THANKS
+from bot.platforms.slack.reply_blocks import below
+from bot.platforms.slack.reply_to import ReplyTo
+from bot.surface import Offer
+from tests.fakes.slack_things import FakeMessage
+from tests.flows.test_slack_replies import ME, World, workspace
+
+PING = re.compile(r"<@|<!(channel|here|everyone|group|subteam)|(?<!\w)@(channel|here|everyone|group)\b", re.IGNORECASE)
+OFFERS = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
+
+
+async def asked(world: World, words: str = "which colour?") -> FakeMessage:
+    """Ann has asked in the channel and been answered; the reply."""
+    done = len(world.store.turns) + 1
+    question = await world.slack.say(world.ann, world.general, f"{ME} {words}")
+    await world.answered(done)
+    answer = world.slack.state.answers(world.general, question.ts)[-1]
+    turn = world.store.turns[-1].id
+    to = ReplyTo(world.general, world.ann, question.ts, after=question.ts)
+    answer.blocks = answer.blocks or [*below(OFFERS, turn, world.store.turns[-1].incoming.conversation, to)]  # type: ignore[list-item]
+    return answer
+
+
+async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_restart() -> None:
+    async with workspace(["It is blue."]) as world:
+        async with world.running():
+            answer = await asked(world)
+        async with world.running():
+            await world.slack.click(world.bob, answer, "Good answer")
+            await world.slack.until(lambda: world.slack.state.whispers)
+    (thanks,) = world.slack.state.whispers
+    assert [verdict for verdict, _ in world.store.replies.judged.values()] == [Verdict.GOOD]
+    assert (thanks.user, thanks.thread_ts, thanks.text) == (world.bob, answer.thread_ts, THANKS[Verdict.GOOD])
+
+
+async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -> None:
+    async with workspace(["It is blue.", "It is azure."]) as world, world.running():
+        answer = await asked(world)
+        await world.slack.acked(await world.slack.click(world.bob, answer, "Regenerate"))
+        await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
+        await world.answered(2)
+        await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
+        first, second = world.slack.state.answers(world.general)
+    assert (second.text, second.thread_ts) == ("It is azure.", first.thread_ts)
+    assert [request[-1].text for request in world.model.requests] == ["which colour?"] * 2
+    told = [(whisper.user, whisper.text) for whisper in world.slack.state.whispers]
+    assert told == [(world.bob, NOT_YOUR_QUESTION), (world.ann, ASKED_ALREADY)]
+
+
+async def test_a_deleted_reply_disappears_and_is_not_said_to_the_model_again() -> None:
+    async with workspace(["It is mauve.", "Hello."]) as world, world.running():
+        answer = await asked(world)
+        await world.slack.click(world.ann, answer, "Delete this reply")
+        await world.slack.until(lambda: not world.slack.state.answers(world.general))
+        await world.slack.say(world.ann, world.general, f"{ME} and now?", answer.thread_ts)
+        await world.answered(2)
+    assert not any("mauve" in message.text for message in world.model.requests[-1])
+
+
+async def test_a_reply_that_an_admin_deletes_is_not_said_to_the_model_again() -> None:
+    async with workspace(["It is mauve.", "Hello."]) as world, world.running():
+        answer = await asked(world)
+        world.slack.state.messages.remove(answer)
+        event = {"type": "message", "subtype": "message_deleted", "channel": answer.channel}
+        gone = {**event, "deleted_ts": answer.ts, "previous_message": answer.wire()}
+        await world.slack.acked(await world.slack.deliver(world.slack.envelope(gone)))
+        await world.slack.say(world.ann, world.general, f"{ME} and now?", answer.thread_ts)
+        await world.answered(2)
+    assert not any("mauve" in message.text for message in world.model.requests[-1])
+
+
+async def test_a_reaction_is_feedback_and_a_wastebasket_of_the_asker_deletes() -> None:
+    async with workspace(["It is mauve."]) as world, world.running():
+        answer = await asked(world)
+        await world.slack.acked(await world.slack.react(world.bob, answer, "-1"))
+        assert [verdict for verdict, _ in world.store.replies.judged.values()] == [Verdict.BAD]
+        await world.slack.acked(await world.slack.react(world.bob, answer, "wastebasket"))
+        assert world.slack.state.answers(world.general) == [answer]
+        await world.slack.react(world.ann, answer, "wastebasket")
+        await world.slack.until(lambda: not world.slack.state.answers(world.general))
+    assert not world.slack.state.whispers
+
+
+async def test_nothing_that_a_model_writes_pings_or_unfolds() -> None:
+    pings = "<!channel> <@U0BOB> <!subteam^S1> @here &lt;!everyone&gt; `<@U0BOB>` https://example.org"
+    async with workspace([pings, pings]) as world, world.running():
+        await asked(world)
+        await world.slack.command(world.ann, world.general, "/ask", "privately again?")
+        await world.answered(2)
+        await world.slack.until(lambda: world.slack.state.whispers)
+    shown = [message.text for message in world.slack.state.answers(world.general)]
+    shown += [whisper.text for whisper in world.slack.state.whispers]
+    assert len(shown) == 2
+    assert not any(PING.search(text) for text in shown)
+    assert not any(message.unfurl for message in world.slack.state.answers(world.general))
+
+
+async def test_people_and_channels_are_named_to_the_model() -> None:
+    async with workspace(["I will."]) as world, world.running():
+        random = world.slack.state.channel("random")
+        await asked(world, f"tell <@{world.bob}> about <#{random}>")
+    question = world.model.requests[0][-1]
+    assert "tell @bob about #random" in question.text
+
+
+async def test_a_question_from_anywhere_is_answered_below_it() -> None:
+    async with workspace(["It is blue."]) as world, world.running():
+        await world.slack.shortcut_anywhere(world.ann, forms.ANYWHERE_SHORTCUT)
+        await world.slack.until(lambda: world.slack.state.views)
+        await world.slack.fill_in(
+            world.ann,
+            world.slack.state.views[0],
+            question={"value": "which colour?"},
+            where={"selected_conversation": world.general},
+        )
+        await world.answered()
+        question, answer = world.slack.state.answers(world.general)
+    assert question.text == "**ann** asks:\n> which colour?"
+    assert (answer.text, answer.thread_ts) == ("It is blue.", question.ts)
+
+
+async def test_a_private_answer_whose_address_is_spent_goes_to_the_direct_messages_never_to_the_channel() -> None:
+    async with workspace(["You earn enough."]) as world, world.running():
+        elsewhere = world.slack.state.channel("elsewhere", bot=False)
+        world.slack.expire_all()
+        envelope = await world.slack.command(world.ann, elsewhere, "/ask", "privately what do I earn?")
+        world.slack.expire_all()
+        await world.slack.acked(envelope)
+        await world.answered()
+        await world.slack.until(lambda: world.slack.state.answers(world.dm))
+    assert [message.text for message in world.slack.state.answers(world.dm)] == ["You earn enough."]
+    assert not world.slack.state.whispers
+    assert not world.slack.state.answers(elsewhere)
+
+
+async def test_commands_in_a_thread_are_words_that_only_the_asker_sees_answered() -> None:
+    async with workspace(["It is blue."]) as world, world.running():
+        answer = await asked(world)
+        for words in ("usage", "policy", "memory", "budget", "model", "help", "forget this thread"):
+            await world.slack.say(world.ann, world.general, f"{ME} {words}", answer.thread_ts)
+            await world.slack.settled()
+        await world.slack.until(lambda: len(world.slack.state.whispers) == 7)
+    assert {(one.user, one.thread_ts) for one in world.slack.state.whispers} == {(world.ann, answer.thread_ts)}
+    assert len(world.store.turns) == 1
