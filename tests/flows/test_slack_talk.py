@@ -1,6 +1,7 @@
 """What people do about replies in Slack, and what reaches whom: real slack-bolt and turns; the model is scripted."""
 
 import re
+from datetime import UTC, datetime
 
 from agent.records import Verdict
 from bot.platforms.slack import forms
@@ -12,6 +13,7 @@ from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 
 PING = re.compile(r"<@|<!(channel|here|everyone|group|subteam)|(?<!\w)@(channel|here|everyone|group)\b", re.IGNORECASE)
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
 OFFERS = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
 
 
@@ -35,7 +37,7 @@ async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_re
             await world.slack.click(world.bob, answer, "Good answer")
             await world.slack.until(lambda: world.slack.state.whispers)
     (thanks,) = world.slack.state.whispers
-    assert [verdict for verdict, _ in world.store.replies.judged.values()] == [Verdict.GOOD]
+    assert await world.store.replies.verdicts(EVER) == {Verdict.GOOD: 1}
     assert (thanks.user, thanks.thread_ts, thanks.text) == (world.bob, answer.thread_ts, THANKS[Verdict.GOOD])
 
 
@@ -79,7 +81,7 @@ async def test_a_reaction_is_feedback_and_a_wastebasket_of_the_asker_deletes() -
     async with workspace(["It is mauve."]) as world, world.running():
         answer = await asked(world)
         await world.slack.acked(await world.slack.react(world.bob, answer, "-1"))
-        assert [verdict for verdict, _ in world.store.replies.judged.values()] == [Verdict.BAD]
+        assert await world.store.replies.verdicts(EVER) == {Verdict.BAD: 1}
         await world.slack.acked(await world.slack.react(world.bob, answer, "wastebasket"))
         assert world.slack.state.answers(world.general) == [answer]
         await world.slack.react(world.ann, answer, "wastebasket")
