@@ -6,9 +6,11 @@ Above: tests of attachments. Below: nothing.
 import zlib
 
 
+_FONTS = b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+
+
 def pdf(*pages: str, size: int = 0) -> bytes:
     """One with these texts on its pages, at least `size` bytes long."""
-    fonts = b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
     kids = b" ".join(b"%d 0 R" % (3 + 2 * number) for number in range(len(pages)))
     objects.append(b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(pages)))
@@ -16,7 +18,7 @@ def pdf(*pages: str, size: int = 0) -> bytes:
         lines = b" T* ".join(b"(%s) Tj" % _literal(line) for line in text.split("\n"))
         content = b"BT /F1 12 Tf 14 TL 72 720 Td %s ET" % lines if text else b""
         about = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources %s /Contents %d 0 R >>"
-        objects += [about % (fonts, 4 + 2 * number), stream(content)]
+        objects += [about % (_FONTS, 4 + 2 * number), stream(content)]
     return assembled(objects).ljust(size, b"\n")
 
 
@@ -36,6 +38,14 @@ def assembled(objects: list[bytes], trailer: bytes = b"") -> bytes:
 
 def stream(content: bytes, about: bytes = b"") -> bytes:
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), about, content)
+
+
+def crowded(megabytes: int) -> bytes:
+    """Its only page says so many megabytes of words one by one."""
+    content = b"BT /F1 12 Tf " + b"1 0 0 1 9 9 Tm (words) Tj " * (megabytes * 40_000) + b"ET"
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources %s /Contents 4 0 R >>" % _FONTS
+    pages = b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"
+    return assembled([b"<< /Type /Catalog /Pages 2 0 R >>", pages, page, stream(content)])
 
 
 def bomb(megabytes: int) -> bytes:
