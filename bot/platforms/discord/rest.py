@@ -37,8 +37,9 @@ UNKNOWN_INTERACTION = 10062
 ALREADY_ACKNOWLEDGED = 40060
 _GONE = {10003, 10004, 10008, 50001, 50007, 50013}
 """Unknown channel, server or message; no access, no DM with this person, no permission."""
-_TOKEN_GONE = {10015, 50027, UNKNOWN_INTERACTION}
-"""Unknown webhook, invalid webhook token: an interaction that has ended, or was never acknowledged."""
+_TOKEN_GONE = {10015, 40094, 50027, UNKNOWN_INTERACTION}
+"""Unknown webhook, invalid webhook token, too many messages behind it: an interaction that has ended, or was never
+acknowledged."""
 _LOCKED = {30046, 50005, 50083}
 """Too many edits of an old message, somebody else's message, an archived thread."""
 _HAS_A_THREAD = 160004

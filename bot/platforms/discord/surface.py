@@ -5,6 +5,8 @@ Above: `run` registers it with the host. Below: `connection`, `rest`, `address`.
 Where a page goes.
 - An interaction is answered in its own message; further pages follow it. When its token has run out, a private reply
   goes on in the DM and a public one in the channel; a page of a private reply that can be edited no more is locked.
+- Where only its person has installed the bot, an interaction takes five messages behind its answer, and nothing else
+  can be written there: further pages go to the DM. If that is closed, the last of the five says so.
 - A mention in a channel is answered in the thread of its message, started when the bot begins to type; where no
   thread can be started, in the channel, as a reply to the message.
 - Everything else is answered where it was asked.
@@ -22,7 +24,7 @@ from bot.platforms.discord.address import decode
 from bot.platforms.discord.buttons import Components
 from bot.platforms.discord.connection import Connection, Gate
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.surface import Limits, Look, Offer, OutFile, PageFound, PageKey, PageRef, SurfaceError
+from bot.surface import Limits, Look, Offer, OutFile, PageFound, PageGone, PageKey, PageRef, SurfaceError
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -36,6 +38,13 @@ NONCE_BYTES = 12
 """In hexadecimal 24 of the 25 characters that Discord takes."""
 
 _ANSWER = REACHED_ONCE
+
+FOLLOW_UPS = 5
+"""Discord's limit behind an interaction that only its person's installation allows."""
+TOO_LONG = (
+    "This answer is longer than I may show here, and I cannot write to you directly: open a direct message with me, or "
+    "have me added to this server, and ask again."
+)
 
 
 class DiscordSurface:
@@ -141,16 +150,27 @@ class DiscordSurface:
     async def _post(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
         if self._address.interaction:
             await self._connection.until_acknowledged(self._address.interaction)
-        if self._token_lives():
+        if self._token_lives() and not self._is_spent(key):
             with suppress(TokenGone):
                 return f"{_ANSWER}/{await self._answer(rest, key, text, components)}"
-        channel, reply_to = await self._channel(rest)
-        reply_to = "" if key.number else reply_to
-        message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
+        try:
+            channel, reply_to = await self._channel(rest)
+            reply_to = "" if key.number else reply_to
+            message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
+        except PageGone:
+            if self._is_spent(key):
+                with suppress(SurfaceError):
+                    await rest.follow_up(self._token, TOO_LONG, private=self._address.private)
+            raise
         page = f"{channel}/{message}"
         if not as_it_should:
             raise PageFound(PageRef(page))
         return page
+
+    def _is_spent(self, key: PageKey) -> bool:
+        """Whether as many messages as may follow have followed; one is kept for a last word."""
+        following = key.number + (1 if self._address.follows else 0)
+        return self._address.by_person and following >= FOLLOW_UPS
 
     async def _answer(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
         if key.number == 0 and not self._address.follows:
@@ -165,7 +185,7 @@ class DiscordSurface:
 
     async def _find_channel(self, rest: Rest) -> tuple[str, str]:
         address = self._address
-        if address.private:
+        if address.private or address.by_person:
             return await rest.open_dm(address.person), ""
         if address.thread:
             with suppress(NoThread):
@@ -177,8 +197,8 @@ class DiscordSurface:
         channel, _, message = page.id.partition("/")
         if channel != _ANSWER or self._token_lives():
             return channel, message
-        if self._address.private:
-            raise TokenGone("what only one person sees can be edited for fifteen minutes")
+        if self._address.private or self._address.by_person:
+            raise TokenGone("this can be edited for fifteen minutes only")
         return self._address.channel, message
 
     def _nonce(self, key: PageKey) -> str:
