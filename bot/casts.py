@@ -45,6 +45,14 @@ class DiscordReplies(StrEnum):
     PLACE = "place"
 
 
+class SlackStream(StrEnum):
+    """Where Slack shows a reply as a native stream."""
+
+    DM = "dm"
+    EVERYWHERE = "everywhere"
+    OFF = "off"
+
+
 class WhileBusy(StrEnum):
     """What becomes of a message that comes while an answer to the same person grows in the same conversation."""
 

@@ -26,7 +26,7 @@ from agent.providers.catalog import Mode
 from bot import addresses, casts
 from bot.access import lists
 from bot.attachments.share import TEXT_TOKENS
-from bot.casts import DiscordReplies, FooterStyle, LogLevel, WhileBusy
+from bot.casts import DiscordReplies, FooterStyle, LogLevel, SlackStream, WhileBusy
 from bot.dotenv_file import read_dotenv
 from bot.secret import Secret
 
@@ -194,6 +194,8 @@ class Settings:
     """User groups whose members are managers."""
     slack_command_prefix: Annotated[str, From("COGENCY_SLACK_COMMAND_PREFIX", casts.command_prefix)] = ""
     """What the names of all slash commands begin with."""
+    slack_stream: Annotated[SlackStream, From("COGENCY_SLACK_STREAM", casts.one_of(SlackStream))] = SlackStream.DM
+    """Where replies grow as native streams, before the asker's eyes alone; elsewhere messages are edited."""
     discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", casts.key)] = None
     discord_admins: Annotated[frozenset[str], From("COGENCY_DISCORD_ADMINS", casts.discord_roles)] = frozenset()
     """Roles that stand for an administrator's."""

@@ -50,7 +50,8 @@ class Step:
 class Look:
     """Everything that one page shows. `text` is the page's whole text; "" only where there are `steps`.
 
-    `final`: nothing of it will change any more. `turn`: whose reply it is, which buttons carry.
+    `final`: nothing of it will change any more. `last`: nor will there be another page. `turn`: whose reply it is,
+    which buttons carry.
     """
 
     text: str
@@ -58,6 +59,7 @@ class Look:
     steps: tuple[Step, ...] = ()
     offers: frozenset[Offer] = frozenset()
     turn: int = 0
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from agent.errors import SettingsError
 from bot.access.lists import Entries, Kind
 from bot.platforms.discord.settings import DiscordSettings, Ranks, ReplyMode
-from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode
+from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode, Streaming
 from bot.settings import Settings, needed
 
 
@@ -22,6 +22,7 @@ def slack_settings(settings: Settings) -> SlackSettings | None:
         groups=_groups(settings.allow, *settings.model_access.values()),
         denied=_groups(settings.deny),
         command_prefix=settings.slack_command_prefix,
+        streaming=Streaming(settings.slack_stream),
     )
 
 

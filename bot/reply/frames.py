@@ -5,10 +5,12 @@ Above: `bot.reply.wall`. Below: `bot.reply.split`, `bot.reply.heal`, `bot.reply.
 Rules.
 - An open page is healed while the answer grows, and shown raw once it is complete.
 - Where pages can only grow, an open page shows a beginning of its final text: nothing is added that would have to be
-  taken back, no word is shown in halves, and its last LOOKAHEAD characters only when its cut is certain.
+  taken back; no word, line of code or row of a table is shown in halves, as the page may have to end there; and its
+  last LOOKAHEAD characters are shown only when its cut is certain.
 - A step stays on the page that has shown it first; a new one goes on the last page.
 - What is offered stands below the last page only.
-- A page of only whitespace, and no steps, is not shown; no platform takes one.
+- A page of only whitespace, and no steps, is not shown; no platform takes one. A reply that ends without a word shows
+  nothing at all.
 """
 
 from collections.abc import Iterator
@@ -24,6 +26,8 @@ from bot.surface import Limits, Look, Step
 _UNBROKEN = r"\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}"
 _WORD_BEGUN = regex.compile(rf"(?<![^{_UNBROKEN}])[^{_UNBROKEN}]{{1,40}}\Z")
 """The last word, if it is no longer than words are: what comes next may belong to it."""
+_LINE_CHARS = 200
+"""A longer line of code, or row of a table, is not waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Frames:
         frames = [*self._pages(draft)]
         if frames and (draft.final or not frames[-1].look.final):
             offers = draft.offers & self._limits.offers
-            frames[-1] = replace(frames[-1], look=replace(frames[-1].look, offers=offers))
+            frames[-1] = replace(frames[-1], look=replace(frames[-1].look, offers=offers, last=draft.final))
         return frames
 
     def seen(self, frame: Frame) -> None:
@@ -99,7 +103,7 @@ class Frames:
                 yield replace(frame, look=replace(frame.look, steps=steps, turn=self._turn))
 
     def _steps(self, draft: Draft, number: int, *, last: bool) -> tuple[Step, ...]:
-        if not self._limits.steps:
+        if not self._limits.steps or (draft.final and not draft.text.strip()):
             return ()
         new = number if last else None
         return tuple(step for step in draft.steps if self._homes.get(step.id, new) == number)
@@ -109,9 +113,10 @@ class Frames:
         text = page.opener + page.body
         if self._limits.grows_only:
             text = text[: self._pager.certain(text)]
-            kept, added = heal(text).kept, ""
-            if writing and kept == len(text) and (begun := _WORD_BEGUN.search(text)) is not None:
-                kept = begun.start()
+            healed = heal(text)
+            kept, added = healed.kept, ""
+            if writing and kept == len(text):
+                kept = _unfinished(text, in_code=healed.added[:1] == "\n")
             kept = kept if kept > len(page.opener) else 0
         else:
             kept, added = self._healed(text)
@@ -125,3 +130,12 @@ class Frames:
             text = text[: healing.kept - len(healing.added)]
             healing = heal(text)
         return healing.kept, healing.added
+
+
+def _unfinished(text: str, *, in_code: bool) -> int:
+    """Where the word at the end of the text begins, or the line of code or row of a table."""
+    line = text.rfind("\n") + 1
+    if (in_code or text[line:].lstrip(" >").startswith("|")) and len(text) - line <= _LINE_CHARS:
+        return line
+    begun = _WORD_BEGUN.search(text, max(0, len(text) - _LINE_CHARS))
+    return len(text) if begun is None else begun.start()

@@ -50,7 +50,7 @@ MAX_BACKOFF_S = 30.0
 """Doubling from the first to the most: quick after a lost packet, gentle with a platform that is down."""
 
 ORNAMENT_TRIES = 3
-ORNAMENT_WAIT_S = 10.0
+ORNAMENT_WAIT_S = 15.0
 """Buttons wait behind the platform's limits like any edit, but not for ever."""
 
 NAP_S = 5.0
@@ -250,9 +250,13 @@ class LiveReply:
     def _worth_another_try(self, error: SurfaceError) -> bool:
         """Whether buttons that could not be set are waited for: the answer is complete without them."""
         self._ornament_tries += 1
-        waits = error.retry_after_s <= ORNAMENT_WAIT_S if isinstance(error, PageLimited) else True
-        passing = isinstance(error, (PageLimited, PageUnsent, PageQueued))
-        return passing and waits and self._ornament_tries < ORNAMENT_TRIES
+        if self._ornament_tries == ORNAMENT_TRIES:
+            return False
+        match error:
+            case PageLimited(retry_after_s=wait_s) | PageQueued(wait_s=wait_s):
+                return wait_s <= ORNAMENT_WAIT_S
+            case _:
+                return isinstance(error, PageUnsent)
 
     async def _store_pages(self) -> None:
         if self._on_pages is not None:

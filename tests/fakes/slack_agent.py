@@ -76,6 +76,16 @@ class Agents:
         if (session := self.sessions.get((channel, thread_ts))) is not None:
             session.written_to()
 
+    def works(self, channel: str, thread_ts: str) -> None:
+        """A stream began."""
+        if self.enabled:
+            self.sessions.setdefault((channel, thread_ts), FakeSession(self.clock)).set("processing")
+
+    def rests(self, channel: str, thread_ts: str, status: str) -> None:
+        """A stream ended, with this as its session's status."""
+        if self.enabled:
+            self.sessions[channel, thread_ts].set(status)
+
     def set_status(self, channel: FakeChannel, args: Object) -> Object:
         """agents.sessions.setStatus"""
         self._agents_only("feature_disabled")

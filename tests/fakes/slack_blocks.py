@@ -28,6 +28,11 @@ def problems(view: Object) -> list[str]:
     return found
 
 
+def message_problems(blocks: list[Object]) -> list[str]:
+    """The same for the blocks of a message."""
+    return [*_many(0, 50, _by_type(_MESSAGE_BLOCKS))(blocks, "blocks")]
+
+
 def _fields(value: Any) -> Object:
     """{} for what is no object."""
     return cast("Object", value) if isinstance(value, dict) else {}
@@ -158,6 +163,23 @@ _blocks = {
     "input": _input,
 }
 """Those that a view may hold: `markdown` is for messages, and pictures with words are unreadable in the dark."""
+_judgement = _object({"text": _plain(75), "value": _text(1, 2_000)}, {"accessibility_label": _text(1, 75)})
+_feedback = _object({"positive_button": _judgement, "negative_button": _judgement, **_action})
+_icon = _object(
+    {"icon": _exactly("trash"), "text": _plain(75), **_action},
+    {
+        "value": _text(1, 2_000),
+        "accessibility_label": _text(1, 75),
+        "visible_to_user_ids": _many(1, 10, _text(1, 20)),
+        "confirm": _confirm,
+    },
+)
+_small = {"feedback_buttons": _feedback, "icon_button": _icon}
+_MESSAGE_BLOCKS = {
+    **{kind: block for kind, block in _blocks.items() if kind != "input"},
+    "markdown": _object({"text": _text(1, 12_000)}, _ids),
+    "context_actions": _object({"elements": _many(1, 5, _by_type(_small))}, _ids),
+}
 _common = {"callback_id": _text(1, 255), "private_metadata": _text(0, 3_000), "external_id": _text(1, 255)}
 _VIEWS = {
     "home": _object({"blocks": _many(1, 100, _by_type(_blocks))}, _common),

@@ -14,8 +14,9 @@ from typing import Any
 
 from agent.ports import Clock
 from tests.fakes.slack_agent import Agents
-from tests.fakes.slack_blocks import problems
+from tests.fakes.slack_blocks import message_problems, problems
 from tests.fakes.slack_faults import Refusal
+from tests.fakes.slack_streams import Streams
 from tests.fakes.slack_things import (
     APP,
     APP_TOKEN,
@@ -33,6 +34,9 @@ from tests.fakes.slack_things import (
 
 PER_MINUTE = {
     "chat.update": 50,
+    "chat.startStream": 20,
+    "chat.appendStream": 100,
+    "chat.stopStream": 20,
     "chat.delete": 50,
     "chat.postEphemeral": 100,
     "users.info": 100,
@@ -83,6 +87,9 @@ class Workspace:
         self.agents = Agents(clock)
         self.manifest: Object = {}
         """How the app is set up."""
+        self.streams = Streams(clock, self.agents)
+        self.markdown_in_update = 12_000
+        """The most characters of `markdown_text` that an edit takes; of `text` they are 4,000."""
         self.groups: dict[str, set[str]] = {}
         """The user groups: the ids of their members, by their own."""
         self.views: list[Object] = []
@@ -105,6 +112,9 @@ class Workspace:
         self._methods: Mapping[str, Callable[[Object], Object]] = {
             "chat.postMessage": self._post,
             "chat.update": self._update,
+            "chat.startStream": self._start_stream,
+            "chat.appendStream": self._append_stream,
+            "chat.stopStream": self._stop_stream,
             "chat.delete": self._delete,
             "chat.postEphemeral": self._whisper,
             "assistant.threads.setStatus": self._set_status,
@@ -227,8 +237,35 @@ class Workspace:
 
     def _update(self, args: Object) -> Object:
         message = self._own(args, "cant_update_message")
-        message.versions.append((self.clock.monotonic(), _shown(args, most=4_000)))
+        if self.streams.streams(message):
+            raise Refusal("streaming_state_conflict")
+        shown = _shown(args, most=self.markdown_in_update if args.get("markdown_text") else 4_000)
+        message.versions.append((self.clock.monotonic(), shown))
+        message.blocks = args.get("blocks") or []
+        message.metadata = args.get("metadata") or message.metadata
+        self.streams.replaced(message)
         return {"channel": message.channel, "ts": message.ts, "text": message.text}
+
+    def _start_stream(self, args: Object) -> Object:
+        self.streams.check_start(self._member_of(args["channel"]), args)
+        message = self.write(BOT_USER, args["channel"], "", args["thread_ts"], bot_id=BOT_ID, unfurl=False)
+        try:
+            self.streams.start(message, args)
+        except Refusal:
+            self.messages.remove(message)
+            raise
+        self.agents.written(message.channel, message.thread_ts)
+        return {"channel": message.channel, "ts": message.ts}
+
+    def _append_stream(self, args: Object) -> Object:
+        message = self._own(args, "message_not_owned_by_app")
+        self.streams.append(message, args)
+        return {"channel": message.channel, "ts": message.ts}
+
+    def _stop_stream(self, args: Object) -> Object:
+        message = self._own(args, "message_not_owned_by_app")
+        self.streams.stop(message, args)
+        return {"channel": message.channel, "ts": message.ts, "message": message.wire()}
 
     def _delete(self, args: Object) -> Object:
         message = self._own(args, "cant_delete_message")
@@ -406,4 +443,6 @@ def _shown(args: Object, *, most: int) -> str:
         raise Refusal("no_text")
     if len(markdown or text) > most:
         raise Refusal("msg_too_long")
+    if message_problems(blocks):
+        raise Refusal("invalid_blocks")
     return markdown or "\n".join(block["text"] for block in blocks if block["type"] == "markdown") or text

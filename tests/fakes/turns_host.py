@@ -3,11 +3,12 @@
 Above: flows of the platform adapters. Below: `bot.hosting`, `tests.fakes.store`, `agent.providers.scripted`.
 """
 
+from collections.abc import Sequence
 from itertools import count
 
 from agent.authority import Authority
 from agent.context import ContextBudget, Persona
-from agent.ports import Clock, Transcriber
+from agent.ports import Clock, Tool, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
@@ -30,6 +31,9 @@ from tests.fakes.store import FakeStore
 
 _owners = count(1)
 
+AT_ONCE = TurnsLimits(sweep_s=0.01)
+"""What another process left is found at once."""
+
 
 def turns_host(
     store: FakeStore,
@@ -38,13 +42,18 @@ def turns_host(
     transcriber: Transcriber | None = None,
     fetch_s: float = FETCH_S,
     operators: frozenset[str] = frozenset(),
+    limits: TurnsLimits = AT_ONCE,
+    tools: Sequence[Tool] = (),
 ) -> BotHost:
-    """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`."""
+    """A process of its own, on a store that may be shared or taken over. Answer with `host.turns.serving()`.
+
+    `tools` come besides those that every bot has.
+    """
     connections = connections_of(store, clock)
     mind = Mind(
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
-        tools=Registry([RecallTool(store), RememberTool(store.facts), ShareFileTool()]),
+        tools=Registry([RecallTool(store), RememberTool(store.facts), ShareFileTool(), *tools]),
         turn_limits=TurnLimits(),
         budget=ContextBudget(),
         groups_of=connections.readers.groups_of,
@@ -52,7 +61,7 @@ def turns_host(
         attached=Reader(connections.fetchers, transcriber, fetch_s=fetch_s).read,
     )
     thinking = Thinking(mind, store, store, clock)
-    limits, owner = TurnsLimits(sweep_s=0.01), f"process {next(_owners)}"
+    owner = f"process {next(_owners)}"
     turns = Turns(store, thinking, connections.surface_for, LocalBell(), clock, owner, limits)
     access = AccessRules(open_to=frozenset(Authority), operators=operators)
     return host_on(store, turns, connections, clock, GateRules(access))

@@ -4,7 +4,6 @@ import asyncio
 
 from agent.errors import StreamBroken
 from agent.providers.scripted import Until
-from bot.platforms.slack import forms
 from tests.flows.test_slack_replies import ME, workspace
 
 HALF = "Half an answer"
@@ -44,9 +43,8 @@ async def test_an_answer_that_was_cut_goes_on_at_a_click() -> None:
     script = [[HALF, StreamBroken("The answer broke off.")], "The other half."]
     async with workspace(script) as world, world.running():
         question = await world.slack.say(world.ann, world.general, f"{ME} hello?")
-        await world.slack.until(lambda: world.slack.state.whispers)
-        (offered,) = world.slack.state.whispers
-        assert offered.text == forms.CAN_GO_ON
+        await world.answered()
+        (offered,) = world.slack.state.answers(world.general)
         await world.slack.click(world.ann, offered, "Continue")
         await world.answered(2)
         cut, more = world.slack.state.answers(world.general)

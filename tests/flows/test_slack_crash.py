@@ -60,6 +60,22 @@ async def test_a_killed_answer_is_finished_in_the_same_messages(tmp_path: Path, 
     assert len(pages) == 2
 
 
+@pytest.mark.parametrize("appended", [0, 3])
+async def test_a_killed_stream_is_ended_and_its_message_finished(tmp_path: Path, appended: int) -> None:
+    async with FakeSlack(FastClock()) as slack:
+        ann, dm = slack.state.user("ann"), slack.state.channel("ann", "im")
+        async with process(slack, tmp_path):
+            await slack.say(ann, dm, "tell me everything")
+            await slack.until(lambda: len(slack.state.called("chat.appendStream")) >= appended)
+            await slack.until(lambda: slack.state.answers(dm))
+        (begun,) = slack.state.answers(dm)
+        async with process(slack, tmp_path):
+            await slack.until(lambda: finished(slack.state.answers(dm)) and slack.state.answers(dm)[-1].blocks)
+        pages = slack.state.answers(dm)
+    assert pages[0] is begun
+    assert not any(slack.state.streams.streams(page) for page in pages)
+
+
 def finished(pages: Pages) -> bool:
     try:
         return read(pages) == ANSWER

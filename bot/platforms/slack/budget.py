@@ -1,21 +1,26 @@
-"""How often one method of the Web API may be called, shared fairly. Pure: it answers "in so many seconds".
+"""How often the methods of the Web API may be called, shared fairly. Pure: it answers "in so many seconds".
 
-Above: `surface`. Below: nothing. Times are `Clock.monotonic` seconds.
+Above: `surface`, `stream`, `messages`, `sessions`. Below: nothing. Times are `Clock.monotonic` seconds.
 
-The rules. Slack counts edits per workspace and app, not per message. So each of n open replies edits at most every
-n-th time, at a pace whose sum stays below the limit; and no window of time ever holds more calls than allowed. Nothing
-is kept for whoever is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue, and
-their places are kept.
+The rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies calls at most
+every n-th time: quickly while few calls were made of late, and the slower the more of them there were, so that all
+together settle below the limit; and no window of time ever holds more calls than allowed. Nothing is kept for whoever
+is told to wait: they come back with newer text. Posts are rare and wanted soon: they queue, and their places are kept.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Final
 
 ACTIVE_S = 30.0
-"""A reply that has not asked for so long takes no share: longer than the slowest pace of a live one."""
+"""A reply that has not asked for so long, or since it might, takes no share: much longer than between two words."""
 
-HEADROOM = 1.1
-"""How much slower than the limit the shares are together, so that its edge is met by chance only."""
+EAGER, CALM = 0.5, 1.5
+"""How long a share's pause is, against the pause that would just use up the limit: after a quiet minute, and after a
+full one. In between it grows evenly, and 1 on the average: whoever begins twice as fast arrives at the limit when the
+first minute is over, not before."""
+
+MINUTE: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -28,18 +33,29 @@ class Budget:
     _blocked_until: float = float("-inf")
     _asked: dict[str, float] = field(default_factory=dict[str, float])
     _last: dict[str, float] = field(default_factory=dict[str, float])
+    _due: dict[str, float] = field(default_factory=dict[str, float])
+    """When those were told to come back who have not called since."""
 
     def wait(self, who: str, now: float) -> float:
         """0.0: call now, it is counted. Else ask again after so many seconds."""
         self._look_around(who, now)
-        share = self._last.get(who, float("-inf")) + len(self._asked) * HEADROOM * self.window_s / self.calls
-        room = self._made[0] + self.window_s if len(self._made) == self.calls else now
-        wait = max(share, room, self._blocked_until) - now
+        used = len(self._made) / self.calls
+        pause = len(self._asked) * (EAGER + (CALM - EAGER) * used) * self.window_s / self.calls
+        share = self._last.get(who, float("-inf")) + pause
+        wait = max(share, self._room(who, now), self._blocked_until) - now
         if wait > 0:
+            self._due.setdefault(who, now + wait)
             return wait
         self._made.append(now)
         self._last[who] = now
+        self._due.pop(who, None)
         return 0.0
+
+    def spare(self, who: str, now: float) -> bool:
+        """Whether a call that is not worth waiting for can be made now; it is then counted."""
+        made = self.wait(who, now) == 0.0
+        self.left(who)
+        return made
 
     def limited(self, now: float, retry_after_s: float) -> None:
         """Slack refused a call: nobody calls before this time."""
@@ -47,13 +63,21 @@ class Budget:
 
     def left(self, who: str) -> None:
         """This one will not call again."""
-        self._asked.pop(who, None)
-        self._last.pop(who, None)
+        for kept in (self._asked, self._last, self._due):
+            kept.pop(who, None)
+
+    def _room(self, who: str, now: float) -> float:
+        """When there is room for a call besides those that are due before it."""
+        mine = self._due.get(who, now)
+        earlier = sum(due < mine for other, due in self._due.items() if other != who)
+        missing = earlier + 1 - (self.calls - len(self._made))
+        return self._made[min(missing, len(self._made)) - 1] + self.window_s if missing > 0 else now
 
     def _look_around(self, who: str, now: float) -> None:
         """Who shares, and what still counts."""
         self._asked[who] = now
-        for other in [other for other, asked in self._asked.items() if now - asked > ACTIVE_S]:
+        active = {other: max(asked, self._due.get(other, asked)) for other, asked in self._asked.items()}
+        for other in [other for other, until in active.items() if now - until > ACTIVE_S]:
             self.left(other)
         while self._made and self._made[0] <= now - self.window_s:
             self._made.popleft()
@@ -85,3 +109,25 @@ class Queue:
     def limited(self, now: float, retry_after_s: float) -> None:
         """Slack refused a call: nobody calls before this time."""
         self._next = max(self._next, now + retry_after_s)
+
+
+@dataclass(slots=True)
+class Budgets:
+    """One workspace's share of each method that replies use, for all open replies: a little less than its tier."""
+
+    updates: Budget = field(default_factory=lambda: Budget(48, MINUTE))
+    """chat.update: tier 3, 50 a minute."""
+    starts: Budget = field(default_factory=lambda: Budget(19, MINUTE))
+    appends: Budget = field(default_factory=lambda: Budget(96, MINUTE))
+    stops: Budget = field(default_factory=lambda: Budget(19, MINUTE))
+    """chat.startStream, appendStream and stopStream: tier 2, 20 a minute, but for the second: tier 4, 100."""
+    _posts: dict[str, Queue] = field(default_factory=dict[str, Queue])
+
+    def posts(self, channel: str) -> Queue:
+        """chat.postMessage: one a second for each channel; short bursts pass, but nobody says how short."""
+        return self._posts.setdefault(channel, Queue(1.0))
+
+    def left(self, who: str) -> None:
+        """This reply has ended."""
+        for budget in (self.updates, self.starts, self.appends, self.stops):
+            budget.left(who)

@@ -18,6 +18,9 @@ class Method(StrEnum):
     POST_EPHEMERAL = "chat.postEphemeral"
     UPDATE = "chat.update"
     DELETE = "chat.delete"
+    START_STREAM = "chat.startStream"
+    APPEND_STREAM = "chat.appendStream"
+    STOP_STREAM = "chat.stopStream"
     SET_STATUS = "assistant.threads.setStatus"
     SUGGEST_PROMPTS = "assistant.threads.setSuggestedPrompts"
     SET_SESSION = "agents.sessions.setStatus"
@@ -49,6 +52,9 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.POST_EPHEMERAL: ("chat:write",),
     Method.UPDATE: ("chat:write",),
     Method.DELETE: ("chat:write",),
+    Method.START_STREAM: ("chat:write",),
+    Method.APPEND_STREAM: ("chat:write",),
+    Method.STOP_STREAM: ("chat:write",),
     Method.SET_STATUS: ("chat:write",),
     Method.SUGGEST_PROMPTS: ("assistant:write",),
     Method.SET_SESSION: ("chat:write",),

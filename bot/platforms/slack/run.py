@@ -41,12 +41,13 @@ from bot.platforms.slack.owed import Owed
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places
+from bot.platforms.slack.private import PrivateSurface
 from bot.platforms.slack.prompts import Prompts
 from bot.platforms.slack.reply_to import decode
 from bot.platforms.slack.sessions import Sessions
 from bot.platforms.slack.settings import HttpEvents, SlackSettings, SocketMode
 from bot.platforms.slack.sockets import Sockets
-from bot.platforms.slack.surface import Budgets, PrivateSurface, SlackSurface, delete_page
+from bot.platforms.slack.surface import SlackSurface, Workspace, delete_page
 from bot.platforms.slack.threads import Threads
 from bot.platforms.slack.web import web_client
 from bot.platforms.slack.windows import Windows
@@ -71,7 +72,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         me = await _sign_in(api, settings)
         ornaments = Ornaments(api, clock)
         sessions = Sessions(ornaments, clock)
-        host.show_on(me.source, _Surfaces(api, me, clock, sessions))
+        host.show_on(me.source, _Surfaces(host, Workspace(api, me, clock, settings.streaming), sessions))
         host.delete_on(me.source, partial(delete_page, api))
         membership = SlackMembership(api, me)
         host.ask_readers(me.source, membership)
@@ -162,16 +163,15 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
 class _Surfaces:
     """Where an answer is shown, from what was stored with its question."""
 
-    def __init__(self, api: SlackApi, me: Me, clock: Clock, sessions: Sessions) -> None:
-        self._api = api
-        self._me = me
-        self._clock = clock
+    def __init__(self, host: Host, workspace: Workspace, sessions: Sessions) -> None:
+        self._host = host
+        self._workspace = workspace
         self._sessions = sessions
-        self._budgets = Budgets()
 
     def __call__(self, incoming: Incoming) -> Surface:
         to = decode(incoming.reply_to)
         if to.private:
-            return PrivateSurface(self._api, to, incoming.conversation)
+            return PrivateSurface(self._workspace.api, to, incoming.conversation)
         session = self._sessions.of(to, incoming.text)
-        return SlackSurface(self._api, self._me, self._budgets, self._clock, to, incoming.conversation, session)
+        stop = partial(self._host.stop, incoming.conversation)
+        return SlackSurface(self._workspace, to, incoming.conversation, session, stop)

@@ -4,6 +4,7 @@ Above: `bot.app` builds it of the program's settings. Below: `bot.secret`.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
 
 from bot.secret import Secret
@@ -33,6 +34,17 @@ class HttpEvents:
     """Where to listen; what Slack reaches is a balancer or proxy before it, which speaks TLS. 0: any that is free."""
 
 
+class Streaming(StrEnum):
+    """Where replies grow as Slack's native streams; elsewhere, messages are edited."""
+
+    DIRECT = "dm"
+    """In direct messages. In the thread of a channel a stream grows for the asker alone: everybody else who reads along
+    would see nothing of it until its end, and an edited message grows for all."""
+    EVERYWHERE = "everywhere"
+    """In threads of channels, too: for the asker it is smoother than edits, and edits are few in a busy workspace."""
+    OFF = "off"
+
+
 Delivery: TypeAlias = SocketMode | HttpEvents
 
 
@@ -53,6 +65,7 @@ class SlackSettings:
     command_prefix: str = ""
     """What the names of all slash commands begin with, for a workspace in which other apps want them: "cogency-" makes
     them /cogency-ask and so on. The app's manifest must say the same."""
+    streaming: Streaming = Streaming.DIRECT
 
     @property
     def named_groups(self) -> frozenset[str]:

@@ -1,170 +1,167 @@
-"""The surfaces of Slack: `bot.surface.Surface` on the Web API.
+"""One reply in a channel, a thread or a DM of Slack: `bot.surface.Surface`.
 
-Above: `run` makes one for each reply. Below: `api`, `budget`, `forms`, `markup`, `reply_to`, `sessions`, `uploads`,
-`whisper`.
+Above: `run` makes one for each reply. Below: `stream`, `messages`, `sessions`, `uploads`,
+`page_errors`, `whisper`.
 
-Theory of operation. A page is posted with its key as message metadata, so that a post whose answer was lost, or whose
-process died before storing it, is found by looking instead of posting again. Edits ask the workspace's budget first,
-posts the queue of their channel: what is not allowed now is refused, and comes back with newer text.
+Theory of operation. Where it may, a page grows as a native stream, and ends as a message with its key and its buttons.
+Where no stream can be had, or one has died, its message is posted and edited instead; the words are the same. A page is
+known by its key in the message's metadata, so that a post whose answer was lost, or whose process died before storing
+it, is found by looking instead of posting again. A stream carries its key only at its end: an unfinished one is found
+as the message of ours that belongs to nothing else.
 
-A private answer cannot grow: an ephemeral message has no id to edit, and a `response_url` takes five messages at most.
-So it is shown once, complete. Where it cannot be given in place any more, it goes to the person's DM, never to the
-channel.
-
-A page is sent as `markdown_text`, which Slack takes only without blocks. So no button stands below a growing reply:
-it is stopped in words, and what may follow its end is offered in a message of its own that only the asker sees.
+Each method's budget is asked first: what is not allowed now is refused, and comes back with newer text.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final, assert_never
 
+from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
-from agent.records import REACHED_ONCE, ShownPage
-from bot.platforms.slack import forms, payload, uploads
-from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
-from bot.platforms.slack.budget import Budget, Queue
+from agent.records import ShownPage
+from bot.platforms.slack import inbound, payload, uploads
+from bot.platforms.slack.abilities import Abilities
+from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.budget import Budgets
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.markup import neutral
+from bot.platforms.slack.messages import Messages, metadata_of
+from bot.platforms.slack.page_errors import StillStreaming, page_errors
+from bot.platforms.slack.reply_blocks import below
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.sessions import Session
+from bot.platforms.slack.settings import Streaming
+from bot.platforms.slack.stream import Stream, StreamEnded, StreamPlace, StreamRefused, Streams
 from bot.platforms.slack.whisper import Whisper
-from bot.surface import (
-    Limits,
-    Look,
-    Offer,
-    OutFile,
-    PageGone,
-    PageKey,
-    PageLimited,
-    PageLocked,
-    PageQueued,
-    PageRef,
-    PageUnsent,
-    SurfaceError,
-)
+from bot.surface import Limits, Look, Offer, OutFile, PageKey, PageQueued, PageRef
 
-LIMITS = Limits(
+log = logging.getLogger(__name__)
+
+OFFERS: Final = frozenset(Offer) - {Offer.STOP}
+"""Slack has a Stop button of its own while an agent works."""
+
+LIMITS: Final = Limits(
     page_chars=3_900,  # chat.update takes less than 4,000
-    edit_interval_s=1.4,  # one reply alone stays within the workspace's budget of edits
+    edit_interval_s=1.4,  # a reader follows it, and one reply alone leaves something of the workspace's edits
     announce_final=False,
-    offers=frozenset({Offer.CONTINUE}),
+    offers=OFFERS,
 )
-PRIVATE_LIMITS = Limits(page_chars=11_000, edit_interval_s=1.0, offers=frozenset({Offer.CONTINUE}))
-"""A markdown block holds 12,000 characters; five pages, as many as a `response_url` takes, are 55,000."""
+STREAM_LIMITS: Final = Limits(
+    page_chars=8_400,  # with a few cards below what a stream takes
+    page_bytes=8_400,
+    edit_interval_s=0.25,  # looks continuous; the workspace's budget of appends is what slows it down
+    grows_only=True,
+    steps=True,
+    offers=OFFERS,
+)
 
-UPDATES_PER_MINUTE = 48
-"""Tier 3 allows 50, for the whole workspace."""
+WORDLESS_S: Final = 1.0
+"""How soon a page of steps alone is tried again where no stream can show it: words may have come."""
 
-POST_INTERVAL_S = 1.0
-"""For each channel; short bursts pass, but nobody says how short."""
-
-EVENT_TYPE = "cogency_page"
-LOOK_BACK = 100
+LOOK_BACK: Final = 100
 """Messages read to find a page again: it was posted moments ago."""
 
-_LOCKED = frozenset(
-    {"cant_update_message", "cant_delete_message", "edit_window_closed", "streaming_state_conflict", "msg_too_long"}
-)
-_CURABLE = frozenset(
-    {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope"}
-)
-"""What an operator can put right while the answer waits; any other refusal is for ever."""
 
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """What all replies of a workspace share."""
 
-@dataclass(slots=True)
-class Budgets:
-    """One workspace's share of each method, for all open replies."""
-
-    updates: Budget = field(default_factory=lambda: Budget(UPDATES_PER_MINUTE, window_s=60.0))
-    _posts: dict[str, Queue] = field(default_factory=dict[str, Queue])
-
-    def posts(self, channel: str) -> Queue:
-        return self._posts.setdefault(channel, Queue(POST_INTERVAL_S))
+    api: SlackApi
+    me: Me
+    clock: Clock
+    streaming: Streaming = Streaming.DIRECT
+    budgets: Budgets = field(default_factory=Budgets)
+    abilities: Abilities = field(default_factory=Abilities)
 
 
 class SlackSurface:
-    """One reply in a channel, a thread or a DM."""
+    """`stop` ends the turn for good: a reader has stopped its stream."""
 
     def __init__(
         self,
-        api: SlackApi,
-        me: Me,
-        budgets: Budgets,
-        clock: Clock,
+        workspace: Workspace,
         to: ReplyTo,
         conversation: str,
         session: Session,
+        stop: Callable[[], Awaitable[object]],
     ) -> None:
-        self._api = api
-        self._me = me
-        self._budgets = budgets
-        self._clock = clock
+        self._workspace = workspace
+        self._api = workspace.api
         self._to = to
         self._conversation = conversation
         self._session = session
-        self._name = f"{to.channel}:{to.after}"
+        self._stop = stop
+        name = f"{to.channel}:{to.thread_ts}:{to.after}"
+        self._name = name
+        self._messages = Messages(
+            workspace.api, workspace.budgets, workspace.abilities, workspace.clock, to, conversation, name
+        )
+        self._streams = Streams(workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name)
+        self._streaming = self._may_stream()
+        self._limits = STREAM_LIMITS if self._streaming else LIMITS
+        self._live: dict[str, Stream] = {}
+        """The streams that have not ended, by their messages."""
+        self._keys: dict[str, PageKey | None] = {}
+        """Every page that was seen here, and its key, as far as its message does not tell it yet."""
 
     @property
     def limits(self) -> Limits:
-        return LIMITS
+        return self._limits
 
     async def find(self, key: PageKey) -> PageRef | None:
         """Looks among what was said since the question. None also where we may not look."""
         where: dict[str, Json] = {"channel": self._to.channel, "oldest": self._to.after or "0", "limit": LOOK_BACK}
         method = Method.REPLIES if self._to.thread_ts else Method.HISTORY
         where |= {"ts": self._to.thread_ts} if self._to.thread_ts else {}
-        with _page_errors():
+        with page_errors():
             try:
                 said = await self._api.call(method, **where, include_all_metadata=True)
             except SlackRefused:
                 return None
-        for message in payload.items(said, "messages"):
-            mine = payload.text(message, "user") == self._me.user or payload.text(message, "bot_id") == self._me.bot
-            if mine and payload.text(message, "metadata", "event_payload", "key") == str(key):
-                return PageRef(payload.text(message, "ts"))
-        return None
+        ours = [message for message in payload.items(said, "messages") if self._is_ours(message)]
+        found = [payload.text(message, "ts") for message in ours if _key(message) == str(key)]
+        if self._streaming:
+            found += [payload.text(message, "ts") for message in ours if self._is_unfinished(message)]
+        if not found:
+            return None
+        self._keys.setdefault(found[0], key)
+        return PageRef(found[0])
 
     async def post(self, key: PageKey, look: Look) -> PageRef:
-        queue = self._budgets.posts(self._to.channel)
-        if (wait := queue.wait(self._name, self._clock.monotonic())) > 0:
-            raise PageQueued(wait)
-        args: dict[str, Json] = {
-            "channel": self._to.channel,
-            "thread_ts": self._to.thread_ts or None,
-            "metadata": {"event_type": EVENT_TYPE, "event_payload": {"key": str(key)}},
-            "unfurl_links": False,
-            "unfurl_media": False,
-        }
-        posted = await self._write(queue, Method.POST, look.text, args)
-        self._session.said()
-        page = PageRef(payload.text(posted, "ts"))
-        await _offer(self._api, self._to, self._conversation, page, look)
-        return page
+        ts = "" if look.final else await self._start(key, look)
+        if not ts:
+            if not look.text.strip():
+                raise PageQueued(WORDLESS_S)
+            ts = await self._messages.post(key, look)
+            self._keys[ts] = None
+        if look.text:
+            self._session.said()
+        return PageRef(ts)
 
     async def edit(self, page: PageRef, look: Look) -> None:
-        budget = self._budgets.updates
-        if (wait := budget.wait(self._name, self._clock.monotonic())) > 0:
-            raise PageLimited(wait)
-        await self._write(budget, Method.UPDATE, look.text, {"channel": self._to.channel, "ts": page.id})
+        stream = self._live.get(page.id)
+        if stream is None or not await self._grown(stream, look):
+            await self._rewrite(page.id, look)
         if look.final:
-            budget.left(self._name)
-            await _offer(self._api, self._to, self._conversation, page, look)
+            self._workspace.budgets.left(self._name)
 
     async def delete(self, page: PageRef) -> None:
-        with _page_errors():
+        if self._live.pop(page.id, None) is not None:
+            await self._streams.drop(page.id)
+        with page_errors():
             await uploads.delete(self._api, self._to.channel, page.id)
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
-        with _page_errors():
-            shared = await uploads.shared(self._api, self._me, self._to, [file.name for file in files]) if again else ()
+        with page_errors():
+            names = [file.name for file in files]
+            shared = await uploads.shared(self._api, self._workspace.me, self._to, names) if again else ()
             shared = shared or await uploads.share(self._api, files, self._to.channel, self._to.thread_ts)
         return tuple(map(PageRef, shared))
 
     async def aside(self, text: str) -> None:
-        with _page_errors():
-            await Whisper(self._api, self._to).say(neutral(text))
+        with page_errors():
+            await Whisper(self._api, self._to).say(text)
 
     async def status(self, text: str) -> None:
         self._session.doing(text)
@@ -172,91 +169,104 @@ class SlackSurface:
     def leave(self, *, ended: bool) -> None:
         self._session.leave(ended=ended)
 
-    async def _write(self, limit: Budget | Queue, method: Method, text: str, args: dict[str, Json]) -> JsonObject:
-        shown = neutral(text)
-        with _page_errors():
-            try:
-                return await self._api.call(method, **args, markdown_text=shown)
-            except SlackLimited as limited:
-                limit.limited(self._clock.monotonic(), limited.retry_after_s)
-                raise
-            except SlackRefused as refused:
-                if refused.code != "no_text":
-                    raise
-                # A server that does not know markdown_text yet
-                return await self._api.call(method, **args, text=shown)
+    def _may_stream(self) -> bool:
+        now = self._workspace.clock.monotonic()
+        match self._workspace.streaming:
+            case Streaming.OFF:
+                return False
+            case Streaming.DIRECT:
+                wanted = inbound.is_direct(self._to.channel)
+            case Streaming.EVERYWHERE:
+                wanted = True
+            case _:
+                assert_never(self._workspace.streaming)
+        return wanted and bool(self._to.thread_ts) and self._workspace.abilities.streams(self._to.channel, now)
 
+    async def _start(self, key: PageKey, look: Look) -> str:
+        """The time stamp of a stream that shows the look; "" where there cannot be one."""
+        now = self._workspace.clock.monotonic()
+        if not self._streaming or not self._workspace.budgets.starts.spare(self._name, now):
+            return ""
+        try:
+            stream = await self._streams.start(look)
+        except StreamRefused as refused:
+            self._streaming = False
+            if not refused.passing:
+                log.info("Slack streams no reply here: %s. It is edited instead.", refused.code)
+                self._workspace.abilities.refused_stream(self._to.channel, refused.code, now)
+            return ""
+        self._live[stream.ts] = stream
+        self._keys[stream.ts] = key
+        return stream.ts
 
-class PrivateSurface:
-    """An answer that only one person sees, shown when it is complete."""
+    async def _grown(self, stream: Stream, look: Look) -> bool:
+        """Whether the stream shows the look; False where it has ended before."""
+        try:
+            if not look.final:
+                await self._streams.grow(stream, look)
+                return True
+            await self._end(stream, look)
+        except StreamEnded as ended:
+            del self._live[stream.ts]
+            if ended.by_reader:
+                await self._stopped()
+            return False
+        del self._live[stream.ts]
+        self._keys[stream.ts] = None
+        if look.last:
+            self._session.rests()
+        return True
 
-    def __init__(self, api: SlackApi, to: ReplyTo, conversation: str) -> None:
-        self._api = api
-        self._to = to
-        self._conversation = conversation
-        self._whisper = Whisper(api, to)
+    async def _end(self, stream: Stream, look: Look) -> None:
+        key = self._keys[stream.ts]
+        buttons = [below(look.offers, look.turn, self._conversation, self._to, plain=plain) for plain in (False, True)]
+        await self._streams.end(
+            stream,
+            look,
+            [blocks for blocks in buttons if blocks],
+            metadata=None if key is None else metadata_of(key),
+            session_status="active" if look.last else "processing",
+        )
 
-    @property
-    def limits(self) -> Limits:
-        return PRIVATE_LIMITS
+    async def _rewrite(self, ts: str, look: Look) -> None:
+        """Show the look in a message that is no stream any more; one of an earlier process may still be one."""
+        if not look.text.strip():
+            return  # a page of steps alone keeps what it shows
+        try:
+            await self._messages.edit(ts, look, self._keys.get(ts))
+        except StillStreaming:
+            await self._streams.drop(ts)
+            await self._messages.edit(ts, look, self._keys.get(ts))
+        self._keys[ts] = None
 
-    async def find(self, key: PageKey) -> PageRef | None:  # noqa: ARG002 -- what only one person sees has no history
-        return None
+    async def _stopped(self) -> None:
+        try:
+            await self._stop()
+        except CogencyError as error:
+            log.warning("a reply that was stopped in Slack could not be stopped: %s", error)
 
-    async def post(self, key: PageKey, look: Look) -> PageRef:
-        page = PageRef(f"{REACHED_ONCE}/{key}")
-        await self.edit(page, look)
-        return page
+    def _is_ours(self, message: JsonObject) -> bool:
+        me = self._workspace.me
+        return payload.text(message, "user") == me.user or payload.text(message, "bot_id") == me.bot
 
-    async def edit(self, page: PageRef, look: Look) -> None:
-        if look.final:
-            with _page_errors():
-                await self._whisper.say(neutral(look.text))
-            await _offer(self._api, self._to, self._conversation, page, look)
-
-    async def delete(self, page: PageRef) -> None:
-        """Nothing was shown."""
-
-    async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- as above
-        with _page_errors():
-            return tuple(map(PageRef, await uploads.share_alone(self._api, files, self._to.user)))
-
-    async def aside(self, text: str) -> None:
-        with _page_errors():
-            await self._whisper.say(neutral(text))
-
-    async def status(self, text: str) -> None:
-        """There is no private status line."""
-
-    def leave(self, *, ended: bool) -> None:
-        """As little."""
+    def _is_unfinished(self, message: JsonObject) -> bool:
+        """Whether it is a stream that nobody ended: an answer of ours in the thread that belongs to nothing else."""
+        ts = payload.text(message, "ts")
+        bare = not (_key(message) or payload.items(message, "files"))
+        return bare and ts != self._to.thread_ts and ts not in self._keys
 
 
 async def delete_page(api: SlackApi, page: ShownPage) -> None:
     """Delete a page of an earlier reply. Raises SurfaceError."""
-    with _page_errors():
+    with page_errors():
         await uploads.delete(api, page.channel, page.page)
 
 
-async def _offer(api: SlackApi, to: ReplyTo, conversation: str, page: PageRef, look: Look) -> None:
-    """Where only the asker sees it: a page is plain Markdown, below which Slack takes no buttons. Never raises."""
-    if Offer.CONTINUE in look.offers:
-        with suppress(SurfaceError), _page_errors():
-            await Whisper(api, to).say(forms.CAN_GO_ON, forms.continue_button(conversation, page.id, to))
+def _place(workspace: Workspace, to: ReplyTo) -> StreamPlace:
+    if inbound.is_direct(to.channel):
+        return StreamPlace(to.channel, to.thread_ts)
+    return StreamPlace(to.channel, to.thread_ts, to.user, workspace.me.team)
 
 
-@contextmanager
-def _page_errors() -> Generator[None, None, None]:
-    """Slack's errors, in the words of `bot.surface`."""
-    try:
-        yield
-    except SlackLimited as limited:
-        raise PageLimited(limited.retry_after_s) from limited
-    except SlackRefused as refused:
-        if refused.code in _LOCKED:
-            raise PageLocked(str(refused)) from refused
-        if refused.code in _CURABLE:
-            raise PageUnsent(str(refused)) from refused
-        raise PageGone(str(refused)) from refused
-    except SlackError as error:
-        raise PageUnsent(str(error)) from error
+def _key(message: JsonObject) -> str:
+    return payload.text(message, "metadata", "event_payload", "key")

@@ -1,12 +1,13 @@
 """One method's calls, shared among the open replies, within Slack's limit at every moment."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.budget import ACTIVE_S, Budget, Queue
+from bot.platforms.slack.budget import ACTIVE_S, Budget, Budgets, Queue
 
 
 def calls(budget: Budget, replies: int, seconds: float, step: float = 0.1) -> list[tuple[float, str]]:
@@ -53,10 +54,35 @@ def test_a_reply_that_has_ended_takes_no_share() -> None:
     budget = Budget(60, 60)
     for who in "abc":
         budget.wait(who, 0.0)
-    assert budget.wait("a", 2.0) > 0
+    assert budget.wait("a", 1.0) > 0
     budget.left("b")
     budget.left("c")
-    assert budget.wait("a", 2.0) == 0.0
+    assert budget.wait("a", 1.0) == 0.0
+
+
+def test_the_first_calls_come_quicker_than_the_limit_lasts_and_later_ones_slower() -> None:
+    times = [at for at, _ in calls(Budget(60, 60), 1, 120, step=0.05)]
+    pauses = [later - earlier for earlier, later in pairwise(times)]
+    assert max(pauses[:10]) < 0.8
+    assert min(pauses[50:]) > 1.0
+    assert max(pauses) < 1.7
+
+
+@given(st.integers(1, 30), st.floats(0.05, 1.5))
+def test_no_tier_is_ever_exceeded_and_every_reply_gets_its_share(replies: int, step: float) -> None:
+    budgets = Budgets()
+    for budget, tier in ((budgets.appends, 100), (budgets.updates, 50), (budgets.starts, 20), (budgets.stops, 20)):
+        made = calls(budget, replies, 180, step)
+        assert most_in_a_minute(made) < tier
+        shares = Counter(who for _, who in made)
+        assert len(shares) == replies
+        assert max(shares.values()) - min(shares.values()) <= max(3, step * 8)
+
+
+def test_what_is_not_worth_waiting_for_takes_no_share() -> None:
+    budget = Budget(3, 60)
+    assert [budget.spare(who, 0.0) for who in "aabc"] == [True, True, True, False]
+    assert budget.spare("c", 60.0)
 
 
 def test_a_reply_that_is_silent_takes_no_share_after_a_while() -> None:

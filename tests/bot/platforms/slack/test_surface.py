@@ -7,10 +7,22 @@ import pytest
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.ornaments import Ornaments
+from bot.platforms.slack.private import LIMITS as PRIVATE_LIMITS
+from bot.platforms.slack.private import PrivateSurface
 from bot.platforms.slack.reply_to import ReplyTo, decode
 from bot.platforms.slack.sessions import Sessions
-from bot.platforms.slack.surface import LIMITS, PRIVATE_LIMITS, Budgets, PrivateSurface, SlackSurface
-from bot.surface import Look, PageGone, PageKey, PageLimited, PageLocked, PageQueued, PageRef, PageUnsent
+from bot.platforms.slack.surface import LIMITS, SlackSurface, Workspace
+from bot.surface import (
+    Look,
+    PageFull,
+    PageGone,
+    PageKey,
+    PageLimited,
+    PageLocked,
+    PageQueued,
+    PageRef,
+    PageUnsent,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
@@ -35,7 +47,15 @@ def sessions(slack: FakeSlack, api: SlackApi) -> Sessions:
 
 @pytest.fixture
 def surface(slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: Sessions) -> SlackSurface:
-    return SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, sessions.of(to, "hello?"))
+    return of_workspace(Workspace(api, ME, slack.clock), to, sessions)
+
+
+def of_workspace(workspace: Workspace, to: ReplyTo, sessions: Sessions) -> SlackSurface:
+    return SlackSurface(workspace, to, CONVERSATION, sessions.of(to, "hello?"), nothing_to_stop)
+
+
+async def nothing_to_stop() -> None:
+    raise AssertionError("nobody stopped anything")
 
 
 async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, surface: SlackSurface) -> None:
@@ -56,7 +76,7 @@ async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, s
         (Fault(error="restricted_action_read_only_channel"), PageGone),
         (Fault(error="edit_window_closed"), PageLocked),
         (Fault(error="cant_update_message"), PageLocked),
-        (Fault(error="msg_too_long"), PageLocked),
+        (Fault(error="msg_too_long"), PageFull),
         (Fault(error="invalid_auth"), PageUnsent),
         (Fault(error="internal_error"), PageUnsent),
         (Fault(502), PageUnsent),
@@ -76,19 +96,16 @@ async def test_a_refused_edit_is_translated(
 async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
     slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: Sessions
 ) -> None:
-    budgets = Budgets()
-    one, two = (
-        SlackSurface(api, ME, budgets, slack.clock, replace(to, after=after), CONVERSATION, sessions.of(to, ""))
-        for after in ("1", "2")
-    )
+    workspace = Workspace(api, ME, slack.clock)
+    one, two = (of_workspace(workspace, replace(to, after=after), sessions) for after in ("1", "2"))
     page = await surface.post(KEY, Look("Hel"))
     slack.faults["chat.update"].append(limited(30))
     with pytest.raises(PageLimited) as refused:
         await one.edit(page, Look("Hello.", final=True))
     assert refused.value.retry_after_s == 30
-    with pytest.raises(PageLimited) as refused:
+    with pytest.raises(PageQueued) as queued:
         await two.edit(page, Look("Hello.", final=True))
-    assert refused.value.retry_after_s > 20
+    assert queued.value.wait_s > 20
     assert not slack.state.called("chat.update")
 
 
@@ -107,7 +124,7 @@ async def test_a_page_is_found_by_its_key_alone_whoever_posted_it(
     slack: FakeSlack, api: SlackApi, to: ReplyTo, surface: SlackSurface, sessions: Sessions
 ) -> None:
     page = await surface.post(KEY, Look("Hel"))
-    other = SlackSurface(api, ME, Budgets(), slack.clock, to, CONVERSATION, sessions.of(to, ""))
+    other = of_workspace(Workspace(api, ME, slack.clock), to, sessions)
     assert await other.find(KEY) == page
     assert await other.find(PageKey(8, 0)) is None
 
@@ -121,11 +138,9 @@ async def test_where_the_bot_may_not_look_it_finds_nothing(slack: FakeSlack, sur
 async def test_a_post_that_has_to_queue_is_told_when_its_turn_comes_and_keeps_its_place(
     slack: FakeSlack, api: SlackApi, to: ReplyTo, sessions: Sessions
 ) -> None:
-    budgets, clock = Budgets(), FakeClock(auto=False)
-    one, two, three = (
-        SlackSurface(api, ME, budgets, clock, replace(to, after=after), CONVERSATION, sessions.of(to, ""))
-        for after in "123"
-    )
+    clock = FakeClock(auto=False)
+    workspace = Workspace(api, ME, clock)
+    one, two, three = (of_workspace(workspace, replace(to, after=after), sessions) for after in "123")
     await one.post(KEY, Look("Hello.", final=True))
     with pytest.raises(PageQueued) as queued:
         await two.post(KEY, Look("Hel"))
