@@ -5,7 +5,6 @@ Above: tests of attachments. Below: nothing.
 
 import zlib
 
-
 _FONTS = b"<< /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
 
 
