@@ -189,6 +189,12 @@ class FakeDiscord:
         data = {"custom_id": menu["custom_id"], "component_type": 3, "values": [value]}
         return await self._interact(person, message["channel_id"], 3, data, message=message)
 
+    async def choose_in(self, person: str, message: Payload, menu: str, value: str) -> Interaction:
+        """A person chooses this value in the menu of a message whose id ends so."""
+        custom_id = next(part["custom_id"] for part in parts(message) if part.get("custom_id", "").endswith(f":{menu}"))
+        data = {"custom_id": custom_id, "component_type": 3, "values": [value]}
+        return await self._interact(person, message["channel_id"], 3, data, message=message)
+
     async def submit(
         self, person: str, window: Payload, text: str, message: Payload | None = None, channel: str = GENERAL
     ) -> Interaction:

@@ -1,0 +1,168 @@
+"""`/settings` on Discord: what people choose for themselves, what managers choose for others, and that it counts."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from agent.errors import StoreUnavailable
+from agent.memory.forgetting import PAUSED
+from bot.memory.pauses import PAUSE
+from bot.platforms.discord.preferences import PRIVATE, REPLIES, YES
+from bot.platforms.discord.settings import Ranks
+from bot.wording import NOT_YOURS, UNAVAILABLE
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, parts, seen
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+from tests.flows.test_discord_control import labels
+
+NOTHING_SPECIAL = str(1 << 10 | 1 << 16)
+"""A member who manages nothing: may view channels, and read what was said."""
+HERE, ALL_OVER = f"channel:{GENERAL}", f"team:{GUILD}"
+
+
+@asynccontextmanager
+async def recording(*, managing: bool = True, **settings: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
+    clock, host = FastClock(speed=1.0), FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        if not managing:
+            fake.member_may = fake.world.everyone_may = NOTHING_SPECIAL
+        async with serving(fake, host, **settings):
+            yield fake, host
+
+
+async def opened(fake: FakeDiscord, person: str = BO, channel: str = GENERAL) -> Payload:
+    called = await fake.command(person, "settings", channel)
+    await fake.until(lambda: called.original and seen(fake.world.messages[called.original]))
+    panel = fake.world.messages[called.original]
+    assert panel["flags"] & EPHEMERAL
+    return panel
+
+
+def menus(panel: Payload) -> list[str]:
+    """What each menu of the panel changes."""
+    return [part["custom_id"].rpartition(":")[2] for part in parts(panel) if part["type"] == 3]
+
+
+def chosen(panel: Payload, menu: str) -> list[str]:
+    return [
+        option["value"]
+        for part in parts(panel)
+        if part["type"] == 3 and part["custom_id"].endswith(f":{menu}")
+        for option in part["options"]
+        if option.get("default")
+    ]
+
+
+async def test_somebody_chooses_the_model_that_answers_them() -> None:
+    async with recording() as (fake, host):
+        panel = await opened(fake)
+        assert chosen(panel, "model") == ["usual:model"]
+        await fake.choose(BO, panel, "other:model")
+        await fake.until(lambda: chosen(panel, "model") == ["other:model"])
+        assert host.chosen == {f"discord:{BO}": "other:model"}
+
+
+async def test_somebody_pauses_what_is_learned_from_them_and_goes_on() -> None:
+    async with recording() as (fake, host):
+        panel = await opened(fake)
+        pressed = await fake.press(BO, panel, "Pause")
+        await fake.until(lambda: pressed.acknowledged and host.asked_for_memory)
+        host.chosen_for[f"discord:{BO}"] = {PAUSE: PAUSED}
+        panel = await opened(fake)
+        assert "I learn nothing" in seen(panel)
+        await fake.press(BO, panel, "Go on")
+        await fake.until(lambda: len(host.asked_for_memory) == 2)
+        assert [words for _, words in host.asked_for_memory] == ["pause", "resume"]
+
+
+async def test_answers_to_commands_are_private_by_choice_unless_said_otherwise() -> None:
+    async with recording() as (fake, host):
+        panel = await opened(fake)
+        await fake.press(BO, panel, "Show to me alone")
+        await fake.until(lambda: "only you see them" in seen(panel))
+        assert host.chosen_for[f"discord:{BO}"] == {PRIVATE: YES}
+        for question, options in {"one?": {}, "two?": {"private": False}}.items():
+            asked = await fake.command(BO, "ask", question=question, **options)
+            await fake.until(lambda asked=asked: asked.original)
+        flags = [message["flags"] & EPHEMERAL for message in by_the_bot(fake)[-2:]]
+        assert [bool(flag) for flag in flags] == [True, False]
+
+
+async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:
+    class Away(FakeHost):
+        async def choices(self, owner: str) -> dict[str, str]:
+            raise StoreUnavailable(owner)
+
+    clock = FastClock(speed=1.0)
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, Away()):
+        asked = await fake.command(BO, "ask", question="one?")
+        await fake.until(lambda: asked.original)
+        assert fake.world.messages[asked.original]["flags"] & EPHEMERAL
+        called = await fake.command(BO, "settings")
+        await fake.until(lambda: called.original and seen(fake.world.messages[called.original]) == UNAVAILABLE)
+
+
+async def test_managers_choose_where_mentions_are_answered_in_a_channel_and_in_the_server() -> None:
+    async with recording() as (fake, host):
+        panel = await opened(fake)
+        assert menus(panel) == ["model", "channel", "team"]
+        await fake.choose_in(BO, panel, "channel", "place")
+        await fake.until(lambda: chosen(panel, "channel") == ["place"])
+        await fake.choose_in(BO, panel, "team", "chain")
+        await fake.until(lambda: chosen(panel, "team") == ["chain"])
+        assert (host.chosen_for[HERE], host.chosen_for[ALL_OVER]) == ({REPLIES: "place"}, {REPLIES: "chain"})
+        await fake.choose_in(BO, panel, "team", "usual")
+        await fake.until(lambda: chosen(panel, "team") == ["usual"])
+        assert host.chosen_for[ALL_OVER] == {}
+
+
+async def test_who_manages_nothing_is_offered_only_what_is_theirs() -> None:
+    async with recording(managing=False) as (fake, host):
+        panel = await opened(fake)
+        assert menus(panel) == ["model"]
+        forged = {**panel, "components": [_menu(f"set:{BO}:team", "chain"), *panel["components"]]}
+        pressed = await fake.choose_in(BO, forged, "team", "chain")
+        await fake.until(lambda: pressed.acknowledged)
+        await opened(fake)
+        assert ALL_OVER not in host.chosen_for
+
+
+async def test_a_role_that_the_operator_named_makes_a_manager() -> None:
+    async with recording(managing=False, ranks=Ranks(managers=frozenset({"35"}))) as (fake, _):
+        assert menus(await opened(fake)) == ["model"]
+    clock, host = FastClock(speed=1.0), FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        fake.member_may = fake.world.everyone_may = NOTHING_SPECIAL
+        fake.world.roles_of[BO] = ["35"]
+        async with serving(fake, host, ranks=Ranks(managers=frozenset({"35"}))):
+            assert menus(await opened(fake)) == ["model", "channel", "team"]
+
+
+async def test_in_a_dm_there_is_nothing_to_decide_for_others() -> None:
+    async with recording() as (fake, _):
+        assert menus(await opened(fake, BO, DM_OF[BO])) == ["model"]
+
+
+async def test_nobody_else_uses_the_panel() -> None:
+    async with recording() as (fake, host):
+        panel = await opened(fake)
+        await fake.press(ANN, panel, "Show to me alone")
+        await fake.until(lambda: any(seen(message) == NOT_YOURS for message in by_the_bot(fake)))
+        assert host.chosen_for == {}
+
+
+async def test_the_panel_works_after_a_restart() -> None:
+    clock, host = FastClock(speed=1.0), FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        async with serving(fake, host):
+            panel = await opened(fake)
+        async with serving(fake, host):
+            await fake.press(BO, panel, "Show to me alone")
+            await fake.until(lambda: "Show to everybody" in labels(panel))
+
+
+def _menu(custom_id: str, value: str) -> Payload:
+    options = [{"label": value, "value": value}]
+    return {"type": 1, "components": [{"type": 3, "custom_id": custom_id, "options": options}]}
