@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
+from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -23,6 +24,7 @@ from bot.casts import LogLevel, command_prefix, whole
 from bot.exits import Exit
 from bot.logs import log_to
 from bot.output import OutputError, write_out
+from bot.platforms.discord import invite
 from bot.platforms.slack.features import EVERYTHING, Feature
 from bot.settings import Settings, load_settings
 
@@ -31,17 +33,22 @@ if TYPE_CHECKING:
 
 MAX_DAYS = 3_650
 """More than anybody keeps a bill for."""
+MAX_ID_CHARS = 20
+"""Of Discord's ids."""
 SETTINGS = (
     "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
     "lists them all, README.md shows the first steps."
 )
 FEATURES = f"what the app shall have: {', '.join(Feature)}; with commas between them (all)"
 PASTE = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
+IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.Feature)}; with commas between them (all)"
+LINKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
 LOOKS = "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
 CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
 BESIDE = "It works while the bot runs."
 
 T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
 Command: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
 
@@ -110,13 +117,21 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
     slack = group("slack", "set up the Slack app")
     made = command("manifest", "print the manifest of the Slack app", _slack_manifest, PASTE, slack)
-    made.add_argument("--features", type=_features, default=EVERYTHING, metavar="NAMES", help=FEATURES)
+    made.add_argument("--features", type=_names(Feature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
     made.add_argument(
         "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
     )
     made.add_argument("--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode")
     made.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
     made.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
+    discord = group("discord", "set up the Discord application")
+    link = command(
+        "invite", "print the links that add the bot to a server or an account", _discord_invite, LINKS, discord
+    )
+    link.add_argument(
+        "--features", type=_names(invite.Feature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
+    )
+    link.add_argument("--application", type=_number, metavar="ID", help="the application's id")
     return parser
 
 
@@ -132,11 +147,22 @@ def _read(cast: Callable[[str], T]) -> Callable[[str], T]:
     return read
 
 
-def _features(text: str) -> frozenset[Feature]:
-    names = {name.strip() for name in text.split(",") if name.strip()}
-    if not names <= set(Feature):
-        raise argparse.ArgumentTypeError(f"must be of {', '.join(Feature)}, with commas between them")
-    return frozenset(map(Feature, names))
+def _names(kind: type[E]) -> Callable[[str], frozenset[E]]:
+    """Some of these, by their names with commas between them."""
+
+    def read(text: str) -> frozenset[E]:
+        names = {name.strip() for name in text.split(",") if name.strip()}
+        if not names <= set(kind):
+            raise argparse.ArgumentTypeError(f"must be of {', '.join(kind)}, with commas between them")
+        return frozenset(map(kind, names))
+
+    return read
+
+
+def _number(text: str) -> str:
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_CHARS):
+        raise argparse.ArgumentTypeError("must be the number on the page General Information")
+    return text
 
 
 def _exit_code(error: CogencyError | OutputError) -> Exit:
@@ -239,6 +265,13 @@ async def _slack_manifest(
     except ValueError as error:
         raise SettingsError(f"No manifest can be made: {error}.") from error
     write_out(sys.stdout, manifest.as_json(made) if as_json else manifest.as_yaml(made))
+    return Exit.OK
+
+
+async def _discord_invite(settings: Settings, *, features: frozenset[invite.Feature], application: str | None) -> Exit:
+    from bot.app import discord_application  # noqa: PLC0415 -- as above
+
+    write_out(sys.stdout, invite.text(application or await discord_application(settings), features))
     return Exit.OK
 
 

@@ -4,7 +4,7 @@ Above: `bot.__main__`. Below: everything. Nothing else imports `store`.
 """
 
 from bot.app.clock import CLOCK
-from bot.app.doctor import examine
+from bot.app.doctor import discord_application, examine
 from bot.app.operator import budget, migrate, open_checking, spent
 from bot.app.platforms import platforms, serve_platforms
 from bot.app.terminal import open_terminal
@@ -12,6 +12,7 @@ from bot.app.terminal import open_terminal
 __all__ = [
     "CLOCK",
     "budget",
+    "discord_application",
     "examine",
     "migrate",
     "open_checking",

@@ -71,6 +71,16 @@ async def _asked(model: Provider) -> Finding:
     return finding(Level.PROBLEM, what=f"{model.name} answers with nothing", remedy=remedy)
 
 
+async def discord_application(settings: Settings) -> str:
+    """The id of the application whose token is set. Raises SettingsError, and CogencyError if Discord does not say."""
+    discord = discord_settings(settings)
+    if discord is None:
+        raise SettingsError("DISCORD_TOKEN is missing: set it, or name the application with --application.")
+    from bot.platforms.discord.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
+
+    return await application_id(discord)
+
+
 async def _platforms(settings: Settings) -> list[Finding]:
     finding = partial(Finding, Level.PROBLEM, "Settings")
     try:

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from bot.app import CLOCK
 from bot.exits import Exit
+from bot.platforms.discord import invite
 from bot.platforms.slack.features import EVERYTHING, scopes
+from tests.fakes.discord_gateway import running_discord
+from tests.fakes.discord_requests import TOKEN
+from tests.fakes.discord_world import BOT
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
@@ -74,3 +78,29 @@ async def test_the_doctor_is_content_with_an_app_that_is_set_up_and_not_with_one
     assert code == Exit.FAILED
     assert "problem  Slack: SLACK_BOT_TOKEN is not accepted (invalid_auth)." in said
     assert BOT_TOKEN not in said
+
+
+async def test_the_links_that_invite_the_bot_are_those_of_its_token_or_of_a_named_application(tmp_path: Path) -> None:
+    async with running_discord(FastClock(CLOCK.now(), speed=1)) as discord:
+        own = {"DISCORD_TOKEN": TOKEN, "DISCORD_API_BASE_URL": discord.api_base_url}
+        code, said, complained = await cogency(tmp_path, "discord", "invite", **own)
+    assert (code, complained) == (Exit.OK, "")
+    assert said == invite.text(BOT)
+    code, said, _ = await cogency(tmp_path, "discord", "invite", "--application", "123", "--features", "threads")
+    assert (code, said) == (Exit.OK, f"For a server: {invite.server_link('123', [invite.Feature.THREADS])}\n")
+    code, _, complained = await cogency(tmp_path, "discord", "invite")
+    assert code == Exit.SETTINGS
+    assert complained == "cogency: DISCORD_TOKEN is missing: set it, or name the application with --application.\n"
+
+
+async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> None:
+    async with running_discord(FastClock(CLOCK.now(), speed=1)) as discord:
+        own = {"DISCORD_TOKEN": TOKEN, "DISCORD_API_BASE_URL": discord.api_base_url}
+        code, said, complained = await cogency(tmp_path, "doctor", **own)
+        assert (code, complained) == (Exit.OK, "")
+        assert "warning  Discord: the message content intent is missing: in its threads the bot is told only" in said
+        assert "ok       Discord: in “harbour” the bot may do what it needs to.\n" in said
+        code, said, _ = await cogency(tmp_path, "doctor", **{**own, "DISCORD_TOKEN": "not-the-token"})
+    assert code == Exit.FAILED
+    assert "problem  Discord: the token is not accepted. Copy DISCORD_TOKEN again" in said
+    assert TOKEN not in said

@@ -1,7 +1,7 @@
 """What the bot needs in a server, what it lacks there, and what keeps it from answering in a channel.
 
-Above: `client` says what is lacking at the start, `intake` before it answers, `reading` asks about threads, `invite`
-and `doctor` speak of all; `manifests/discord.md` has the reasons. Below: discord.py's servers and channels.
+Above: `client` says what is lacking at the start, `intake` before it answers, `reading` asks about threads. Below:
+`invite` has them all, `checks`; discord.py's servers and channels.
 
 Rule: what cannot be known, as in a server that is not in the cache, is taken to be permitted: Discord will say.
 """
@@ -11,16 +11,8 @@ from typing import Final, TypeAlias
 import discord
 
 from agent.errors import Refused
-
-PERMISSIONS: Final = {
-    "view_channel": "View Channels",
-    "send_messages": "Send Messages",
-    "read_message_history": "Read Message History",
-    "create_public_threads": "Create Public Threads",
-    "send_messages_in_threads": "Send Messages in Threads",
-    "attach_files": "Attach Files",
-}
-"""By discord.py's and by Discord's own name."""
+from bot.platforms.discord import checks
+from bot.platforms.discord.invite import PERMISSIONS
 
 _IN_CHANNELS: Final = ("view_channel", "send_messages", "read_message_history")
 """A reply to a message takes the right to read it."""
@@ -31,7 +23,7 @@ Channel: TypeAlias = discord.abc.GuildChannel | discord.Thread
 
 def lacking(granted: discord.Permissions) -> list[str]:
     """The permissions that the bot lacks among those granted in a whole server; single channels may still differ."""
-    return [title for name, title in PERMISSIONS.items() if not getattr(granted, name)]
+    return checks.lacking(granted.value)
 
 
 def may_start_threads(channel: discord.TextChannel) -> bool:
@@ -51,7 +43,7 @@ def check(channel: object, *, in_thread: bool) -> None:
     if isinstance(channel, discord.Thread) and channel.locked and not granted.manage_threads:
         raise Refused(f"I cannot answer in the thread “{channel.name}”: it is locked.")
     needed = _IN_THREADS if in_thread else _IN_CHANNELS
-    missing = [PERMISSIONS[name] for name in needed if not getattr(granted, name)]
+    missing = [PERMISSIONS[name].title for name in needed if not getattr(granted, name)]
     if missing:
         raise Refused(
             f"I cannot answer in #{channel.name}: my role lacks {_listed(missing)} there. Whoever manages the server "

@@ -6,7 +6,7 @@ from pathlib import Path
 import discord
 
 from bot.platforms.discord.client import intents
-from bot.platforms.discord.permissions import PERMISSIONS
+from bot.platforms.discord.invite import EVERYTHING, PERMISSIONS, needed, person_link, server_link
 
 PAGE = (Path(__file__).parents[4] / "manifests" / "discord.md").read_text(encoding="utf-8")
 
@@ -21,10 +21,12 @@ def test_the_page_names_the_intents_that_the_client_asks_for() -> None:
 
 def test_the_page_and_its_link_name_the_permissions_that_the_bot_needs() -> None:
     rows = re.findall(r"^\| ([\w ]+) \| (\d+) \|", PAGE, re.MULTILINE)
-    assert [title for title, _ in rows] == list(PERMISSIONS.values())
+    assert [title for title, _ in rows] == [permission.title for permission in PERMISSIONS.values()]
     wanted = discord.Permissions(**dict.fromkeys(PERMISSIONS, True))
-    assert sum(int(bit) for _, bit in rows) == wanted.value
-    assert f"permissions={wanted.value}" in PAGE
+    assert [int(bit) for _, bit in rows] == [permission.bit for permission in PERMISSIONS.values()]
+    assert needed(EVERYTHING) == wanted.value, "these are discord.py's bits"
+    assert server_link("APPLICATION_ID") in PAGE
+    assert person_link("APPLICATION_ID") in PAGE
 
 
 def test_without_the_privileged_intent_nothing_else_is_lost() -> None:
