@@ -28,6 +28,7 @@ _OPENING = re.compile(
 _NAMED = re.compile(rf"(?<!\w)(?:{_AT})(?=(?:{_GROUP})\b)", re.IGNORECASE)
 _UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")
 """What may still become a ping at the end of a text that grows; the longest that is one has 40 characters."""
+_WORD = re.compile(r"\w\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,11 @@ def neutral(text: str) -> str:
 
 def settled(text: str) -> str:
     """The beginning of `neutral(text)` that stays as it is, whatever is added to the text: what may be sent of a text
-    that can only be appended to.
+    that can only be appended to. The rest reads the same alone as behind it: it never begins with what a word ends.
     """
     undecided = _UNDECIDED.search(text)
-    return neutral(text)[: undecided.start() if undecided else len(text)]
+    shown = neutral(text)[: undecided.start() if undecided else len(text)]
+    return shown[:-1] if _WORD.search(shown) else shown
 
 
 def quoted(text: str) -> str:

@@ -149,7 +149,15 @@ def test_what_is_shown_of_a_growing_text_is_the_beginning_of_what_it_becomes(tex
         assert neutral(text).startswith(settled(text[:end]))
 
 
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_the_rest_of_a_growing_text_reads_the_same_alone(text: str) -> None:
+    for end in range(len(text) + 1):
+        rest = neutral(text)[len(settled(text[:end])) :]
+        assert neutral(rest) == rest
+
+
 def test_a_growing_text_is_shown_up_to_its_last_words() -> None:
     assert settled("Hello <@U1>, dear @her") == "Hello ‹@U1>, dear "
-    assert settled("a < b & c") == "a < b & c"
-    assert settled("@" + "x" * 60) == "@" + "x" * 60
+    assert settled("a < b & ") == "a < b & "
+    assert settled("@" + "x" * 60) == "@" + "x" * 59
+    assert settled("ann") == "an"
