@@ -140,7 +140,7 @@ class Intake:
                     await self.desk.mistyped(to, name, near)
                 case _:
                     assert_never(order)
-        except SettingsError as error:
+        except (SettingsError, Refused) as error:
             await self.desk.tell(to, error)
         except CogencyError:
             self.desk.done.again(message)

@@ -1,6 +1,8 @@
 """Nothing that leaves for Slack pings anybody, wherever in a message it stands."""
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,10 +12,9 @@ from hypothesis import strategies as st
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
-from bot.platforms.slack.api import Method, SlackApi
-from bot.platforms.slack.block_kit import window
+from bot.platforms.slack.api import SlackApi, SlackRefused
+from bot.platforms.slack.methods import READS, Method
 from bot.platforms.slack.outgoing import harmless
-from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_TOKEN
 
@@ -52,26 +53,52 @@ def test_what_a_button_carries_comes_back_as_it_was() -> None:
 
 
 SECTION: Json = {"type": "section", "text": {"type": "mrkdwn", "text": "<!channel>"}}
+HOSTILE: dict[str, Json] = {
+    "channel": "C0GENERAL",
+    "channel_id": "C0GENERAL",
+    "thread_ts": "1700000000.000001",
+    "ts": "1700000000.000001",
+    "user": "U0ANN",
+    "text": "<!here>",
+    "title": "<@U1>",
+    "status": "@here",
+    "loading_messages": ["<!everyone>"],
+    "prompts": [{"title": "<@U1>", "message": "<!subteam^S1>"}],
+    "blocks": [SECTION, {"type": "markdown", "text": "&lt;!channel>"}],
+    "chunks": [
+        {"type": "markdown_text", "text": "<!channel>"},
+        {"type": "task_update", "id": "1", "title": "<@U1>", "details": "@channel", "output": "<\\@U1>"},
+    ],
+    "view": {"type": "home", "blocks": [SECTION], "title": {"type": "plain_text", "text": "@everyone"}},
+    "files": [{"id": "F1", "title": "<!channel>"}],
+    "initial_comment": "<!channel>",
+}
+WRITES = sorted({*Method} - READS - {Method.AUTH_TEST, Method.OPEN_CONNECTION, Method.EXPORT_MANIFEST})
 
 
 @pytest.fixture
-def said() -> dict[str, Json]:
-    block: Json = {"type": "markdown", "text": "<!channel>"}
-    return {"text": "<!here>", "blocks": [block]}
-
-
-async def test_every_message_is_harmless_and_nothing_in_it_unfolds(said: dict[str, Json]) -> None:
-    async with FakeSlack(FastClock()) as slack, ClientSession() as session:
-        slack.state.user("ann")
-        general = slack.state.channel("general")
-        client = AsyncWebClient(token=BOT_TOKEN, base_url=slack.url, session=session)
+async def api(slack: FakeSlack) -> AsyncGenerator[SlackApi, None]:
+    async with ClientSession() as session:
+        client = AsyncWebClient(token=BOT_TOKEN, base_url=slack.url, session=session, retry_handlers=[])
         client.proxy = None
-        api = SlackApi(client, session)
-        posted = await api.call(Method.POST, channel=general, **said)
-        await api.call(Method.UPDATE, channel=general, ts=posted["ts"], **said)
-        await api.call(Method.POST_EPHEMERAL, channel=general, user="U0ANN", **said)
-        await api.call(Method.OPEN_VIEW, trigger_id="t", view=dict(window("v", "<!here>", "Ask", {}, [SECTION])))
-        await api.respond(slack.response_url(general, "U0ANN"), **said)
-    assert not any(PING.search(text) for call in slack.state.calls for text in shown(call.args))
-    assert [whisper.text for whisper in slack.state.whispers] == ["‹!channel>"] * 2
+        yield SlackApi(client, session)
+
+
+@pytest.mark.parametrize("method", WRITES)
+async def test_whatever_is_written_is_harmless(slack: FakeSlack, api: SlackApi, method: Method) -> None:
+    with suppress(SlackRefused):
+        await api.call(method, **HOSTILE)
+    calls = [call for call in slack.state.calls if call.method == method]
+    assert calls
+    assert not any(PING.search(text) for call in calls for text in shown(call.args))
+
+
+async def test_what_is_posted_unfolds_no_link(slack: FakeSlack, api: SlackApi) -> None:
+    await api.call(Method.POST, channel="C0GENERAL", text="https://example.org")
     assert slack.state.messages[0].unfurl is False
+
+
+async def test_what_is_said_by_an_address_is_harmless_too(slack: FakeSlack, api: SlackApi) -> None:
+    await api.respond(slack.response_url("C0GENERAL", "U0ANN"), text="<!here>", blocks=[SECTION])
+    (whisper,) = slack.state.whispers
+    assert not any(PING.search(text) for text in (whisper.text, *shown(whisper.blocks)))
