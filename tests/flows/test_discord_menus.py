@@ -1,0 +1,273 @@
+"""More ways to ask and to forget on Discord: options of `/ask`, menus of messages, `/new`, `/help`; and where a person
+alone has installed the bot."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from agent.providers.scripted import ScriptedProvider, Until
+from agent.records import Answered, Incoming
+from bot.platforms.discord.control import BEGUN
+from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN
+from bot.platforms.discord.interactions import STORE_FIRST_S
+from bot.platforms.discord.menus import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MESSAGE, SOURCE_WORDS, WILL_FORGET
+from bot.platforms.discord.surface import TOO_LONG
+from tests.fakes.answering_host import answering_host
+from tests.fakes.answers import answer_of
+from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
+from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
+from tests.fakes.discord_rest import ACKNOWLEDGE_S, Interaction
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, LOADING, Payload, seen, text_file
+from tests.fakes.fast_clock import FastClock, MovedClock
+from tests.fakes.host import FakeHost
+from tests.fakes.reader import read_back
+
+PAGE = 2_000
+
+
+@asynccontextmanager
+async def recording(host: FakeHost | None = None) -> AsyncGenerator[tuple[FakeDiscord, FakeHost], None]:
+    clock, host = FastClock(speed=1.0), host or FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host):
+        yield fake, host
+
+
+async def noticed(happened: Callable[[], object]) -> None:
+    """Until the bot has taken in what Discord told it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not happened():  # noqa: ASYNC110 -- a host rings no bell
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def elsewhere(text: str) -> AsyncGenerator[FakeDiscord, None]:
+    """In a server that has not installed the bot, where its answer is `text`."""
+    clock = FastClock(speed=1.0)
+    host = answering_host(ScriptedProvider([text]), clock)
+    async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host), host.answering():
+        fake.elsewhere = True
+        yield fake
+
+
+def reply() -> Answered:
+    """One to ann, which the bot knows."""
+    where = (f"discord:{GENERAL}", GENERAL, "200")
+    return Answered(7, "discord", *where, f"discord:{ANN}", "which?", "team:discord:10", (f"{GENERAL}/300",))
+
+
+async def shown_for(fake: FakeDiscord, interaction: Interaction) -> Payload:
+    """What its caller alone sees in answer to it."""
+    await fake.until(lambda: interaction.original and seen(fake.world.messages[interaction.original]))
+    message = fake.world.messages[interaction.original]
+    assert message["flags"] & EPHEMERAL
+    return message
+
+
+async def replaced(fake: FakeDiscord, panel: Payload, by: str) -> None:
+    await fake.until(lambda: seen(panel) == by)
+
+
+# `/ask`
+
+
+async def test_a_question_can_name_its_model_and_bring_a_file() -> None:
+    async with recording() as (fake, host):
+        file = text_file("plan.txt", f"http://{fake.address}/cdn/plan.txt", 12)
+        await fake.command(ANN, "ask", question="what does it say?", model="other:model", file=file)
+        await noticed(lambda: host.taken)
+        (taken,) = host.taken
+        assert taken.model == "other:model"
+        assert [(one.name, one.author) for one in taken.files] == [("plan.txt", "Ann")]
+        offered = await fake.complete(ANN, "ask", "model", "other")
+        await fake.until(lambda: offered.choices)
+        assert offered.choices == ["other:model"]
+
+
+async def test_a_model_that_is_not_open_is_refused_in_one_private_sentence() -> None:
+    async with recording() as (fake, host):
+        asked = await fake.command(ANN, "ask", question="hello", model="wrong")
+        said = await shown_for(fake, asked)
+        assert seen(said) == "That model cannot be chosen: choose one of usual:model, other:model."
+        assert host.taken == []
+
+
+async def test_under_load_a_question_is_acknowledged_before_it_is_stored() -> None:
+    class Slow(FakeHost):
+        may_store = asyncio.Event()
+
+        async def take(self, incoming: Incoming) -> bool:
+            await self.may_store.wait()
+            return await super().take(incoming)
+
+    host = Slow()
+    async with recording(host) as (fake, _):
+        asked = await fake.command(ANN, "ask", question="hello")
+        began = fake.world.clock.monotonic()
+        await fake.until(lambda: asked.acknowledged)
+        assert STORE_FIRST_S / 2 < fake.world.clock.monotonic() - began < ACKNOWLEDGE_S
+        assert fake.world.messages[asked.original]["flags"] & LOADING
+        assert host.taken == []
+        host.may_store.set()
+        await noticed(lambda: host.taken)
+
+
+# Fifteen minutes
+
+
+async def test_an_answer_whose_time_runs_out_while_it_grows_is_completed_in_private_only_in_the_dm() -> None:
+    first, rest = "The boat is blue. " * 20, f"And the harbour {'is old, ' * 20}they say."
+    for private in (True, False):
+        clock, gate = MovedClock(speed=1.0), asyncio.Event()
+        host = answering_host(ScriptedProvider([[first, Until(gate.wait), rest]]), clock)
+        async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host), host.answering():
+            await fake.command(ANN, "ask", question="tell me", private=private)
+            await fake.until(lambda fake=fake: any(message["content"] for message in by_the_bot(fake)))
+            clock.ahead_s = timedelta(minutes=16).total_seconds()
+            gate.set()
+            async with asyncio.timeout(PATIENCE_S):
+                await host.turns.idle()
+            whole = f"{first}{rest}"
+            if private:
+                assert fake.world.shown(GENERAL) == []
+                assert fake.world.shown(DM_OF[ANN]) == [whole]
+            else:
+                assert fake.world.shown(GENERAL) == [whole]
+
+
+# Where a person alone has installed the bot
+
+
+async def test_more_than_may_follow_there_goes_on_in_the_dm() -> None:
+    text = answer_of(14_000)
+    async with elsewhere(text) as fake:
+        await fake.command(ANN, "ask", question="tell me")
+        await fake.until(lambda: any(message.get("files") for message in by_the_bot(fake)))
+        shown = [message["content"] for message in by_the_bot(fake) if message["content"]]
+        assert read_back(shown, PAGE) == text
+        assert [message["channel_id"] for message in by_the_bot(fake)].count(DM_OF[ANN]) == 3
+        assert next(iter(fake.rest.interactions.values())).followed == 5
+        assert pings(fake) == []
+
+
+async def test_if_the_dm_is_closed_the_last_message_there_says_so() -> None:
+    async with elsewhere(answer_of(14_000)) as fake:
+        fake.rest.fail("POST", f"/channels/{DM_OF[ANN]}/messages$", 403, 50007, times=9)
+        await fake.command(ANN, "ask", question="tell me")
+        await fake.until(lambda: TOO_LONG in [message["content"] for message in by_the_bot(fake)])
+        assert next(iter(fake.rest.interactions.values())).followed == 5
+        assert fake.world.shown(DM_OF[ANN]) == []
+
+
+# Menus of messages
+
+
+async def test_a_message_is_asked_about_in_a_window() -> None:
+    async with recording() as (fake, host):
+        said = await fake.say(
+            BO, "The ferry leaves at nine.", attachments=[text_file("times.txt", "http://127.0.0.1/t", 3)]
+        )
+        chosen = await fake.choose_menu(ANN, ASK, said)
+        await fake.until(lambda: chosen.window)
+        asked = await fake.submit(ANN, chosen.window, "when does it leave?")
+        await noticed(lambda: host.taken)
+        (taken,) = host.taken
+        assert (taken.text, taken.person.id) == ("when does it leave?", f"discord:{ANN}")
+        assert [(one.source, one.author, one.text) for one in taken.quoted] == [
+            (SOURCE_WORDS, "Bo", "The ferry leaves at nine.")
+        ]
+        assert [one.name for one in taken.files] == ["times.txt"]
+        await fake.until(lambda: asked.acknowledged)
+
+
+async def test_the_window_works_after_a_restart_if_the_message_can_be_read() -> None:
+    clock, host = FastClock(speed=1.0), FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        async with serving(fake, host):
+            said = await fake.say(BO, "The ferry leaves at nine.")
+            chosen = await fake.choose_menu(ANN, ASK, said)
+            await fake.until(lambda: chosen.window)
+        async with serving(fake, host):
+            await fake.submit(ANN, chosen.window, "when?")
+            await noticed(lambda: host.taken)
+            assert [one.text for one in host.taken[0].quoted] == ["The ferry leaves at nine."]
+            again = await fake.choose_menu(ANN, ASK, said)
+            await fake.until(lambda: again.window)
+        async with serving(fake, host):
+            del fake.world.messages[said["id"]]
+            lost = await fake.submit(ANN, again.window, "when?")
+            assert seen(await shown_for(fake, lost)) == CHOOSE_AGAIN
+
+
+async def test_a_message_of_ones_own_is_forgotten_after_a_question() -> None:
+    async with recording() as (fake, host):
+        said = await fake.say(ANN, "my boat is blue")
+        panel = await shown_for(fake, await fake.choose_menu(ANN, FORGET, said))
+        assert seen(panel) == WILL_FORGET
+        assert host.withdrawn == []
+        await fake.press(BO, panel, "Forget")
+        await fake.press(ANN, panel, "Forget")
+        await replaced(fake, panel, FORGOTTEN)
+        assert host.withdrawn == [(GENERAL, said["id"])]
+        assert said["id"] in fake.world.messages
+
+
+async def test_a_reply_to_oneself_is_forgotten_and_deleted_and_nothing_of_others() -> None:
+    async with recording(FakeHost(replies=[reply()])) as (fake, host):
+        shown = fake.world.message(GENERAL, BOT, "One.", id="300")
+        others = await fake.say(BO, "my boat is red")
+        for person, message in ((BO, shown), (ANN, others)):
+            assert seen(await shown_for(fake, await fake.choose_menu(person, FORGET, message))) == NOT_YOUR_MESSAGE
+        panel = await shown_for(fake, await fake.choose_menu(ANN, FORGET, shown))
+        await fake.press(ANN, panel, "Forget")
+        await replaced(fake, panel, REPLY_FORGOTTEN)
+        assert host.deleted_replies == [7]
+
+
+# `/forget`, `/new`, `/help`
+
+
+async def test_a_scope_says_what_the_words_are_about() -> None:
+    async with recording() as (fake, _):
+        for options, understood in (
+            ({"scope": "about", "what": "boats"}, "I will forget about boats."),
+            ({"scope": "everything"}, "I will forget everything."),
+            ({"scope": "thread"}, "I will forget thread."),
+            ({"scope": "time", "what": "2 hours"}, "I will forget 2 hours."),
+        ):
+            called = await fake.command(ANN, "forget", **options)
+            assert seen(await shown_for(fake, called)) == understood
+
+
+async def test_new_begins_a_conversation_in_a_dm() -> None:
+    async with recording() as (fake, host):
+        before = await host.current_conversation(f"discord:{DM_OF[ANN]}")
+        called = await fake.command(ANN, "new", DM_OF[ANN])
+        assert seen(await shown_for(fake, called)) == BEGUN
+        assert await host.current_conversation(f"discord:{DM_OF[ANN]}") != before
+
+
+async def test_help_names_the_commands_that_work_where_it_is_asked() -> None:
+    async with recording() as (fake, _):
+        here = seen(await shown_for(fake, await fake.command(ANN, "help")))
+        direct = seen(await shown_for(fake, await fake.command(ANN, "help", DM_OF[ANN])))
+        assert "`/ask`: Ask me something" in here
+        assert ("/policy" in here, "/new" in here) == (True, False)
+        assert ("/policy" in direct, "/new" in direct) == (False, True)
+
+
+async def test_commands_are_put_once_and_again_only_when_they_changed() -> None:
+    clock, host = FastClock(speed=1.0), FakeHost()
+    async with running_discord(clock, window_s=WINDOW_S) as fake:
+        for _ in range(2):
+            async with serving(fake, host):
+                pass
+        assert puts(fake) == 1
+        fake.rest.commands[0]["description"] = "Something else"
+        async with serving(fake, host):
+            pass
+        assert puts(fake) == 2
+
+
+def puts(fake: FakeDiscord) -> int:
+    return sum(call.method == "PUT" and call.path.endswith("/commands") for call in fake.calls)
