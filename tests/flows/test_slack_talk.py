@@ -6,15 +6,11 @@ from datetime import UTC, datetime
 from agent.records import Verdict
 from bot.platforms.slack import forms
 from bot.platforms.slack.replies import ASKED_ALREADY, NOT_YOUR_QUESTION, THANKS
-from bot.platforms.slack.reply_blocks import below
-from bot.platforms.slack.reply_to import ReplyTo
-from bot.surface import Offer
 from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 
 PING = re.compile(r"<@|<!(channel|here|everyone|group|subteam)|(?<!\w)@(channel|here|everyone|group)\b", re.IGNORECASE)
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
-OFFERS = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
 
 
 async def asked(world: World, words: str = "which colour?") -> FakeMessage:
@@ -22,11 +18,7 @@ async def asked(world: World, words: str = "which colour?") -> FakeMessage:
     done = len(world.store.turns) + 1
     question = await world.slack.say(world.ann, world.general, f"{ME} {words}")
     await world.answered(done)
-    answer = world.slack.state.answers(world.general, question.ts)[-1]
-    turn = world.store.turns[-1].id
-    to = ReplyTo(world.general, world.ann, question.ts, after=question.ts)
-    answer.blocks = answer.blocks or [*below(OFFERS, turn, world.store.turns[-1].incoming.conversation, to)]  # type: ignore[list-item]
-    return answer
+    return world.slack.state.answers(world.general, question.ts)[-1]
 
 
 async def test_a_verdict_is_kept_and_thanked_for_and_the_buttons_work_after_a_restart() -> None:

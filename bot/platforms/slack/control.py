@@ -1,11 +1,10 @@
-"""What a person decides about answers: stop one, let one go on, choose the model, say what they may take.
+"""What a person decides about answers: stop one, choose the model, say what they may take and what holds for everybody.
 
-Above: `listeners` and `intake` call it. Below: `forms`, `modals`, `whisper`, `people`, `place`, `bot.host`,
+Above: `listeners` and `intake` call it. Below: `modals`, `whisper`, `people`, `place`, `bot.host`,
 `bot.wording`.
 
 Rules. "stop" is never a question. Whoever can write in a thread can stop its answer. What is said about it shows only
-to the person who asked. "Continue" is a question in the presser's name, stored before Slack is told that it arrived,
-and once for each reply.
+to the person who asked.
 """
 
 import logging
@@ -15,11 +14,10 @@ from agent.errors import CogencyError, Refused
 from agent.memory.writing import POLICY_AUTHORITY
 from agent.messages import Json, JsonObject
 from agent.ports import Clock
-from agent.records import Incoming
 from bot import wording
 from bot.access.told import Told
 from bot.host import Asker, Host
-from bot.platforms.slack import forms, inbound, modals
+from bot.platforms.slack import inbound, modals
 from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.commands import named
@@ -29,7 +27,7 @@ from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
-from bot.platforms.slack.place import Places, person_place, team_place
+from bot.platforms.slack.place import Places, team_place
 from bot.platforms.slack.reply_to import ReplyTo, of_command, of_message
 from bot.platforms.slack.whisper import Whisper
 
@@ -149,38 +147,6 @@ class Control:
             await self._say(of_message(heard), wording.KEPT_WAITING)
         except SlackError as silence:
             log.warning("that a message has to wait could not be said: %s", silence)
-
-    async def go_on(self, body: JsonObject, action: JsonObject) -> None:
-        """A press of "Continue". Raises CogencyError when it could not be stored."""
-        made = forms.continue_clicked(action)
-        user = text(body, "user", "id")
-        if made is None or not user:
-            return
-        url = text(body, "response_url")
-        await self.host.take(await self._continued(made, user, url))
-        if url:
-            await self.api.respond(url, delete_original=True)
-
-    async def _continued(self, made: forms.ContinueClicked, user: str, url: str) -> Incoming:
-        member = await self.people.member(user)
-        to = made.to
-        alone = to.private or to.channel.startswith("D")
-        once = f"continue:{made.page}"
-        return Incoming(
-            source=self.me.source,
-            event_id=f"{to.channel}:{once}",
-            channel=to.channel,
-            message_id=once,
-            conversation=made.conversation,
-            person=member.person,
-            place=person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member),
-            text=wording.GO_ON,
-            authority=member.authority,
-            roles=member.groups,
-            team=self.me.team,
-            time=self.clock.now(),
-            reply_to=ReplyTo(to.channel, user, to.thread_ts, made.page, to.private, url if to.private else "").encode(),
-        )
 
     async def _say(self, to: ReplyTo, markdown: str, *below: Json) -> None:
         await Whisper(self.api, to).say(named(markdown, self.me.prefix), *below)

@@ -1,8 +1,8 @@
-"""What the bot shows to be clicked or filled in: blocks and views, and how their answers are read. Pure.
+"""The windows in which a question is typed, and how they are read. Pure.
 
-Above: `desk`, `control`, `surface`, `listeners`. Below: `block_kit`, `inbound`, `payload`, `reply_to`, `bot.wording`.
+Above: `asking`, `listeners`, `manifest`. Below: `block_kit`, `inbound`, `payload`, `reply_to`.
 
-Rule: a button carries what it does and for whom, so that it works after a restart, and for nobody else.
+Rule: a window carries where it is answered and for whom, so that it works after a restart, and for nobody else.
 """
 
 import json
@@ -16,7 +16,6 @@ from bot.platforms.slack.inbound import attachment
 from bot.platforms.slack.payload import items, number, text
 from bot.platforms.slack.reply_to import ReplyTo, decode
 
-CONTINUE_ACTION = "cogency_continue"
 ASK_SHORTCUT = "cogency_ask"
 FORGET_SHORTCUT = "cogency_forget_thread"
 MEMORY_SHORTCUT = "cogency_memory"
@@ -34,19 +33,8 @@ MAX_FILES = 3
 """Of the message that is asked about: what a view carries beside its words."""
 FILE = "file of the message that is asked about"
 
-CAN_GO_ON = "That answer was cut; it can go on."
-
 METADATA_CHARS = 3_000
 """The most that a view carries; a longer message is asked about by its beginning."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueClicked:
-    """Let the answer go on whose last page is `page`; `to` is where it stands."""
-
-    conversation: str
-    page: str
-    to: ReplyTo
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +56,6 @@ class AskedAnywhere:
     channel: str
     private: bool
     depth: Depth
-
-
-def continue_button(conversation: str, page: str, to: ReplyTo) -> Json:
-    """The button below an answer that was cut."""
-    where = replace(to, response_url="")  # its address is good for half an hour only, and long
-    value = json.dumps({"conversation": conversation, "page": page, "to": where.encode()})
-    button: Json = {
-        "type": "button",
-        "action_id": CONTINUE_ACTION,
-        "text": _plain("Continue"),
-        "value": value,
-    }
-    return {"type": "actions", "elements": [button]}
-
-
-def continue_clicked(action: JsonObject) -> ContinueClicked | None:
-    """What a click on that button asks for; None if it is not one of ours."""
-    try:
-        value: Json = json.loads(text(action, "value"))
-        to = decode(text(value, "to"))
-    except ValueError:
-        return None
-    made = ContinueClicked(text(value, "conversation"), text(value, "page"), to)
-    return made if made.conversation and made.page else None
 
 
 def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = ()) -> JsonObject:

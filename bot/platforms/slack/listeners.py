@@ -121,7 +121,6 @@ def _listen(on: _Registry, desk: Desk, control: Control) -> None:
     on.action(re.compile(f"^{forget_blocks.ACTION}:.*$"))(_clicked(desk, desk.forgets.clicked))
     on.action(re.compile(f"^{forget_blocks.REPLIES}$"))(_ticked)
     on.action(re.compile(f"^{memory_blocks.ACTION}:.*$"))(_clicked(desk, desk.view.clicked))
-    on.action(re.compile(f"^{forms.CONTINUE_ACTION}$"))(_asked_by_click(desk, control.go_on))
     asking = f"(?:{Offer.CONTINUE}|{Offer.REGENERATE})"
     on.action(re.compile(f"^{reply_blocks.ACTION}:{asking}$"))(_asked_by_click(desk, desk.replies.clicked))
     on.action(re.compile(f"^{reply_blocks.ACTION}:(?!{asking}$).*$"))(_clicked(desk, desk.replies.clicked))

@@ -1,6 +1,7 @@
 """What stands below a reply: what its readers may do about it, as blocks, and how their clicks are read. Pure.
 
-Above: `surface` shows them, `replies` does what they say. Below: `payload`, `reply_to`, `bot.surface`.
+Above: `surface`, `messages` and `private` show them, `replies` does what they say. Below: `payload`, `reply_to`,
+`bot.surface`.
 
 Rules. A button carries the reply's turn and where it stands, so that it works after a restart and on every replica. It
 carries no right: who may do what is asked of the host at the click.
