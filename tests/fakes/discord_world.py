@@ -205,8 +205,9 @@ class World:
         return thread
 
     def shown(self, channel: str, author: str = BOT) -> list[str]:
-        """What this author's messages show in a channel now; what only one person sees does not count."""
-        return [m["content"] for m in self.said_in(channel) if m["author"]["id"] == author and not _hidden(m)]
+        """What this author's messages show in a channel now: neither what only one person sees nor files alone."""
+        said = [m for m in self.said_in(channel) if m["author"]["id"] == author and not _hidden(m)]
+        return [m["content"] for m in said if m["content"] or not m.get("files")]
 
     def of_guild(self, message: Payload) -> Payload:
         """The message as the gateway sends it: in a server with the server's id and the author's membership."""
