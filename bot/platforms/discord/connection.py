@@ -1,6 +1,6 @@
 """What all replies on Discord share: the way to its REST API, the pace of each channel, the tasks in the background.
 
-Above: `run` opens it, `client` and `commands` report to it, `surface` calls it. Below: `rest`.
+Above: `run` opens it, `client` and `commands` report to it, `surface` calls it. Below: `gate`, `rest`.
 
 Turns may go on before the bot has logged in, as after a restart: whoever needs the API waits here.
 """
@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from weakref import WeakValueDictionary
 
 from agent.ports import Clock
+from bot.platforms.discord.gate import Gate
 from bot.platforms.discord.rest import Rest
 from bot.surface import PageUnsent
 
@@ -18,29 +19,6 @@ LOGIN_PATIENCE_S = 30.0
 
 ACKNOWLEDGE_PATIENCE_S = 5.0
 """More than the three seconds in which an interaction is acknowledged or lost."""
-
-
-class Gate:
-    """Lets one write at a time through, each at least `gap_s` after the one before began. First come, first served."""
-
-    def __init__(self, clock: Clock, gap_s: float) -> None:
-        self._clock = clock
-        self._gap_s = gap_s
-        self._lock = asyncio.Lock()
-        self._not_before = float("-inf")
-
-    async def __aenter__(self) -> None:
-        await self._lock.acquire()
-        try:
-            if (wait := self._not_before - self._clock.monotonic()) > 0:
-                await self._clock.sleep(wait)
-        except asyncio.CancelledError:
-            self._lock.release()
-            raise
-        self._not_before = self._clock.monotonic() + self._gap_s
-
-    async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 class Connection:
@@ -72,7 +50,7 @@ class Connection:
     def gate(self, place: str) -> Gate:
         """The pace of the edits in one place, shared by all replies there; keep it as long as you write."""
         if (gate := self._gates.get(place)) is None:
-            gate = self._gates[place] = Gate(self.clock, self.edit_interval_s)
+            gate = self._gates[place] = Gate(self.edit_interval_s)
         return gate
 
     def acknowledging(self, interaction: str) -> bool:

@@ -35,8 +35,9 @@ ARCHIVE_MINUTES = 1440
 
 UNKNOWN_INTERACTION = 10062
 ALREADY_ACKNOWLEDGED = 40060
-_GONE = {10003, 10004, 10008, 50001, 50007, 50013}
-"""Unknown channel, server or message; no access, no DM with this person, no permission."""
+_GONE = {10003, 10004, 10008, 50001, 50007, 50013, 160002, 160005}
+"""Unknown channel, server or message; no access, no DM with this person, no permission, no right to read what is
+replied to, a locked thread."""
 _TOKEN_GONE = {10015, 40094, 50027, UNKNOWN_INTERACTION}
 """Unknown webhook, invalid webhook token, too many messages behind it: an interaction that has ended, or was never
 acknowledged."""

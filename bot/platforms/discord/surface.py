@@ -14,17 +14,18 @@ Where a page goes.
 A page's id says how to reach it: "channel/message", or "@/message" for the answer of an interaction.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from hashlib import blake2s
 
 from agent.records import REACHED_ONCE, Incoming
 from bot.platforms.discord import buttons
 from bot.platforms.discord.address import decode
 from bot.platforms.discord.buttons import Components
-from bot.platforms.discord.connection import Connection, Gate
+from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.gate import Gate
 from bot.platforms.discord.rest import NoThread, Rest, Token, TokenGone
-from bot.surface import Limits, Look, Offer, OutFile, PageFound, PageGone, PageKey, PageRef, SurfaceError
+from bot.surface import Limits, Look, Offer, OutFile, PageFound, PageGone, PageKey, PageQueued, PageRef, SurfaceError
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -90,7 +91,7 @@ class DiscordSurface:
 
     async def _edit(self, rest: Rest, page: PageRef, text: str, components: Components | None) -> None:
         channel, message = self._reach(page)
-        async with self._gate(channel):
+        async with self._turn(channel):
             if channel == _ANSWER:
                 await rest.edit_answer(self._token, message, text, components)
             else:
@@ -206,6 +207,19 @@ class DiscordSurface:
 
     def _token_lives(self) -> bool:
         return not self._token_ended and self._address.token_lives(self._connection.clock.now())
+
+    @asynccontextmanager
+    async def _turn(self, channel: str) -> AsyncGenerator[None, None]:
+        """Edit at the pace of the place. A short wait is waited for; raises PageQueued for a longer one."""
+        gate, clock, who = self._gate(channel), self._connection.clock, self._asked.event_id
+        while (wait := gate.wait(who, clock.monotonic())) > 0:
+            if wait > gate.gap_s:
+                raise PageQueued(wait)
+            await clock.sleep(wait)
+        try:
+            yield
+        finally:
+            gate.returned(clock.monotonic())
 
     def _gate(self, channel: str) -> Gate:
         """The pace that counts there; an interaction has one of its own."""
