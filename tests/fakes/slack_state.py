@@ -166,13 +166,22 @@ class Workspace:
         message.edited_ts = self.new_ts()
 
     def answers(self, channel: str, thread_ts: str | None = None) -> list[FakeMessage]:
-        """The bot's messages in a channel, or in one of its threads, in order."""
+        """The bot's messages in a channel, or in one of its threads, in order; without those of files alone."""
         return [
             message
             for message in self.messages
             if message.bot_id == BOT_ID
             and message.channel == channel
             and (thread_ts is None or message.thread_ts == thread_ts)
+            and (message.text or not message.files)
+        ]
+
+    def handed_over(self, channel: str) -> list[FakeMessage]:
+        """The bot's messages in a channel that hold files."""
+        return [
+            message
+            for message in self.messages
+            if (message.bot_id, message.channel) == (BOT_ID, channel) and message.files
         ]
 
     def called(self, method: str) -> list[Call]:

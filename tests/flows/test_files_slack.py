@@ -58,7 +58,8 @@ class World:
         turns = len(self.store.turns) + 1
         await self.slack.say(self.ann, channel or self.general, text or ME, files=[*files])
         await self.slack.until(lambda: sum(turn.state == "done" for turn in self.store.turns) == turns)
-        return self.slack.state.answers(channel or self.general)
+        said = self.slack.state
+        return [*said.answers(channel or self.general), *said.handed_over(channel or self.general)]
 
     @property
     def came_along(self) -> str:
@@ -201,7 +202,7 @@ async def test_files_of_a_private_answer_go_to_the_persons_direct_messages() -> 
         await there.slack.until(lambda: there.store.turns and there.store.turns[0].state == "done")
         assert there.slack.state.files == [(there.dm, "code.py", CODE.encode())]
         assert not there.slack.state.answers(there.general)
-        assert [message.text for message in there.slack.state.answers(there.dm)] == [HERE, ""]
+        assert [message.text for message in there.slack.state.answers(there.dm)] == [HERE]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,8 @@ async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_a
         assert [page.id for page in again] == [file["id"] for file in shared.files]
         assert len(there.slack.state.files) == 1
         await surface.delete(again[0])
-        assert len(there.slack.state.answers(there.general)) == 1
+        assert not there.slack.state.handed_over(there.general)
+        assert there.slack.state.answers(there.general)
 
 
 async def test_a_deleted_reply_takes_its_files_along() -> None:
@@ -233,7 +235,7 @@ async def test_a_deleted_reply_takes_its_files_along() -> None:
         assert turn.closing is not None
         assert turn.closing.pages[1:] == tuple(file["id"] for file in shared.files)
         assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
-        assert not there.slack.state.answers(there.general)
+        assert not there.slack.state.answers(there.general) + there.slack.state.handed_over(there.general)
 
 
 async def test_files_of_the_thread_in_which_the_bot_is_first_asked_come_along() -> None:
