@@ -7,6 +7,7 @@ Who asked, and the words that a button stands for, stand in its own id. So only 
 restart of the bot, and it is about the entry that was chosen, whatever became of the list.
 """
 
+import asyncio
 import logging
 import re
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from bot.host import Host, MemoryAnswer, ShownEntry
 from bot.memory import view, words
 from bot.memory.desk import FACT_CHARS
 from bot.platforms.discord import callers, panels
-from bot.platforms.discord.interactions import Choice, Interaction, Tree, everywhere, offered, typed_text
+from bot.platforms.discord.interactions import STORE_FIRST_S, Choice, Interaction, Tree, everywhere, offered, typed_text
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.panels import LIVES_S, Button, Panel, button
 
@@ -138,10 +139,15 @@ async def _open(interaction: Interaction, host: Host, members: Members, made: Pr
 
 
 async def _ask_for_words(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
-    """Open the window for the words that hold instead, with those that stand there now."""
+    """Open the window for the words that hold instead, with those that stand there now if they are found in time: a
+    window cannot be announced.
+    """
     _, key, page = (*made.asked.split(" "), "")[:3]
     try:
-        entry = _entry(await _page(interaction, host, members, page), key)
+        async with asyncio.timeout(STORE_FIRST_S):
+            entry = _entry(await _page(interaction, host, members, page), key)
+    except TimeoutError:
+        entry = None
     except CogencyError as error:
         await panels.refuse(interaction, wording.failure(error))
         return

@@ -31,6 +31,8 @@ def command_meant(incoming: Incoming, *, direct: bool) -> str:
             meant = not direct and not isinstance(policy_words.read(rest), policy_words.Unclear)
         case "model" | "usage":
             meant = len(rest.split()) <= (command == "model")
+        case "help" | "new" | "settings":
+            meant = incoming.text.startswith("/") and not rest
         case _:
             meant = False
     return command if meant else ""

@@ -67,16 +67,15 @@ class Pressing:
             log.info("a button could not be answered (Discord's error %d)", error.code)
 
     async def _stop(self, interaction: Interaction, conversation: str) -> None:
+        await interaction.response.defer()
         try:
-            stopped = await self.host.stop(conversation)
+            if await self.host.stop(conversation):
+                return  # the reply's own last edit takes the button away
         except CogencyError as error:
-            await panels.refuse(interaction, wording.failure(error))
+            await panels.follow(interaction, wording.failure(error))
             return
-        if stopped:
-            await interaction.response.defer()  # the reply's own last edit takes the button away
-        else:
-            await interaction.response.edit_message(view=None)
-            await panels.follow(interaction, wording.NOTHING_RUNNING)
+        await interaction.edit_original_response(view=None)
+        await panels.follow(interaction, wording.NOTHING_RUNNING)
 
     async def _judge(self, interaction: Interaction, turn: int, verdict: Verdict) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)

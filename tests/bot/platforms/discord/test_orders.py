@@ -32,6 +32,9 @@ def meant(said: str, where: Where = CHANNEL, post: Post = POST, me: Me = ME) -> 
         ("model", "model"),
         ("/model other:model", "model"),
         ("usage?", "usage"),
+        ("/new", "new"),
+        ("/settings", "settings"),
+        ("/help", "help"),
     ],
 )
 def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, command: str) -> None:
@@ -44,6 +47,8 @@ def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, comm
     [
         "",
         "hello",
+        "help",
+        "new boats are expensive",
         "forget about it, what is the time?",
         "please forget what I said about boats",
         "memory leaks in C",
