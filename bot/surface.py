@@ -76,7 +76,7 @@ class Limits:
     """Whether a page that already shows its last text is written once more with `final=True`: a native stream or a
     terminal must be told; where an edit is only an edit, that would be a request for nothing."""
     page_bytes: int | None = None
-    """The most that one message may hold in UTF-8, at least 2,000; None: only its characters count."""
+    """The most that one message may hold in UTF-8, at least 5,000; None: only its characters count."""
     grows_only: bool = False
     """Whether a page that is not final can only be added to, as a stream can: each look of it then begins with the one
     before. Only the final one may be another text altogether."""

@@ -53,7 +53,7 @@ def pages(text: str, limit: int, most_bytes: int | None = None) -> list[Page]:
 class Pager:
     """Give it the whole text each time it has grown; `pages` are all pages, the last one still open.
 
-    `limit` is the most characters of a page, and `most_bytes`, at least 2,000, the most bytes that they may take in
+    `limit` is the most characters of a page, and `most_bytes`, at least 5,000, the most bytes that they may take in
     UTF-8.
     """
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -301,6 +302,23 @@ async def test_limits_and_failures_of_each_method_change_nothing_of_the_text(met
     assert read(pages) == text
     keys = [page.metadata["event_payload"]["key"] for page in pages]
     assert len(keys) == len(set(keys))
+    assert not any(world.slack.state.streams.streams(page) for page in pages)
+    assert buttons(pages[-1]) == ["judge", "delete", "regenerate"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_whatever_goes_wrong_and_when_the_words_are_read_once(seed: int) -> None:
+    chance, text = Random(seed), answer_of(14_000).strip()
+    dead = Fault(error="message_not_in_streaming_state")
+    usual = [*[Fault()] * 6, DOWN, LOST, limited(1)]
+    async with workspace([typed(text)]) as world, world.running():
+        world.slack.faults["chat.startStream"] += chance.choices([*usual, Fault(error="fatal_error")], k=8)
+        world.slack.faults["chat.appendStream"] += chance.choices([*usual, dead], k=40)
+        world.slack.faults["chat.stopStream"] += chance.choices([*usual, dead], k=8)
+        world.slack.faults["chat.update"] += chance.choices(usual, k=8)
+        world.slack.faults["chat.postMessage"] += chance.choices(usual, k=4)
+        pages = await world.asked()
+    assert read(pages) == text
     assert not any(world.slack.state.streams.streams(page) for page in pages)
     assert buttons(pages[-1]) == ["judge", "delete", "regenerate"]
 

@@ -50,7 +50,7 @@ LINK, PICTURE = "](http://example.org/a_(b)?c=d)", "](http://example.org/p.png)"
 WORDS = "The boat is blue and it lies in the harbour of Lübeck. "
 JUDGED = frozenset({Offer.GOOD, Offer.BAD})
 STREAM = Limits(
-    page_chars=3_000, edit_interval_s=0.5, page_bytes=2_500, grows_only=True, steps=True, offers=frozenset(Offer)
+    page_chars=6_000, edit_interval_s=0.5, page_bytes=5_000, grows_only=True, steps=True, offers=frozenset(Offer)
 )
 
 
@@ -702,7 +702,7 @@ async def test_where_pages_only_grow_each_frame_begins_with_the_one_before(chars
     for page in stage.surface.wall:
         texts = [frame.text for frame in stage.surface.frames if frame.page == page]
         assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
-        assert all(len(one.encode()) <= 2_500 for one in texts)
+        assert all(len(one.encode()) <= 5_000 for one in texts)
 
 
 async def test_a_page_that_takes_no_more_is_closed_and_the_reply_goes_on_live_in_the_next() -> None:
@@ -755,7 +755,7 @@ async def test_steps_are_shown_where_they_began_and_with_their_end() -> None:
         await live.see(begun)
         await stage.clock.sleep(1)
         await live.see(CallFinished("1.1", done))
-        await stage.say(live, WORDS * 60)
+        await stage.say(live, WORDS * 110)
         await live.finish()
     first, second = stage.surface.wall
     (running,) = stage.surface.frames[0].steps

@@ -1,0 +1,120 @@
+"""What pages show where they can only grow: whatever is said, however it comes, and wherever a page is full."""
+
+from itertools import cycle
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.events import CallFinished, CallStarted, TextArrived
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from bot.reply.draft import Draft
+from bot.reply.frames import Frames
+from bot.reply.wall import Delete, Edit, Find, Post, Wall
+from bot.surface import Limits, PageRef
+from tests.fakes.answers import answers, scribbles
+from tests.fakes.reader import read_back
+
+STREAM = Limits(page_chars=6_000, edit_interval_s=0, page_bytes=5_000, grows_only=True, steps=True)
+CLOSER_CHARS = 300
+
+
+class Reader:
+    """Performs what a wall asks for, on pages that only grow; every n-th edit finds its page full."""
+
+    def __init__(self, full_every: int) -> None:
+        self.wall = Wall(STREAM, turn=1)
+        self.shown: dict[PageRef, str] = {}
+        self._edits = 0
+        self._full_every = full_every
+
+    def show(self, draft: Draft) -> None:
+        while (write := self.wall.next_write(draft)) is not None:
+            match write:
+                case Post(key, frame):
+                    page = PageRef(str(key))
+                    self.shown[page] = frame.look.text
+                    self.wall.posted(write, page)
+                case Edit(page, frame):
+                    assert frame.look.text.startswith(self.shown[page]), "a stream only grows"
+                    self._edits += 1
+                    if self._full_every and self._edits % self._full_every == 0 and not frame.look.final:
+                        self.wall.full(write)
+                    else:
+                        self.shown[page] = frame.look.text
+                        self.wall.edited(write)
+                case Find() | Delete():
+                    raise AssertionError("nothing was lost, and nothing is too much")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(answers, scribbles).filter(lambda text: bool(text.strip())),
+    st.integers(1, 12),
+    st.lists(st.integers(1, 400), min_size=1, max_size=10),
+    st.integers(0, 12),
+)
+def test_pages_that_only_grow_hold_the_whole_text_and_stand_alone(
+    text: str, times: int, chunks: list[int], full_every: int
+) -> None:
+    text = "\n\n".join([text.strip()] * times)
+    reader, draft, at = Reader(full_every), Draft(), 0
+    for chunk in cycle(chunks):
+        draft.see(TextArrived(text[at : at + chunk]))
+        at += chunk
+        if at >= len(text):
+            break
+        reader.show(draft)
+    draft.end(text)
+    reader.show(draft)
+    pages = [*reader.shown.values()]
+    assert read_back(pages, STREAM.page_chars) == text
+    assert all(len(page.encode()) <= 5_000 + CLOSER_CHARS for page in pages)
+
+
+def said(text: str) -> Draft:
+    draft = Draft()
+    draft.see(TextArrived(text))
+    return draft
+
+
+def shown(draft: Draft) -> list[str]:
+    return [frame.look.text for frame in Frames(STREAM, turn=1).frames(draft)]
+
+
+def test_a_word_that_may_go_on_waits_unless_nobody_writes() -> None:
+    draft = said("Let me look it up")
+    assert shown(draft) == ["Let me look it "]
+    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    assert shown(draft) == ["Let me look it up"]
+
+
+def test_a_line_of_code_and_a_row_of_a_table_wait_for_their_end() -> None:
+    assert shown(said("Look:\n\n```py\nx = 1\ny = 2 + ")) == ["Look:\n\n```py\nx = 1\n"]
+    assert shown(said("| a |\n|---|\n| 1 |\n| 2 ")) == ["| a |\n|---|\n| 1 |\n"]
+
+
+def test_a_line_that_is_too_long_to_wait_for_does_not() -> None:
+    (text,) = shown(said("```\n" + "x " * 300))
+    assert len(text) > 500
+
+
+def test_chinese_has_no_words_to_wait_for() -> None:
+    assert shown(said("我的船是蓝色的")) == ["我的船是蓝色的"]
+
+
+def test_a_step_stays_on_the_page_that_has_shown_it_first() -> None:
+    frames, draft = Frames(STREAM, turn=1), said("word " * 900)
+    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    (first,) = frames.frames(draft)
+    frames.seen(first)
+    draft.see(TextArrived("word " * 900))
+    draft.see(CallFinished("1.1", ToolResult("recall", ResultStatus.SUCCESS, "")))
+    draft.see(CallStarted("2.1", ToolCall("recall", {})))
+    assert [[step.id for step in frame.look.steps] for frame in frames.frames(draft)] == [["1.1"], ["2.1"]]
+
+
+def test_a_reply_that_is_taken_back_shows_no_steps() -> None:
+    draft = Draft()
+    draft.see(CallStarted("1.1", ToolCall("recall", {})))
+    draft.end("")
+    assert shown(draft) == []
