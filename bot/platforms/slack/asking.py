@@ -17,13 +17,13 @@ from bot.host import Host
 from bot.platforms.slack import commands, forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackRefused
 from bot.platforms.slack.fresh import Latest, Once
-from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import fields, first_text, items, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, person_place
-from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command
+from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command, of_message
 from bot.platforms.slack.whisper import Whisper
 
 ASK_USAGE: Final = (
@@ -69,6 +69,18 @@ class Asking:
             await Whisper(self.api, to).say(commands.named(usage, self.me.prefix))
         else:
             await self._take(Question(event, await self.names.read(question), private, depth), to)
+
+    async def ask_privately(self, heard: Heard, words: str) -> None:
+        """The same for what somebody asks privately by a message. Raises CogencyError."""
+        to = of_message(heard)
+        depth, asked = inbound.depth_words(words)
+        if not asked:
+            await Whisper(self.api, to).say(commands.named(ASK_USAGE, self.me.prefix))
+            return
+        member = await self.people.member(heard.user)
+        question = Question(f"{heard.channel}:{heard.ts}", await self.names.read(asked), private=True, depth=depth)
+        files = tuple(replace(file, author=member.person.name) for file in heard.files)
+        await self.host.take(replace(self._private(question, member, to), files=files))
 
     async def open_anywhere(self, body: JsonObject) -> None:
         """The shortcut "Ask", which belongs to no channel."""

@@ -47,8 +47,8 @@ class Desk:
     done: Once = field(default_factory=Once)
     asked: Latest = field(default_factory=Latest)
     """The conversation of each person's last `/ask` in each channel."""
-    reacted: Latest = field(default_factory=Latest)
-    """The last reaction of each person to each reply."""
+    verdicts: Latest = field(default_factory=Latest)
+    """The last verdict of each person on each reply."""
 
     @property
     def direct(self) -> Direct:
@@ -60,7 +60,7 @@ class Desk:
 
     @property
     def replies(self) -> Replies:
-        return Replies(self.host, self.api, self.me, self.people, self.places, self.clock, self.reacted)
+        return Replies(self.host, self.api, self.me, self.people, self.places, self.clock, self.verdicts)
 
     @property
     def view(self) -> MemoryView:

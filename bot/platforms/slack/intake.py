@@ -134,6 +134,8 @@ class Intake:
                     await self.control.show_budget(to, words)
                 case orders.Policy(words):
                     await self.control.show_policy(to, words)
+                case orders.AskPrivately(words):
+                    await self.desk.asking.ask_privately(heard, words)
                 case orders.Help():
                     await self.desk.help(to)
                 case orders.Mistyped(name, near):

@@ -17,7 +17,7 @@ from bot.memory import policy_words
 from bot.memory import words as memory_words
 from bot.memory.forget_words import is_request
 from bot.platforms.slack.commands import COMMANDS
-from bot.platforms.slack.inbound import Heard, Me, budget_ids
+from bot.platforms.slack.inbound import Heard, Me, ask_words, budget_ids
 from bot.platforms.slack.markup import without_mention
 from bot.triggers import is_stop
 
@@ -63,6 +63,13 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class AskPrivately:
+    """A question whose answer only the asker shall see. `words`: as behind "/ask privately"."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     pass
 
@@ -75,7 +82,7 @@ class Mistyped:
     near: str
 
 
-Order: TypeAlias = Model | Usage | Memory | Forget | Budget | Policy | Help | Mistyped
+Order: TypeAlias = Model | Usage | Memory | Forget | Budget | Policy | AskPrivately | Help | Mistyped
 
 _WHOLE: Final[Mapping[str, Order]] = {
     "model": Model(""),
@@ -120,6 +127,8 @@ def order(heard: Heard, me: Me) -> Order | None:
             return Budget(words)
         case "policy" if not isinstance(policy_words.read(rest), policy_words.Unclear):
             return Policy(rest)
+        case "ask" if not heard.direct and ask_words(rest)[1]:
+            return AskPrivately(ask_words(rest)[0])
         case "forget" if is_request(wish := rest.strip(" .!"), heard.time):
             return Forget(wish)
         case _:
@@ -149,6 +158,8 @@ def _commanded(name: str, rest: str, heard: Heard, me: Me) -> Order | None:
             return Policy(rest)
         case "help":
             return Help()
+        case "ask" if not heard.direct and ask_words(rest)[1]:
+            return AskPrivately(ask_words(rest)[0])
         case "ask":
             return None if rest or heard.files else Help()
         case _:

@@ -52,8 +52,8 @@ class Replies:
     people: People
     places: Places
     clock: Clock
-    reacted_last: Latest
-    """The last reaction of each person to each reply, as far as it was seen."""
+    said_last: Latest
+    """The last verdict of each person on each reply, as far as it was seen."""
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
@@ -100,13 +100,15 @@ class Replies:
         """What is taken back counts only if nothing was said after it."""
         key = f"{reply.turn}:{person}"
         if reacted.added:
-            self.reacted_last.keep(key, verdict)
+            self.said_last.keep(key, verdict)
             await self.host.judge(reply.turn, person, verdict)
-        elif self.reacted_last.of(key) in ("", verdict):
+        elif self.said_last.of(key) in ("", verdict):
             await self.host.judge(reply.turn, person, None)
 
     async def _judge(self, made: Clicked, here: ReplyTo, verdict: Verdict) -> None:
-        kept = await self.host.judge(made.turn, inbound.person_id(self.me, here.user), verdict)
+        person = inbound.person_id(self.me, here.user)
+        self.said_last.keep(f"{made.turn}:{person}", verdict)
+        kept = await self.host.judge(made.turn, person, verdict)
         await self._say(here, THANKS[verdict] if kept else UNKNOWN_REPLY)
 
     async def _delete(self, made: Clicked, here: ReplyTo) -> None:

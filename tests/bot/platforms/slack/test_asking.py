@@ -10,6 +10,7 @@ from agent.messages import Depth
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer
 from bot.platforms.slack import forms
 from bot.platforms.slack.commands import COMMANDS, help_text
+from bot.surface import Look, PageKey
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -110,6 +111,20 @@ async def test_help_tells_what_can_be_said_to_the_asker_alone(slack: FakeSlack, 
         await slack.settled()
     assert said_alone(slack) == [(ANN, help_text("", "cogency"))]
     assert not host.taken
+
+
+async def test_a_question_that_is_asked_privately_in_a_thread_is_answered_to_the_asker_alone(slack: FakeSlack) -> None:
+    host = FakeHost()
+    root = slack.state.write(BOB, GENERAL, "lunch?")
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} /ask privately fast: what do I earn?", root.ts)
+        await slack.settled()
+        await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Enough.", final=True))
+    (taken,) = host.taken
+    assert (taken.text, taken.depth) == ("what do I earn?", Depth.FAST)
+    assert taken.place.audience == PersonAudience(f"{TEAM}:{ANN}")
+    assert [(one.user, one.thread_ts, one.text) for one in slack.state.whispers] == [(ANN, root.ts, "Enough.")]
+    assert not slack.state.answers(GENERAL)
 
 
 async def test_a_policy_that_is_asked_for_by_a_mention_shows_to_the_asker_alone_in_the_thread(

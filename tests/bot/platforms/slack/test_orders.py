@@ -7,6 +7,7 @@ import pytest
 from agent.messages import JsonObject
 from bot.platforms.slack.inbound import Heard, Me, read_event
 from bot.platforms.slack.orders import (
+    AskPrivately,
     Budget,
     Forget,
     Help,
@@ -52,6 +53,9 @@ def heard(words: str) -> Heard:
         ("<@UBOT> help me with this", None),
         ("<@UBOT> /ask", Help()),
         ("<@UBOT> /ask why?", None),
+        ("<@UBOT> /ask privately why?", AskPrivately("why?")),
+        ("<@UBOT> ask privately: deep: why?", AskPrivately("deep: why?")),
+        ("<@UBOT> ask Bob privately", None),
         ("<@UBOT> /policy of trade", Policy("of trade")),
         ("<@UBOT> /memory nonsense", Memory("nonsense")),
         ("<@UBOT> /memmory delete 3", Mistyped("memmory", "memory")),

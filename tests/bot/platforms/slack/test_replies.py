@@ -221,6 +221,16 @@ async def test_of_several_reactions_the_last_one_added_counts(slack: FakeSlack) 
     assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
 
 
+async def test_a_reaction_that_is_taken_back_leaves_what_was_said_after_it(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.react(ANN, shown, "+1"))
+        await slack.click(ANN, shown, "Bad answer")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.acked(await slack.react(ANN, shown, "+1", added=False))
+    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
+
+
 async def test_a_wastebasket_of_the_asker_deletes_and_one_of_somebody_else_does_nothing(slack: FakeSlack) -> None:
     host, shown = reply(slack)
     async with serving(slack, host):
