@@ -10,9 +10,13 @@ from typing import Any
 import simcord
 
 from agent.providers.scripted import ScriptedProvider
+from agent.records import Verdict
 from bot.platforms.discord.client import DiscordClient
 from bot.platforms.discord.connection import Connection
+from bot.platforms.discord.forgetting import FORGOTTEN
+from bot.platforms.discord.menus import ASK, FORGET
 from bot.platforms.discord.place import SOURCE
+from bot.platforms.discord.pressing import NOTED
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.surface import DiscordSurface
 from bot.secret import Secret
@@ -119,3 +123,69 @@ async def test_memory_is_shown_to_the_caller_alone() -> None:
         shown = await there.alice.slash(there.channel, "memory")
         assert shown.ephemeral
         assert text_of(shown).startswith("I remember nothing about you yet.")
+
+
+async def test_what_can_be_done_about_a_reply_stands_below_it() -> None:
+    async with town() as there:
+        asked = await there.alice.send(there.channel, f"<@{there.bot.user.id}> hello")
+        await there.answered()
+        thread = there.bot.guilds[0].get_thread(asked.id)
+        (first,) = [message async for message in thread.history()]
+        turn = there.host.store.turns[0].id
+        thanked = await there.alice.click(first, custom_id=f"good:{turn}")
+        assert (thanked.ephemeral, text_of(thanked)) == (True, NOTED)
+        await there.alice.click(first, label="Regenerate")
+        await there.answered(2)
+        assert [message.content async for message in thread.history()] == ["You said: hello", "You said: hello"]
+        await there.alice.click(first, label="Delete")
+        assert len([message async for message in thread.history()]) == 1
+
+
+async def test_thumbs_and_waste_baskets_are_taken_as_words() -> None:
+    async with town() as there:
+        await there.alice.slash(there.channel, "ask", question="hello")
+        await there.answered()
+        (reply,) = [message async for message in there.bot.get_channel(there.channel.id).history()]
+        await there.alice.react(reply, "👎")
+        assert [verdict for verdict, _ in there.host.store.judged.values()] == [Verdict.BAD]
+        await there.alice.unreact(reply, "👎")
+        assert there.host.store.judged == {}
+        await there.alice.react(reply, "🗑️")
+        assert [message async for message in there.bot.get_channel(there.channel.id).history()] == []
+
+
+async def test_a_message_is_asked_about_and_forgotten_from_its_menu() -> None:
+    async with town() as there:
+        said = await there.alice.send(there.channel, "The ferry leaves at nine.")
+        window = await there.alice.context_menu(there.channel, ASK, said)
+        (field,) = window.modal["components"][0]["components"]
+        answer = await there.alice.submit_modal(window, {field["custom_id"]: "when?"})
+        await there.answered()
+        assert answer.response.content == "You said: when?"
+        assert [one.text for one in there.host.taken[0].quoted] == ["The ferry leaves at nine."]
+        asked = await there.alice.context_menu(there.channel, FORGET, said)
+        await there.alice.click(asked.response, label="Forget")
+        assert (asked.ephemeral, text_of(asked)) == (True, FORGOTTEN)
+
+
+async def test_the_settings_are_chosen_in_a_panel() -> None:
+    async with town() as there:
+        panel = await there.alice.slash(there.channel, "settings")
+        assert panel.ephemeral
+        await there.alice.click(panel.response, label="Show to me alone")
+        assert "only you see them" in text_of(panel)
+        asked = await there.alice.slash(there.channel, "ask", question="hello")
+        await there.answered()
+        assert asked.ephemeral
+
+
+async def test_each_command_is_offered_and_answers() -> None:
+    async with town() as there:
+        offered = there.alice.available_commands(there.channel)
+        assert {"ask", "forget", "memory", "usage", "budget", "policy", "model", "stop", "settings", "help"} <= {
+            *offered
+        }
+        for name in ("usage", "budget", "policy", "model", "stop", "help", "memory"):
+            shown = await there.alice.slash(there.channel, name)
+            assert shown.ephemeral
+            assert text_of(shown)
