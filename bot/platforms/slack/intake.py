@@ -50,6 +50,10 @@ class Intake:
     control: Control
     agent: AgentDesk
 
+    @property
+    def names(self) -> Names:
+        return Names(self.people, self.places)
+
     async def see(self, body: JsonObject) -> None:
         """Take in what this event says, if it is for the bot. Raises CogencyError when it could not be stored."""
         if (home := home_opened(body)) is not None:
@@ -127,9 +131,10 @@ class Intake:
                 case orders.Usage():
                     await self.desk.show_usage(to)
                 case orders.Memory(words):
-                    await self.desk.view.show(to, words)
+                    await self.desk.view.show(to, await self.names.read(words))
                 case orders.Forget(words):
-                    await self.desk.forgets.ask(to, words, await self.desk.direct.thread_of(heard))
+                    thread = await self.desk.direct.thread_of(heard)
+                    await self.desk.forgets.ask(to, await self.names.read(words), thread)
                 case orders.Budget(words):
                     await self.control.show_budget(to, words)
                 case orders.Policy(words):
@@ -164,7 +169,7 @@ class Intake:
     async def _asked(self, written: str) -> tuple[Depth, str]:
         """What a message of Slack asks, and how deep."""
         asked_for = orders.without_ask(without_mention(written, self.me.user), self.me)
-        depth, asked = inbound.depth_words(await Names(self.people, self.places).read(asked_for))
+        depth, asked = inbound.depth_words(await self.names.read(asked_for))
         return depth, asked or f"@{self.me.name}"
 
     def _what_to_do(self, heard: Heard, participants: frozenset[str] | None) -> Trigger:

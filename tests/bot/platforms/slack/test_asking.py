@@ -141,6 +141,15 @@ async def test_a_policy_that_is_asked_for_by_a_mention_shows_to_the_asker_alone_
     assert (asker.person.id, words, asker.place.audience) == (f"{TEAM}:{ANN}", "", TeamAudience(TEAM))
 
 
+async def test_names_stand_in_the_words_of_a_correction_too(slack: FakeSlack) -> None:
+    host = FakeHost(remembered=MemoryAnswer("Corrected."))
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} memory correct 3 <@{BOB}> &amp; I row")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.settled()
+    assert [words for _, words in host.asked_for_memory] == ["correct 3 @bob & I row"]
+
+
 @pytest.mark.parametrize("words", ["usage", "budget", "memory", "policy", "forget everything", "model", "help"])
 async def test_where_no_ephemeral_message_is_possible_it_is_a_direct_message(slack: FakeSlack, words: str) -> None:
     host = FakeHost(remembered=MemoryAnswer("This is what I remember:"))
