@@ -1,0 +1,168 @@
+"""The contestants of `benchmarks.live_edit`: the product and a bot that edits at a fixed interval, on either platform.
+
+Above: `benchmarks.live_edit`. Below: the tests' Slack and Discord, the product's adapters and turns, `fixed_interval`.
+
+All replies begin at once, two in each place, each to a person of its own. On Slack a place is a channel, and each reply
+stands in the thread of its question. On Discord both stand in the channel itself, which is where two replies share
+Discord's limit; in threads of their own, as the product starts them by default, each would have all of it.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import discord
+from aiohttp import ClientSession
+
+from agent.ports import Clock
+from agent.providers.scripted import ScriptedProvider
+from benchmarks.fixed_interval import DiscordPlace, Place, SlackPlace, edit_at_intervals
+from benchmarks.live_edit_voices import Shown, Voice, voices
+from bot.hosting import BotHost
+from bot.platforms.discord.run import point_at
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.web import web_client
+from bot.secret import Secret
+from bot.turns.slots import TurnsLimits
+from tests.fakes import discord_bot, slack_bot
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_requests import TOKEN
+from tests.fakes.discord_world import ANN, BOT
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_TOKEN, BOT_USER
+from tests.fakes.store import FakeStore
+from tests.fakes.turns_host import turns_host
+
+IN_ONE_PLACE: Final = 2
+PATIENCE_S: Final = 1_800.0
+"""Of skipped time: a bot that is refused may need minutes after the last word."""
+LIMITS: Final = TurnsLimits(per_person=None)
+LOOK_S: Final = 0.5
+QUESTION: Final = "tell me everything"
+SLACK_WRITES: Final = frozenset(
+    {"chat.postMessage", "chat.update", "chat.startStream", "chat.appendStream", "chat.stopStream"}
+)
+DISCORD_WRITE: Final = re.compile(r"POST /channels/\d+/messages|PATCH /channels/\d+/messages/\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """So many replies at once, each of which is spoken for so long."""
+
+    replies: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one bot did: everything that it showed, and how many of its requests to write were taken and refused."""
+
+    voices: Sequence[Voice]
+    shown: Sequence[Shown]
+    written: int
+    refused: int
+
+
+async def product_on_slack(load: Load) -> Run:
+    clock = FastClock(speed=1.0)
+    spoken = voices(load.replies, load.seconds, clock)
+    async with FakeSlack(clock) as slack, _answering(spoken, clock) as host, slack_bot.serving(slack, host):
+        for person, channel in _slack_places(slack, load.replies):
+            await slack.say(person, channel, f"<@{BOT_USER}> {QUESTION}")
+        await _answered(spoken, host, clock)
+    return _slack_run(slack, spoken)
+
+
+async def interval_on_slack(load: Load) -> Run:
+    clock = FastClock(speed=1.0)
+    spoken = voices(load.replies, load.seconds, clock)
+    async with FakeSlack(clock) as slack, ClientSession() as session:
+        api = SlackApi(web_client(slack.url, session, BOT_TOKEN), session)
+        asked = [slack.state.write(*place, QUESTION) for place in _slack_places(slack, load.replies)]
+        await _at_intervals(spoken, [SlackPlace(api, each.channel, each.ts) for each in asked], clock)
+    return _slack_run(slack, spoken)
+
+
+async def product_on_discord(load: Load) -> Run:
+    clock = FastClock(speed=1.0)
+    spoken = voices(load.replies, load.seconds, clock)
+    usual = DiscordSettings(Secret(TOKEN))
+    async with running_discord(clock) as fake:
+        channels = _discord_channels(fake, load.replies)
+        chosen = {"reply_mode": ReplyMode.CHAIN, "edit_interval_s": usual.edit_interval_s}
+        async with _answering(spoken, clock) as host, discord_bot.serving(fake, host, **chosen):
+            for channel in channels:
+                await fake.say(ANN, f"<@{BOT}> {QUESTION}", channel)
+            await _answered(spoken, host, clock)
+    return _discord_run(fake, spoken)
+
+
+async def interval_on_discord(load: Load) -> Run:
+    clock = FastClock(speed=1.0)
+    spoken = voices(load.replies, load.seconds, clock)
+    async with running_discord(clock) as fake, discord.Client(intents=discord.Intents.none()) as client:
+        point_at(discord_bot.settings(fake))
+        await client.login(TOKEN)
+        places = [DiscordPlace(client, channel) for channel in _discord_channels(fake, load.replies)]
+        await _at_intervals(spoken, places, clock)
+    return _discord_run(fake, spoken)
+
+
+@asynccontextmanager
+async def _answering(spoken: Sequence[Voice], clock: Clock) -> AsyncGenerator[BotHost, None]:
+    """The product, with a model that gives each question the next of these answers."""
+    model = ScriptedProvider([voice.script() for voice in spoken])
+    host = turns_host(FakeStore(), model, clock, limits=LIMITS)
+    async with host.turns.serving():
+        yield host
+
+
+async def _answered(spoken: Sequence[Voice], host: BotHost, clock: Clock) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not all(voice.ended for voice in spoken):
+            await clock.sleep(LOOK_S)
+        await host.turns.idle()
+
+
+async def _at_intervals(spoken: Sequence[Voice], places: Sequence[Place], clock: Clock) -> None:
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+        for voice, place in zip(spoken, places, strict=True):
+            group.create_task(voice.speak_all())
+            group.create_task(edit_at_intervals(voice, place, clock))
+
+
+def _slack_places(slack: FakeSlack, replies: int) -> list[tuple[str, str]]:
+    """Who asks for each reply, and in which channel."""
+    people = [slack.state.user(f"person{number}") for number in range(replies)]
+    channels = [slack.state.channel(f"channel{number}") for number in range(0, replies, IN_ONE_PLACE)]
+    return [(person, channels[number // IN_ONE_PLACE]) for number, person in enumerate(people)]
+
+
+def _discord_channels(fake: FakeDiscord, replies: int) -> list[str]:
+    channels = [str(200 + number // IN_ONE_PLACE) for number in range(replies)]
+    for channel in {*channels}:
+        fake.world.open_channel(channel, f"channel-{channel}")
+    return channels
+
+
+def _slack_run(slack: FakeSlack, spoken: Sequence[Voice]) -> Run:
+    state = slack.state
+    pages = [message for message in state.messages if message.bot_id]
+    return Run(
+        spoken,
+        [Shown(time, text) for page in pages for time, text in page.versions],
+        sum(call.method in SLACK_WRITES for call in state.calls),
+        sum(call.method in SLACK_WRITES for call in state.refused),
+    )
+
+
+def _discord_run(fake: FakeDiscord, spoken: Sequence[Voice]) -> Run:
+    writes = [call for call in fake.calls if DISCORD_WRITE.fullmatch(f"{call.method} {call.path}")]
+    taken = [call for call in writes if call.status == 200]
+    shown = [Shown(call.time, call.body["content"]) for call in taken]
+    return Run(spoken, shown, len(taken), len(writes) - len(taken))
