@@ -54,6 +54,12 @@ def repeats_of(message_id: str) -> tuple[str, ...]:
     return tuple(_repeat(message_id, number) for number in range(1, MAX_REPEATS + 1))
 
 
+def message_of(message_id: str) -> str:
+    """The message itself of a question that may have been answered again."""
+    found = _REPEAT.fullmatch(message_id)
+    return found["first"] if found else message_id
+
+
 def read_change(body: JsonObject, me: Me) -> Changed | None:
     """The edit or the deletion in an event's envelope; None for any other, for a link that only unfolds, and for what
     the bot itself edits.

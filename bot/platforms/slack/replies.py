@@ -1,7 +1,7 @@
 """What readers do about a reply: judge it, delete it, have it answered again or go on.
 
-Above: `listeners` (buttons) and `intake` (reactions). Below: `reply_blocks`, `reactions`, `people`, `place`, `whisper`,
-`bot.host`, `bot.wording`.
+Above: `listeners` (buttons) and `intake` (reactions). Below: `reply_blocks`, `reactions`, `changes`, `threads`,
+`people`, `place`, `whisper`, `bot.host`, `bot.wording`.
 
 Rules. Everybody who reads a reply may judge it, once, and change their mind. Only the asker has it deleted or answered
 again. "Continue" is a question in the presser's name. What is asked so is stored before Slack is told that the press
@@ -9,6 +9,7 @@ arrived, and once for each reply, however often the button is pressed. What is s
 to a reaction, nothing is said.
 """
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
@@ -16,22 +17,27 @@ from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import Answered, Incoming, Verdict
+from agent.records import Answered, Attachment, Incoming, Verdict
 from bot import wording
 from bot.host import Host
 from bot.platforms.slack import inbound, reply_blocks
-from bot.platforms.slack.api import SlackApi
-from bot.platforms.slack.changes import repeat_of
+from bot.platforms.slack.api import SlackApi, SlackError
+from bot.platforms.slack.changes import message_of, repeat_of
 from bot.platforms.slack.fresh import Latest
 from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.payload import text
+from bot.platforms.slack.markup import MessageLink
+from bot.platforms.slack.payload import items, text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places, person_place
 from bot.platforms.slack.reactions import DELETE, Reacted
 from bot.platforms.slack.reply_blocks import Clicked
 from bot.platforms.slack.reply_to import ReplyTo, of_click
+from bot.platforms.slack.threads import message_at
 from bot.platforms.slack.whisper import Whisper
 from bot.surface import Offer
+
+LOOK_S: Final = 2.0
+"""Slack wants a press acknowledged within three seconds, and what it asks must still be stored."""
 
 THANKS: Final = {
     Verdict.GOOD: "Thank you. I have noted that this answer was good.",
@@ -130,7 +136,19 @@ class Replies:
             incoming = await self._question(made, here, once, reply.question)
             if isinstance(incoming.place.audience, TeamAudience) and label(incoming.place.audience) != reply.audience:
                 raise Refused(MORE_PUBLIC)
-            await self._ask(incoming, here)
+            files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
+            await self._ask(replace(incoming, files=files), here)
+
+    async def _files(self, ts: str, to: ReplyTo, author: str) -> tuple[Attachment, ...]:
+        """What is attached to the question; () where that cannot be told in time."""
+        if not inbound.is_ts(ts):
+            return ()
+        try:
+            async with asyncio.timeout(LOOK_S):
+                message = await message_at(self.api, MessageLink(to.channel, ts, to.thread_ts))
+        except (SlackError, TimeoutError):
+            return ()
+        return tuple(replace(inbound.attachment(file), author=author) for file in items(message or {}, "files"))
 
     async def _ask(self, incoming: Incoming, here: ReplyTo) -> None:
         if not await self.host.take(incoming):

@@ -102,18 +102,10 @@ class Threads:
 
     async def _read(self, link: MessageLink, source: str) -> tuple[Quoted, ...]:
         try:
-            page = await self._api.call(
-                Method.REPLIES,
-                channel=link.channel,
-                ts=link.root or link.ts,
-                oldest=link.ts,
-                latest=link.ts,
-                inclusive=True,
-                limit=2,
-            )
+            message = await message_at(self._api, link)
         except SlackError:
             return ()
-        return await self._quoted([m for m in items(page, "messages") if text(m, "ts") == link.ts], source)
+        return await self._quoted([message] if message else [], source)
 
     async def _quoted(self, messages: Sequence[JsonObject], source: str) -> tuple[Quoted, ...]:
         users = tuple(filter(None, (text(message, "user") for message in messages)))
@@ -123,6 +115,20 @@ class Threads:
             for message in messages
             if (shown := readable(text(message, "text"), names))
         )
+
+
+async def message_at(api: SlackApi, link: MessageLink) -> JsonObject | None:
+    """One message; None if it is not there any more. Raises SlackError."""
+    page = await api.call(
+        Method.REPLIES,
+        channel=link.channel,
+        ts=link.root or link.ts,
+        oldest=link.ts,
+        latest=link.ts,
+        inclusive=True,
+        limit=2,
+    )
+    return next((message for message in items(page, "messages") if text(message, "ts") == link.ts), None)
 
 
 def _files(thread: Sequence[JsonObject]) -> list[Attachment]:

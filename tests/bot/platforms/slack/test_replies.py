@@ -130,6 +130,17 @@ async def test_the_asker_has_the_question_answered_again_in_the_same_conversatio
     assert decode(taken.reply_to) == ReplyTo(GENERAL, ANN, ROOT, after=shown.ts)
 
 
+async def test_what_was_attached_to_the_question_comes_along(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    question = slack.state.write(ANN, GENERAL, "Which colour?", files=[slack.upload("boat.txt", b"blue")])
+    shown.thread_ts = question.ts
+    shown.blocks = [*below(OFFERS, 7, "c", ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
+    host.replies = [replace(host.replies[0], message_id=question.ts)]
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert [(file.name, file.author) for file in host.taken[0].files] == [("boat.txt", "ann")]
+
+
 async def test_pressing_once_more_asks_nothing_and_says_so(slack: FakeSlack) -> None:
     host, shown = reply(slack)
     async with serving(slack, host):
