@@ -18,13 +18,6 @@ from tests.fakes.host import FakeHost
 ASK = f"<@{BOT}> "
 
 
-async def test_the_commands_are_offered_everywhere_but_policies_in_servers_only() -> None:
-    async with running_discord(FastClock(speed=1.0)) as fake, serving(fake, FakeHost()):
-        offered = {each["name"]: (each["integration_types"], each["contexts"]) for each in fake.rest.commands}
-        names = ["ask", "budget", "forget", "memory", "model", "stop", "usage"]
-        assert offered == dict.fromkeys(names, ([0, 1], [0, 1, 2])) | {"policy": ([0], [0])}
-
-
 async def test_without_the_message_content_intent_mentions_and_dms_still_work(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
