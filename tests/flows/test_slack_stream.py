@@ -80,8 +80,9 @@ class World:
 
     async def asked(self, text: str = "tell me everything") -> list[FakeMessage]:
         """The pages of the answer to a direct message."""
+        turns = len(self.store.turns) + 1
         question = await self.slack.say(self.ann, self.dm, text)
-        await self.answered(len(self.store.turns) or 1)
+        await self.answered(turns)
         return self.pages(self.dm, question.ts)
 
     def pages(self, channel: str, thread_ts: str) -> list[FakeMessage]:
@@ -98,9 +99,13 @@ class World:
 
 @asynccontextmanager
 async def workspace(
-    script: Sequence[Answer | Answering] | Answering, clock: Clock | None = None, tools: Sequence[Tool] = ()
+    script: Sequence[Answer | Answering] | Answering,
+    clock: Clock | None = None,
+    tools: Sequence[Tool] = (),
+    *,
+    over_http: bool = False,
 ) -> AsyncGenerator[World, None]:
-    async with FakeSlack(clock or FakeClock()) as slack:
+    async with FakeSlack(clock or FakeClock(), over_http=over_http) as slack:
         yield World(slack, script, tools)
 
 
@@ -137,6 +142,37 @@ async def test_an_answer_in_a_direct_message_grows_as_a_stream_and_equals_what_t
     assert [buttons(page) for page in pages] == [[]] * (len(pages) - 1) + [["judge", "delete", "regenerate"]]
     assert all(page.metadata["event_payload"]["key"] == f"1-{number}" for number, page in enumerate(pages))
     assert_within_tiers(world.slack)
+
+
+async def test_where_events_come_over_http_replies_stream_as_well() -> None:
+    text = answer_of(6_000).strip()
+    async with workspace([typed(text)], FastClock(), over_http=True) as world, world.running():
+        pages = await world.asked()
+    assert read(pages) == text
+    assert world.count("chat.startStream")
+    assert buttons(pages[-1]) == ["judge", "delete", "regenerate"]
+
+
+async def test_a_stop_in_words_ends_a_growing_stream() -> None:
+    async with workspace([typed(answer_of(9_000).strip())], FastClock()) as world, world.running():
+        question = await world.slack.say(world.ann, world.dm, "tell me everything")
+        await world.slack.until(lambda: world.pages(world.dm, question.ts))
+        await world.slack.say(world.ann, world.dm, "stop", question.ts)
+        await world.answered()
+        (page,) = world.pages(world.dm, question.ts)
+    assert page.text.endswith("*Stopped.*")
+    assert buttons(page) == []
+    assert not world.slack.state.streams.of(page).open
+
+
+async def test_a_question_that_is_deleted_takes_its_growing_stream_away() -> None:
+    async with workspace([typed(answer_of(9_000).strip())], FastClock()) as world, world.running():
+        question = await world.slack.say(world.ann, world.dm, "tell me everything")
+        await world.slack.until(lambda: world.pages(world.dm, question.ts))
+        gone = {"type": "message", "subtype": "message_deleted", "channel": world.dm, "deleted_ts": question.ts}
+        await world.slack.deliver(world.slack.envelope({**gone, "previous_message": question.wire()}))
+        await world.slack.until(lambda: not world.pages(world.dm, question.ts))
+        await world.answered()
 
 
 async def test_a_short_answer_is_one_ordinary_message() -> None:
@@ -346,11 +382,13 @@ async def test_a_message_that_is_too_long_to_be_edited_stays_and_the_answer_goes
 
 async def test_buttons_that_a_workspace_does_not_know_are_left_out() -> None:
     text = answer_of(2_000).strip()
-    async with workspace([typed(text)]) as world, world.running():
+    async with workspace(lambda _: typed(text)) as world, world.running():
         world.slack.faults["chat.stopStream"] += [Fault(error="invalid_blocks")]
         pages = await world.asked()
+        (again,) = await world.asked("and again?")
     assert read(pages) == text
-    assert buttons(pages[-1]) == ["regenerate", "good", "bad", "delete"]
+    assert buttons(pages[-1]) == buttons(again) == ["regenerate", "good", "bad", "delete"]
+    assert world.count("chat.stopStream") == 2
 
 
 async def test_a_socket_that_is_refreshed_in_mid_stream_and_a_redelivery_change_nothing() -> None:

@@ -1,6 +1,7 @@
 """Pages as ordinary messages: posted, and edited while they grow.
 
-Above: `surface`. Below: `api`, `abilities`, `budget`, `page_errors`, `reply_blocks`.
+Above: `surface`. Below: `api`, `abilities`, `budget`, `mrkdwn`, `page_errors`,
+`reply_blocks`.
 
 Theory of operation. A page is sent as `markdown_text`, which Slack takes only without blocks; one that has buttons, at
 its end, as a block of Markdown with the buttons below it. What a workspace refuses of that is left out: first the
@@ -17,6 +18,7 @@ from bot.platforms.slack import payload
 from bot.platforms.slack.abilities import Abilities
 from bot.platforms.slack.api import Method, SlackApi, SlackLimited, SlackRefused
 from bot.platforms.slack.budget import Budget, Budgets, Queue
+from bot.platforms.slack.mrkdwn import mrkdwn
 from bot.platforms.slack.page_errors import BLOCKS_REFUSED, page_errors
 from bot.platforms.slack.reply_blocks import below
 from bot.platforms.slack.reply_to import ReplyTo
@@ -61,6 +63,12 @@ class Messages:
         metadata = None if key is None else metadata_of(key)
         await self._write(self.budgets.updates, Method.UPDATE, look, {**where, "metadata": metadata})
 
+    def buttons(self, look: Look) -> list[list[Json]]:
+        """What stands below the words, in each form that Slack may take, the best one first; [] for nothing."""
+        forms = dict.fromkeys((self.abilities.plain_buttons, True))
+        made = [below(look.offers, look.turn, self.conversation, self.to, plain=plain) for plain in forms]
+        return [blocks for blocks in made if blocks]
+
     def _keep_pace(self, limit: Budget | Queue) -> None:
         if (wait := limit.wait(self.name, self.clock.monotonic())) > 0:
             raise PageQueued(wait)
@@ -85,13 +93,12 @@ class Messages:
                 ):
                     raise
                 log.info("%s The page is shown in a simpler form.", refused)
-                self.abilities.plain_buttons = True
+                self.abilities.plain_buttons |= "blocks" in form
         return await self.api.call(method, **where, **last)
 
     def _forms(self, look: Look) -> Iterator[dict[str, Json]]:
-        for plain in (self.abilities.plain_buttons, True):
-            if buttons := below(look.offers, look.turn, self.conversation, self.to, plain=plain):
-                words: Json = {"type": "markdown", "text": look.text}
-                yield {"text": look.text[:NOTICE_CHARS], "blocks": [words, *buttons]}
+        for buttons in self.buttons(look):
+            words: Json = {"type": "markdown", "text": look.text}
+            yield {"text": mrkdwn(look.text)[:NOTICE_CHARS], "blocks": [words, *buttons]}
         yield {"markdown_text": look.text}
         yield {"text": look.text}  # a server that does not know markdown_text

@@ -164,9 +164,9 @@ class Streams:
             self._keep_pace(self.budgets.appends)
             await self._append(stream, addition)
 
-    async def end(self, stream: Stream, look: Look, blocks: Sequence[list[Json]], **more: Json) -> None:
+    async def end(self, stream: Stream, look: Look, blocks: Sequence[list[Json]], **more: Json) -> int:
         """Add the rest and end it, with the first of `blocks` that Slack takes below it, and other arguments of
-        `chat.stopStream`. Raises as `grow` does.
+        `chat.stopStream`; how many it did not take. Raises as `grow` does.
 
         Where the end has to wait, the words do not.
         """
@@ -179,7 +179,7 @@ class Streams:
             if addition.chunks and self.budgets.appends.wait(self.name, self.clock.monotonic()) == 0.0:
                 await self._append(stream, addition)
             raise
-        for below in (*blocks, None):
+        for refused_forms, below in enumerate((*blocks, None)):
             args: dict[str, Json] = {"chunks": addition.chunks or None, "blocks": below, **more}
             try:
                 await self._send(stream, self.budgets.stops, Method.STOP_STREAM, **args)
@@ -190,7 +190,8 @@ class Streams:
                 raise StreamEnded from None
             else:
                 stream.took(addition)
-                return
+                return refused_forms
+        raise AssertionError("without blocks, none is refused")
 
     async def drop(self, ts: str) -> None:
         """End a stream of which nobody knows what it shows, or whether it is one. Raises PageUnsent or PageQueued."""

@@ -28,7 +28,6 @@ from bot.platforms.slack.budget import Budgets
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.messages import Messages, metadata_of
 from bot.platforms.slack.page_errors import StillStreaming, page_errors
-from bot.platforms.slack.reply_blocks import below
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.platforms.slack.sessions import Session
 from bot.platforms.slack.settings import Streaming
@@ -135,8 +134,7 @@ class SlackSurface:
                 raise PageQueued(WORDLESS_S)
             ts = await self._messages.post(key, look)
             self._keys[ts] = None
-        if look.text:
-            self._session.said()
+        self._session.said()
         return PageRef(ts)
 
     async def edit(self, page: PageRef, look: Look) -> None:
@@ -219,14 +217,15 @@ class SlackSurface:
 
     async def _end(self, stream: Stream, look: Look) -> None:
         key = self._keys[stream.ts]
-        buttons = [below(look.offers, look.turn, self._conversation, self._to, plain=plain) for plain in (False, True)]
-        await self._streams.end(
+        refused = await self._streams.end(
             stream,
             look,
-            [blocks for blocks in buttons if blocks],
+            self._messages.buttons(look),
             metadata=None if key is None else metadata_of(key),
             session_status="active" if look.last else "processing",
         )
+        if refused:
+            self._workspace.abilities.plain_buttons = True
 
     async def _rewrite(self, ts: str, look: Look) -> None:
         """Show the look in a message that is no stream any more; one of an earlier process may still be one."""
