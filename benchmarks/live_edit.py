@@ -1,18 +1,22 @@
 """How soon what a model says is seen, while one reply grows and while ten grow at once.
 
-freshness_p50_ms_slack_edit_1, …_10    from a token's production to the moment at which a message of the platform shows
-freshness_p50_ms_discord_1, …_10       it; the median of all tokens of all replies
-calls_per_minute_slack_edit_1, …       requests that post or edit, refused ones too, from the first token until the last
-                                       one is seen
+freshness_p50_ms_slack_stream_1, …_10  from a token's production to the moment at which a message shows it; the median
+freshness_p50_ms_slack_edit_1, …_10    of all tokens of all replies
+freshness_p50_ms_discord_1, …_10
+calls_per_minute_slack_stream_1, …     requests that post, grow, end or edit a message, refused ones too, from the first
+                                       token until the last one is seen
 
 A model says 60 tokens a second; ten replies begin at the same moment, two in each channel. The product is the real one,
-from the question that somebody asks to the pages of its answer, on slack-bolt and discord.py; Slack and Discord are the
-tests', which keep to the documented limits: on Slack fifty edits a minute in the whole workspace and a message a second
-in each channel, on Discord five edits and five messages in five seconds in each channel. All waits are skipped
-(`benchmarks.skipping_loop`): a minute of replies takes some seconds, and every delay counts as it would.
+from the question that somebody asks to the pages of its answer, on slack-bolt and discord.py: in Slack once with native
+streams, in threads too, and once without. Slack and Discord are the tests', which keep to the documented limits. On
+Slack a minute has 50 edits, 20 starts of a stream, 100 additions to streams and 20 ends, in the whole workspace, and a
+channel takes a message a second. On Discord a channel takes five edits and five messages in five seconds.
+
+All waits are skipped (`benchmarks.skipping_loop`): a minute of replies takes a second, and each delay counts as it
+would. What a request takes on its way through the internet is not in it; it is the same for both.
 
 Baseline, in the same run and under the same names: a bot that edits each reply every second, and waits when it is
-refused (`benchmarks.fixed_interval`).
+refused (`benchmarks.fixed_interval`). It knows no streams: what it shows beside those is what edits would have been.
 
 The notes show for both: freshness at the median, of the latest twentieth and at worst; how often the slowest and the
 fastest reply moved on; and how many requests were refused.
@@ -26,10 +30,11 @@ from typing import Final, TypeAlias
 from benchmarks.live_edit_bots import (
     Load,
     Run,
+    edits_on_discord,
+    edits_on_slack,
     interval_on_discord,
     interval_on_slack,
-    product_on_discord,
-    product_on_slack,
+    streams_on_slack,
 )
 from benchmarks.live_edit_voices import first_seen
 from benchmarks.report import print_report, read_options
@@ -38,8 +43,9 @@ from benchmarks.skipping_loop import run_skipping
 Bot: TypeAlias = Callable[[Load], "Awaitable[Run]"]
 
 CONTESTS: Final[dict[str, tuple[Bot, Bot]]] = {
-    "slack_edit": (product_on_slack, interval_on_slack),
-    "discord": (product_on_discord, interval_on_discord),
+    "slack_stream": (streams_on_slack, interval_on_slack),
+    "slack_edit": (edits_on_slack, interval_on_slack),
+    "discord": (edits_on_discord, interval_on_discord),
 }
 """On each surface: the product, and the baseline."""
 AT_ONCE: Final = (1, 10)
@@ -48,7 +54,7 @@ SECONDS, QUICK_SECONDS = 60.0, 20.0
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`moves`: how many times each reply showed something new."""
+    """`lags_ms` of all tokens; `moves`: how many times each reply showed something new."""
 
     lags_ms: Sequence[float]
     calls_per_minute: float

@@ -25,6 +25,7 @@ from bot.hosting import BotHost
 from bot.platforms.discord.run import point_at
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.settings import Streaming
 from bot.platforms.slack.web import web_client
 from bot.secret import Secret
 from bot.turns.slots import TurnsLimits
@@ -68,10 +69,22 @@ class Run:
     refused: int
 
 
-async def product_on_slack(load: Load) -> Run:
+async def streams_on_slack(load: Load) -> Run:
+    return await _product_on_slack(load, Streaming.EVERYWHERE)
+
+
+async def edits_on_slack(load: Load) -> Run:
+    return await _product_on_slack(load, Streaming.OFF)
+
+
+async def _product_on_slack(load: Load, streaming: Streaming) -> Run:
     clock = FastClock(speed=1.0)
     spoken = voices(load.replies, load.seconds, clock)
-    async with FakeSlack(clock) as slack, _answering(spoken, clock) as host, slack_bot.serving(slack, host):
+    async with (
+        FakeSlack(clock) as slack,
+        _answering(spoken, clock) as host,
+        slack_bot.serving(slack, host, streaming=streaming),
+    ):
         for person, channel in _slack_places(slack, load.replies):
             await slack.say(person, channel, f"<@{BOT_USER}> {QUESTION}")
         await _answered(spoken, host, clock)
@@ -88,7 +101,7 @@ async def interval_on_slack(load: Load) -> Run:
     return _slack_run(slack, spoken)
 
 
-async def product_on_discord(load: Load) -> Run:
+async def edits_on_discord(load: Load) -> Run:
     clock = FastClock(speed=1.0)
     spoken = voices(load.replies, load.seconds, clock)
     usual = DiscordSettings(Secret(TOKEN))

@@ -21,6 +21,14 @@ def test_three_replies_at_once_are_all_shown_to_their_end(bot: Bot) -> None:
     assert min(result.moves) >= 2
 
 
+@pytest.mark.parametrize("surface", CONTESTS)
+def test_ten_replies_of_the_product_meet_no_limit_and_all_move_on(surface: str) -> None:
+    product, _ = CONTESTS[surface]
+    result = measured(product, Load(replies=10, seconds=20))
+    assert result.refused == 0
+    assert max(result.moves) - min(result.moves) <= 2
+
+
 def test_every_number_of_the_product_has_its_baseline() -> None:
     metrics, baseline, _ = compare(1)
     assert metrics.keys() == baseline.keys()
