@@ -5,8 +5,9 @@ Above: `run`, and `listeners`, which hands every event over here first. Below: `
 
 Rules.
 - Slack sends again by itself for some minutes. After a longer gap, and at a start, history is read.
-- Where to look: the direct conversations and the threads that the bot had lately, the latest first, and the channels in
-  which they were, for new mentions. A first mention elsewhere is found when somebody repeats it.
+- Where to look: the threads that the bot had lately, the latest first, and with each the channel or the direct messages
+  around it, for new questions: however many threads somebody has. A first mention elsewhere is found when somebody
+  repeats it.
 - A place in which something arrives anew is looked at first, so that the order stays, if that takes no longer than
   Slack waits.
 - What does not wait for an answer is not caught up: "stop", commands in words, buttons. Edits are followed as far as
@@ -213,15 +214,14 @@ class Missed:
 
 
 def spots_of(seen: Iterable[LastSeen], me: Me) -> list[Spot]:
-    """Where to look, each place once: the conversations in their order, then the channels around them. Pure."""
-    conversations: list[Spot] = []
-    channels: list[Spot] = []
+    """Where to look, each place once: every conversation, and then the channel around it. Pure."""
+    spots: list[Spot] = []
     for one in seen:
         channel, _, root = one.conversation.removeprefix(f"{me.source}:").partition(":")
         if channel and (not root or inbound.is_ts(root)):
-            conversations.append(Spot(channel, root))
-        channels.append(Spot(one.channel))
-    return list(dict.fromkeys(conversations + channels))
+            spots.append(Spot(channel, root))
+        spots.append(Spot(one.channel))
+    return list(dict.fromkeys(spots))
 
 
 def _spot(heard: Heard) -> Spot:

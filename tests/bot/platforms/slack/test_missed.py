@@ -13,6 +13,7 @@ from agent.errors import Refused, StoreError
 from agent.records import Incoming, LastSeen
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.missed import Spot, spots_of
+from bot.turns.missed import Bounds
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import BOUND_S, FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving
@@ -213,11 +214,24 @@ async def test_a_socket_that_dies_without_a_word_is_replaced(slack: FakeSlack) -
         await slack.until(lambda: host.taken)
 
 
+async def test_many_threads_of_direct_messages_do_not_hide_a_new_question_there(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        for number in range(Bounds().places + 1):
+            await slack.say(ANN, DM, f"question {number}")
+        await slack.settled()
+        await all_heard(host)
+    host.noted.clear()
+    slack.state.write(ANN, DM, "and what is this?")
+    async with serving(slack, host):
+        await slack.until(lambda: host.taken[-1].text == "and what is this?")
+
+
 def test_where_to_look_is_each_conversation_and_the_channel_around_it_once() -> None:
     def seen(conversation: str, channel: str) -> LastSeen:
         return LastSeen(f"{TEAM}:{conversation}", channel, "1.1", datetime(2026, 1, 5, tzinfo=UTC))
 
     known = [seen("C1:1.1", "C1"), seen("D1", "D1"), seen("C1:2.2", "C1"), seen("C2:private:U1", "C2")]
     me = Me("T0TEAM", BOT_USER, "B0BOT")
-    expected = [Spot("C1", "1.1"), Spot("D1"), Spot("C1", "2.2"), Spot("C1"), Spot("C2")]
+    expected = [Spot("C1", "1.1"), Spot("C1"), Spot("D1"), Spot("C1", "2.2"), Spot("C2")]
     assert spots_of(known, me) == expected
