@@ -22,10 +22,9 @@ _AT = r"@|&commat;|&#0{0,5}64;|&#x0{0,4}40;"
 _CALL = r"!|&excl;|&#0{0,5}33;|&#x0{0,4}21;"
 _GROUP = r"channel|here|everyone|group|subteam"
 _OPENING = re.compile(
-    rf"(?P<mark><|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?P<rest>\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))",
-    re.IGNORECASE,
+    rf"(?:<|&lt;?|&#0{{0,5}}60;?|&#x0{{0,4}}3c;?)(?=\\?(?:{_AT}|(?:{_CALL})\\?(?:{_GROUP}|&)))", re.IGNORECASE
 )
-_NAMED = re.compile(rf"(?<!\w)(?:{_AT})(?=(?:{_GROUP})\b)", re.IGNORECASE)
+_NAMED = re.compile(rf"(?:(?<!\w)@|(?!@)(?:{_AT}))(?=(?:{_GROUP})\b)", re.IGNORECASE)
 _UNDECIDED = re.compile(r"[<&@][<&@!\\#;\w]{0,47}\Z")
 """What may still become a ping at the end of a text that grows; the longest that is one has 40 characters."""
 _WORD = re.compile(r"\w\Z")
@@ -71,7 +70,7 @@ def message_links(text: str) -> tuple[MessageLink, ...]:
 
 def neutral(text: str) -> str:
     """Markdown that pings nobody, of the same length: "<@U1>" becomes "‹@U1>", "@here" becomes "＠here"."""
-    text = _OPENING.sub(lambda found: _in_its_place("‹", found["mark"]) + found["rest"], text)
+    text = _OPENING.sub(lambda found: _in_its_place("‹", found[0]), text)
     return _NAMED.sub(lambda found: _in_its_place("＠", found[0]), text)
 
 

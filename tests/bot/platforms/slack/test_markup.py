@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.platforms.slack.markup import (
@@ -150,6 +150,13 @@ def test_what_is_shown_of_a_growing_text_is_the_beginning_of_what_it_becomes(tex
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+@example("<!&lt;@U1>")
+def test_what_is_harmless_stays_as_it_is(text: str) -> None:
+    assert neutral(neutral(text)) == neutral(text)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+@example("<!&lt;@")
 def test_the_rest_of_a_growing_text_reads_the_same_alone(text: str) -> None:
     for end in range(len(text) + 1):
         rest = neutral(text)[len(settled(text[:end])) :]
