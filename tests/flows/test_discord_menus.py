@@ -247,6 +247,34 @@ async def test_new_begins_a_conversation_in_a_dm() -> None:
         assert await host.current_conversation(f"discord:{DM_OF[ANN]}") != before
 
 
+async def test_this_conversation_is_the_one_that_goes_on_in_a_dm() -> None:
+    async with recording() as (fake, host):
+        await shown_for(fake, await fake.command(ANN, "new", DM_OF[ANN]))
+        now = await host.current_conversation(f"discord:{DM_OF[ANN]}")
+        panel = await shown_for(fake, await fake.command(ANN, "forget", DM_OF[ANN], scope="thread"))
+        await fake.press(ANN, panel, "Forget")
+        await noticed(lambda: host.forgotten)
+        assert host.forgotten == [(f"discord:{ANN}", "thread", frozenset({now}))]
+
+
+async def test_no_panel_lets_discord_notify_anybody() -> None:
+    async with recording() as (fake, _):
+        said = await fake.say(ANN, "hello @everyone")
+        for called in (
+            await fake.command(ANN, "settings"),
+            await fake.command(ANN, "memory"),
+            await fake.command(ANN, "forget", what="about @everyone"),
+            await fake.choose_menu(ANN, FORGET, said),
+        ):
+            panel = await shown_for(fake, called)
+        await fake.press(BO, panel, "Forget")
+        await fake.until(lambda: sum(bool(message["components"]) for message in by_the_bot(fake)) == 5)
+        bodies = [call.body.get("data") or call.body for call in fake.calls if call.method in {"POST", "PATCH"}]
+        panels = [body for body in bodies if body.get("components")]
+        assert len(panels) == 5
+        assert all(body["allowed_mentions"]["parse"] == [] for body in panels)
+
+
 async def test_help_names_the_commands_that_work_where_it_is_asked() -> None:
     async with recording() as (fake, _):
         here = seen(await shown_for(fake, await fake.command(ANN, "help")))

@@ -9,6 +9,7 @@ from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import label
 from bot.platforms.discord.inbound import budget_ids
+from bot.platforms.discord.settings import Ranks
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, seen
@@ -21,9 +22,12 @@ ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 
 
 @asynccontextmanager
-async def recording(*, everyone_may: int = 0, **settings: Any) -> AsyncGenerator[tuple[FakeDiscord, FakeHost]]:
+async def recording(
+    *, everyone_may: int = 0, roles: dict[str, list[str]] | None = None, **settings: Any
+) -> AsyncGenerator[tuple[FakeDiscord, FakeHost]]:
     clock, host = FastClock(speed=1.0), FakeHost()
     async with running_discord(clock, window_s=WINDOW_S) as fake:
+        fake.world.roles_of |= roles or {}
         if everyone_may:
             fake.world.everyone_may = str(int(fake.world.everyone_may) & ~(ADMINISTRATOR | MANAGE_GUILD) | everyone_may)
         async with serving(fake, host, **settings):
@@ -87,6 +91,18 @@ async def test_who_writes_a_dm_is_looked_up_in_the_bots_servers_once_a_minute() 
         assert {asked.authority for asked in host.taken} == {Authority.MANAGER}
         assert {asked.team for asked in host.taken} == {GUILD}
         assert sum(call.path == f"/guilds/{GUILD}/members/{BO}" for call in fake.calls) == 1
+
+
+async def test_roles_that_the_operator_named_count_in_a_server_and_in_a_dm_from_the_next_message_on() -> None:
+    ranks = Ranks(managers=frozenset({"35"}), employees=frozenset({"35", "36"}))
+    async with recording(everyone_may=MANAGE_GUILD, ranks=ranks, roles={BO: ["35"]}) as (fake, host):
+        await fake.say(BO, f"{ME} hello")
+        await fake.write(BO, "hello")
+        await noticed(lambda: len(host.taken) == 2)
+        fake.world.roles_of[BO] = []
+        await fake.say(BO, f"{ME} hello")
+        await noticed(lambda: len(host.taken) == 3)
+        assert [asked.authority for asked in host.taken] == [Authority.MANAGER, Authority.MANAGER, Authority.GUEST]
 
 
 async def test_who_is_in_none_of_the_servers_that_count_is_a_stranger_in_a_dm() -> None:

@@ -59,11 +59,19 @@ async def viewer_of(interaction: Interaction, members: Members) -> Viewer:
     return Viewer(person_of(interaction), place, reading.channel_of(interaction), manages)
 
 
-def forgetter_of(interaction: Interaction, *conversations: str) -> Forgetter:
-    """The caller. "This thread" is the channel, what they asked there in private, and these conversations."""
+async def forgetter_of(interaction: Interaction, host: Host) -> Forgetter:
+    """The caller. "This thread" is the channel, and what they asked there in private; in a DM what goes on there now.
+
+    Raises CogencyError.
+    """
     person, channel = interaction.user.id, interaction.channel_id
-    thread = () if channel is None else (known_as(channel), private_conversation(channel, person))
-    return Forgetter(known_as(person), frozenset((*thread, *conversations)))
+    if channel is None:
+        thread = frozenset[str]()
+    elif is_direct(interaction):
+        thread = frozenset({await host.current_conversation(known_as(channel))})
+    else:
+        thread = frozenset({known_as(channel), private_conversation(channel, person)})
+    return Forgetter(known_as(person), thread)
 
 
 async def decides(interaction: Interaction, members: Members, host: Host) -> Decides:

@@ -16,7 +16,7 @@ from discord import app_commands
 
 from agent.errors import CogencyError
 from bot import wording
-from bot.host import ForgetAnswer, Forgetter, Host
+from bot.host import ForgetAnswer, Host
 from bot.memory.forget_words import MAX_TOKEN_CHARS
 from bot.platforms.discord import callers, panels
 from bot.platforms.discord.interactions import Choice, Interaction, Tree, everywhere, offered
@@ -108,7 +108,7 @@ async def ask(interaction: Interaction, host: Host, words: str, *, replies: bool
     """Ask back."""
     await interaction.response.defer(ephemeral=True)
     try:
-        answer = await host.ask_to_forget(await _who(interaction, host), words)
+        answer = await host.ask_to_forget(await callers.forgetter_of(interaction, host), words)
     except CogencyError as error:
         answer = ForgetAnswer(wording.failure(error))
     await show(interaction, answer, replies=replies)
@@ -140,7 +140,7 @@ async def _forget(interaction: Interaction, made: Decision, host: Host) -> Forge
             known = await host.delete_reply(int(turn), known_as(made.person))
             return ForgetAnswer(REPLY_FORGOTTEN if known else NO_SUCH_REPLY)
         case _:
-            return await host.forget(await _who(interaction, host), made.token, replies=made.replies)
+            return await host.forget(await callers.forgetter_of(interaction, host), made.token, replies=made.replies)
 
 
 async def show(interaction: Interaction, answer: ForgetAnswer, *, replies: bool = False) -> None:
@@ -152,10 +152,3 @@ async def show(interaction: Interaction, answer: ForgetAnswer, *, replies: bool 
 def _buttons(person: int, token: str, *, replies: bool) -> Part:
     yes, no = Decision(person, token, replies), Decision(person, NOTHING)
     return panels.row(button("Forget", yes.id, discord.ButtonStyle.danger), button("Keep", no.id))
-
-
-async def _who(interaction: Interaction, host: Host) -> Forgetter:
-    """The caller; in a DM "this thread" is what goes on there now."""
-    if not callers.is_direct(interaction) or interaction.channel_id is None:
-        return callers.forgetter_of(interaction)
-    return callers.forgetter_of(interaction, await host.current_conversation(known_as(interaction.channel_id)))

@@ -22,7 +22,7 @@ async def tell(author: discord.User | discord.Member, refused: Refused) -> None:
     if refused.told:
         return
     try:
-        await author.send(wording.literal(str(refused)))
+        await author.send(wording.literal(str(refused)), suppress_embeds=True)
     except discord.HTTPException as error:
         log.info("a refusal could not be told (Discord's error %d)", error.code)
 
