@@ -2,13 +2,17 @@
 alone has installed the bot."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+import pytest
+
 from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Answered, Incoming
 from bot.platforms.discord.control import BEGUN
+from bot.platforms.discord.desk import CHANGED
 from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN
 from bot.platforms.discord.interactions import STORE_FIRST_S
 from bot.platforms.discord.menus import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MESSAGE, SOURCE_WORDS, WILL_FORGET
@@ -295,6 +299,22 @@ async def test_commands_are_put_once_and_again_only_when_they_changed() -> None:
         async with serving(fake, host):
             pass
         assert puts(fake) == 2
+
+
+async def test_a_command_that_somebodys_client_knows_as_it_was_gets_one_private_sentence() -> None:
+    async with recording() as (fake, host):
+        assert seen(await shown_for(fake, await fake.command(ANN, "ask"))) == CHANGED
+        assert host.taken == []
+
+
+async def test_a_command_that_comes_too_late_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with recording() as (fake, _):
+        with caplog.at_level(logging.INFO, "bot"):
+            fake.rest.fail("POST", "/callback$", 404, 10062)
+            await fake.command(ANN, "usage")
+            late = "a command could not be answered (Discord's error 10062)"
+            await noticed(lambda: late in [record.getMessage() for record in caplog.records])
+        assert all(record.levelno == logging.INFO for record in caplog.records)
 
 
 def puts(fake: FakeDiscord) -> int:

@@ -53,43 +53,43 @@ class Control:
         @tree.command(name="stop", description="Stop the answer that is growing here")
         @everywhere
         async def stop(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- the tree keeps it
-            await answer_alone(interaction, self._stop(interaction))
+            await answer_alone(interaction, lambda: self._stop(interaction))
 
         @tree.command(name="new", description="Begin a new conversation here")
         @in_direct_messages
         async def new(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, self._begin(interaction))
+            await answer_alone(interaction, lambda: self._begin(interaction))
 
         @tree.command(name="model", description="Show or choose the model that answers you")
         @app_commands.describe(name=f"The model; “{wording.USUAL}” goes back to the usual one")
         @app_commands.autocomplete(name=self.models)
         @everywhere
         async def model(interaction: Interaction, name: str | None = None) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, self._model(interaction, name))
+            await answer_alone(interaction, lambda: self._model(interaction, name))
 
         @tree.command(name="usage", description="Show what your questions took today and this month")
         @everywhere
         async def usage(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, self._usage(interaction))
+            await answer_alone(interaction, lambda: self._usage(interaction))
 
         @tree.command(name="budget", description="Show what you may spend today; operators see and change all budgets")
         @app_commands.describe(words="channel, everyone or @person; then $20, 5,000,000 tokens, exempt or reset")
         @app_commands.autocomplete(words=self.budgets)
         @everywhere
         async def budget(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, self._budget(interaction, words))
+            await answer_alone(interaction, lambda: self._budget(interaction, words))
 
         @tree.command(name="policy", description="Show what holds for everybody here; managers set and remove it")
         @app_commands.describe(words="list, history, set NAME: WHAT HOLDS, or remove 3")
         @app_commands.autocomplete(words=self.policies)
         @in_servers
         async def policy(interaction: Interaction, words: str = "") -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, self._policy(interaction, words))
+            await answer_alone(interaction, lambda: self._policy(interaction, words))
 
         @tree.command(name="help", description="Say what I can do, and how to ask for it")
         @everywhere
         async def help_(interaction: Interaction) -> None:  # pyright: ignore[reportUnusedFunction] -- as above
-            await answer_alone(interaction, _help(interaction, tree))
+            await answer_alone(interaction, lambda: _help(interaction, tree))
 
     async def _stop(self, interaction: Interaction) -> str:
         """Stop what runs in this channel, and what the caller asked here by command."""

@@ -5,11 +5,13 @@ Above: `client`. Below: `commands`, `control`, `forgetting`, `memory`, `menus`, 
 """
 
 import logging
+from contextlib import suppress
 
 import discord
+from discord import app_commands
 
 from bot.host import Host
-from bot.platforms.discord import buttons, forgetting, memory, menus, preferences
+from bot.platforms.discord import buttons, forgetting, memory, menus, panels, preferences
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.control import Control
@@ -25,6 +27,8 @@ from bot.platforms.discord.translations import Translator
 
 log = logging.getLogger(__name__)
 
+CHANGED = "This command has changed meanwhile: please write it once more in a minute."
+"""Discord's clients keep what they know of commands for a while."""
 PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_submit)
 
 
@@ -51,6 +55,7 @@ class Desk:
         Control(host, members, commands.asked_last).add_to(tree)
         self._preferences.add_to(tree)
         self._menus.add_to(tree)
+        tree.error(_failed)
 
     async def tell(self, client: discord.Client) -> None:
         """Tell Discord of the commands, if they have changed. Everything else works without them."""
@@ -75,3 +80,14 @@ class Desk:
             await self._menus.ask(interaction, about)
         elif (below := buttons.pressed(said)) is not None:
             await self._pressing.press(interaction, below)
+
+
+async def _failed(interaction: Interaction, error: app_commands.AppCommandError) -> None:
+    """A command could not be carried out. What concerns the caller has been told to them where it went wrong."""
+    if isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch):
+        with suppress(discord.HTTPException):
+            await panels.refuse(interaction, CHANGED)
+    elif isinstance(error, app_commands.CommandInvokeError) and isinstance(error.original, discord.HTTPException):
+        log.info("a command could not be answered (Discord's error %d)", error.original.code)
+    else:
+        log.error("a command failed", exc_info=error)

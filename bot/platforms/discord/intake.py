@@ -184,4 +184,4 @@ def _trigger(post: Post, me: Me, author: str, participants: frozenset[str] | Non
 
 async def _reply(message: discord.Message, words: str) -> None:
     with suppress(discord.HTTPException):  # nothing more can be done for them
-        await message.reply(words, mention_author=False)
+        await message.reply(words, mention_author=False, suppress_embeds=True)

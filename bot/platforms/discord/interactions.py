@@ -4,7 +4,7 @@ Above: `commands`, `control`, `memory`, `forgetting`, `menus`, `preferences`, `p
 discord.py, `bot.wording`.
 """
 
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final, TypeVar, cast
 
 import discord
@@ -64,11 +64,11 @@ def typed_text(interaction: Interaction) -> str:
     return next((str(field["value"]) for field in fields if "value" in field), "")
 
 
-async def answer_alone(interaction: Interaction, answering: Awaitable[str]) -> None:
+async def answer_alone(interaction: Interaction, answering: Callable[[], Awaitable[str]]) -> None:
     """Show what is to be said, or why there is nothing, where only the caller sees it."""
     await interaction.response.defer(ephemeral=True)
     try:
-        text = await answering
+        text = await answering()
     except CogencyError as error:
         text = wording.failure(error)
     await panels.say(interaction, text)
