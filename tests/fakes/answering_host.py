@@ -11,8 +11,9 @@ from agent.ports import Clock, Transcriber
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.hosting import BotHost
+from bot.turns.slots import TurnsLimits
 from tests.fakes.store import FakeStore
-from tests.fakes.turns_host import turns_host
+from tests.fakes.turns_host import AT_ONCE, turns_host
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,13 @@ class AnsweringHost(BotHost):
 
 
 def answering_host(
-    model: ScriptedProvider, clock: Clock, store: FakeStore | None = None, transcriber: Transcriber | None = None
+    model: ScriptedProvider,
+    clock: Clock,
+    store: FakeStore | None = None,
+    transcriber: Transcriber | None = None,
+    limits: TurnsLimits = AT_ONCE,
 ) -> AnsweringHost:
     """A process of its own, on a store that may be an earlier one's."""
     store = store or FakeStore()
-    made = turns_host(store, model, clock, transcriber)
+    made = turns_host(store, model, clock, transcriber, limits=limits)
     return AnsweringHost(**{each.name: getattr(made, each.name) for each in fields(made)}, store=store)

@@ -30,6 +30,8 @@ class Connection:
         self._rest: Rest | None = None
         self._logged_in = asyncio.Event()
         self._gates: WeakValueDictionary[str, Gate] = WeakValueDictionary()
+        self._typed: dict[str, float] = {}
+        """When the bot typed in a channel, whichever of its replies it was for."""
         self._acknowledging: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -52,6 +54,12 @@ class Connection:
         if (gate := self._gates.get(place)) is None:
             gate = self._gates[place] = Gate(self.edit_interval_s)
         return gate
+
+    def is_to_type(self, channel: str, every_s: float) -> bool:
+        """Whether nobody has typed there for so long; whoever asks types now."""
+        now = self.clock.monotonic()
+        self._typed = {place: time for place, time in self._typed.items() if now - time < every_s}
+        return self._typed.setdefault(channel, now) == now
 
     def acknowledging(self, interaction: str) -> bool:
         """An interaction is about to be acknowledged. False if it already is: it was delivered twice."""

@@ -1,10 +1,10 @@
-"""Whose turn it is to edit a message in one place. Pure: it answers "in so many seconds".
+"""Whose turn it is to write in one place. Pure: it answers "in so many seconds".
 
-Above: `connection` has one for each channel, `surface` asks it. Below: nothing. Times are `Clock.monotonic` seconds.
+Above: `connection` has one for each place, `surface` asks it. Below: nothing. Times are `Clock.monotonic` seconds.
 
-The rules. One edit at a time, and `gap_s` between the return of one and the start of the next: no delay on the way can
+The rules. One write at a time, and `gap_s` between the return of one and the start of the next: no delay on the way can
 bring them closer together. Whoever is told to wait keeps their place, so that of n replies that grow in a channel each
-writes every n-th edit; what they write is what they have to say then. A place whose reply does not come back when it is
+writes every n-th time; what they write is what they have to say then. A place whose reply does not come back when it is
 due is given up.
 """
 
@@ -24,7 +24,7 @@ class Gate:
     """When those who wait were told to come back; first come, first served."""
 
     def wait(self, who: str, now: float) -> float:
-        """0.0: edit now, and say `returned`. Else ask again after so many seconds."""
+        """0.0: write now, and say `returned`. Else ask again after so many seconds."""
         self._give_up_late(who, now)
         waiting = [*self._due]
         ahead = waiting.index(who) if who in self._due else len(waiting)
@@ -37,7 +37,7 @@ class Gate:
         return 0.0
 
     def returned(self, now: float) -> None:
-        """The edit has returned, well or not."""
+        """The write has returned, well or not."""
         self._writing = False
         self._not_before = now + self.gap_s
 

@@ -91,7 +91,7 @@ class DiscordSurface:
 
     async def _edit(self, rest: Rest, page: PageRef, text: str, components: Components | None) -> None:
         channel, message = self._reach(page)
-        async with self._turn(channel):
+        async with self._turn(self._address.interaction if channel == _ANSWER else channel):
             if channel == _ANSWER:
                 await rest.edit_answer(self._token, message, text, components)
             else:
@@ -157,7 +157,8 @@ class DiscordSurface:
         try:
             channel, reply_to = await self._channel(rest)
             reply_to = "" if key.number else reply_to
-            message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
+            async with self._turn(f"post {channel}"):
+                message, as_it_should = await rest.send(channel, text, self._nonce(key), reply_to, components)
         except PageGone:
             if self._is_spent(key):
                 with suppress(SurfaceError):
@@ -190,7 +191,8 @@ class DiscordSurface:
             return await rest.open_dm(address.person), ""
         if address.thread:
             with suppress(NoThread):
-                return await rest.start_thread(address.channel, address.message, address.thread), ""
+                async with self._turn(f"threads {address.channel}"):
+                    return await rest.start_thread(address.channel, address.message, address.thread), ""
         return address.channel, address.message
 
     def _reach(self, page: PageRef) -> tuple[str, str]:
@@ -209,9 +211,12 @@ class DiscordSurface:
         return not self._token_ended and self._address.token_lives(self._connection.clock.now())
 
     @asynccontextmanager
-    async def _turn(self, channel: str) -> AsyncGenerator[None, None]:
-        """Edit at the pace of the place. A short wait is waited for; raises PageQueued for a longer one."""
-        gate, clock, who = self._gate(channel), self._connection.clock, self._asked.event_id
+    async def _turn(self, place: str) -> AsyncGenerator[None, None]:
+        """Write at the pace of a place: Discord counts the edits of a channel, those of an interaction, and what is
+        posted, each by itself. A short wait is waited for; raises PageQueued for a longer one.
+        """
+        gate = self._gates.setdefault(place, self._connection.gate(place))
+        clock, who = self._connection.clock, self._asked.event_id
         while (wait := gate.wait(who, clock.monotonic())) > 0:
             if wait > gate.gap_s:
                 raise PageQueued(wait)
@@ -221,18 +226,14 @@ class DiscordSurface:
         finally:
             gate.returned(clock.monotonic())
 
-    def _gate(self, channel: str) -> Gate:
-        """The pace that counts there; an interaction has one of its own."""
-        place = self._address.interaction if channel == _ANSWER else channel
-        return self._gates.setdefault(place, self._connection.gate(place))
-
     async def _type(self, rest: Rest, channel: str, typing: object) -> None:
         """Type until somebody else does, or nobody. Never cancelled: the request would be counted wrongly."""
         for _ in range(int(TYPING_AT_MOST_S / TYPING_EVERY_S)):
             if self._typing is not typing:
                 return
             try:
-                await rest.type(channel)
+                if self._connection.is_to_type(channel, TYPING_EVERY_S):
+                    await rest.type(channel)
             except SurfaceError:
                 return  # an ornament: the first page meets what is really wrong
             await self._connection.clock.sleep(TYPING_EVERY_S)
