@@ -275,6 +275,14 @@ class Host(Protocol):
         """Keep a choice; None takes it back."""
         ...
 
+    async def first(self, source: str, what: str) -> bool:
+        """Whether what is named so is to be done: for the first time lately, in whichever process."""
+        ...
+
+    async def undone(self, source: str, what: str) -> None:
+        """It came to nothing: the next time counts as the first."""
+        ...
+
     def operates(self, person: str) -> bool:
         """Whether this person is one of the bot's operators."""
         ...

@@ -32,6 +32,7 @@ from bot.memory.policy import PolicyDesk
 from bot.memory.replies import Delete
 from bot.memory.rolling import Rolling
 from bot.models.desk import ModelDesk
+from bot.once import Once
 from bot.surface import Surface
 from bot.turns.worker import Turns
 
@@ -176,6 +177,12 @@ class BotHost:
 
     async def choose(self, owner: str, name: str, value: str | None) -> None:
         await self.preferences.set(owner, name, value)
+
+    async def first(self, source: str, what: str) -> bool:
+        return await Once(self.preferences).first(source, what)
+
+    async def undone(self, source: str, what: str) -> None:
+        await Once(self.preferences).undone(source, what)
 
     def operates(self, person: str) -> bool:
         return self.gate.rules.access.is_operator(person)

@@ -163,7 +163,9 @@ class Profiles(Protocol):
 
 
 class Preferences(Protocol):
-    """What was chosen, by name. `owner` is a person's id, "channel:" and a channel's id, or "everyone"."""
+    """What was chosen, by name. `owner` is a person's id, "everyone", or "channel:", "team:", "direct:" (what goes on
+    there) or "source:" (what was done there) and an id.
+    """
 
     async def of(self, owner: str) -> dict[str, str]:
         """Every choice that stands."""

@@ -65,6 +65,7 @@ class FakeHost:
     """The conversation that goes on in a direct message, and when something was said there last."""
     suggested: tuple[Suggestion, ...] = ()
     chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    done: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     operators: set[str] = field(default_factory=set[str])
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
@@ -238,6 +239,14 @@ class FakeHost:
             chosen.pop(name, None)
         else:
             chosen[name] = value
+
+    async def first(self, source: str, what: str) -> bool:
+        new = (source, what) not in self.done
+        self.done.add((source, what))
+        return new
+
+    async def undone(self, source: str, what: str) -> None:
+        self.done.discard((source, what))
 
     def operates(self, person: str) -> bool:
         return person in self.operators

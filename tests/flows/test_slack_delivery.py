@@ -123,6 +123,20 @@ async def test_an_event_that_comes_to_two_processes_and_after_a_restart_gets_one
     assert len(one.store.turns) == 1
 
 
+@pytest.mark.parametrize("order", ["usage", "policy set tea: at five", "stop", "help"])
+async def test_an_order_is_carried_out_once_though_its_two_events_come_to_two_processes(
+    slack: FakeSlack, order: str
+) -> None:
+    one = bot(slack)
+    hosts = [turns_host(one.store, one.model, slack.clock) for _ in range(2)]
+    mention, message = slack.events_of(slack.state.write(ANN, GENERAL, f"{ME} {order}"))
+    async with serving(slack, hosts[0]), serving(slack, hosts[1]):
+        await slack.deliver(slack.envelope(mention), 0)
+        await slack.deliver(slack.envelope(message), 1)
+        await slack.settled()
+    assert len(slack.state.whispers) == 1
+
+
 @dataclass
 class FailingHost(FakeHost):
     """The next `failures` calls that store something go wrong, for a reason that no waiting mends."""

@@ -64,12 +64,12 @@ class Control:
         await self._say(to, wording.STOPPED if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
 
     async def stop_in_words(self, heard: Heard, *, for_us: bool) -> bool:
-        """The word "stop"; False if it is nothing but talk. One mention comes as two events.
+        """The word "stop"; False if it is nothing but talk. One mention comes as two events, each to any process.
 
         `for_us`: it was said to the bot, so that it gets an answer. Raises CogencyError.
         """
         message = f"{heard.channel}:{heard.ts}"
-        if not self.done.first(message):
+        if not await self.host.first(self.me.source, message):
             return True
         outside_threads = heard.direct and not heard.in_thread
         try:
@@ -79,7 +79,7 @@ class Control:
             if for_us:
                 await self._say(of_message(heard), wording.NOTHING_RUNNING)
         except CogencyError:
-            self.done.again(message)
+            await self.host.undone(self.me.source, message)
             raise
         return for_us
 

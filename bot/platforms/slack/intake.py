@@ -120,9 +120,9 @@ class Intake:
         return orders.says_stop(heard, self.me) or orders.order(heard, self.me) is not None
 
     async def _obey(self, order: Order, heard: Heard) -> None:
-        """One mention comes as two events."""
+        """One mention comes as two events, each to any process."""
         message, to = f"{heard.channel}:{heard.ts}", of_message(heard)
-        if not self.desk.done.first(message):
+        if not await self.host.first(self.me.source, message):
             return
         try:
             match order:
@@ -150,7 +150,7 @@ class Intake:
         except (SettingsError, Refused) as error:
             await self.desk.tell(to, error)
         except CogencyError:
-            self.desk.done.again(message)
+            await self.host.undone(self.me.source, message)
             raise
 
     async def _change(self, changed: Changed) -> None:
