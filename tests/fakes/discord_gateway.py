@@ -167,10 +167,13 @@ class FakeDiscord:
         data = {"id": known["id"], "name": name, "type": 3, "target_id": message["id"], "resolved": resolved}
         return await self._interact(person, message["channel_id"], 2, data)
 
-    async def complete(self, person: str, name: str, option: str, typed: str, channel: str = GENERAL) -> Interaction:
-        """A person types a part of an option of a slash command, which the bot may complete."""
+    async def complete(
+        self, person: str, name: str, option: str, typed: str, channel: str = GENERAL, /, **options: object
+    ) -> Interaction:
+        """A person types a part of an option of a slash command, which the bot may complete; others are filled in."""
         known = next(command for command in self.rest.commands if command["name"] == name)
-        given = [{"name": option, "type": 3, "value": typed, "focused": True}]
+        given = [_option(key, value) for key, value in options.items()]
+        given.append({"name": option, "type": 3, "value": typed, "focused": True})
         data = {"id": known["id"], "name": name, "type": 1, "options": given}
         return await self._interact(person, channel, 4, data)
 

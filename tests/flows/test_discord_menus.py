@@ -13,7 +13,7 @@ from agent.providers.scripted import ScriptedProvider, Until
 from agent.records import Answered, Incoming
 from bot.platforms.discord.control import BEGUN
 from bot.platforms.discord.desk import CHANGED
-from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN
+from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN, TIMES, WORDS
 from bot.platforms.discord.interactions import STORE_FIRST_S
 from bot.platforms.discord.menus import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MESSAGE, SOURCE_WORDS, WILL_FORGET
 from bot.platforms.discord.surface import TOO_LONG
@@ -241,6 +241,14 @@ async def test_a_scope_says_what_the_words_are_about() -> None:
         ):
             called = await fake.command(ANN, "forget", **options)
             assert seen(await shown_for(fake, called)) == understood
+
+
+async def test_what_fits_the_scope_is_offered_while_somebody_types() -> None:
+    async with recording() as (fake, _):
+        for options, offered in (({}, list(WORDS)), ({"scope": "time"}, list(TIMES))):
+            typing = await fake.complete(ANN, "forget", "what", "", GENERAL, **options)
+            await fake.until(lambda typing=typing: typing.choices)
+            assert typing.choices == offered
 
 
 async def test_new_begins_a_conversation_in_a_dm() -> None:

@@ -88,8 +88,8 @@ def add_to(tree: Tree, host: Host) -> None:
 
 async def forgettable(interaction: Interaction, typed: str) -> list[Choice]:
     """What can be forgotten, offered while somebody types; a subject is theirs alone to name."""
-    scope = getattr(interaction.namespace, "scope", "")
-    examples = {"": WORDS, "time": TIMES}.get(str(scope), ())
+    scope = str(interaction.namespace.scope or "")
+    examples = {"": WORDS, "time": TIMES}.get(scope, ())
     return offered(examples, typed)
 
 
