@@ -198,7 +198,8 @@ class LiveReply:
         else:
             self._failure, self._backoff_s = None, FIRST_BACKOFF_S
             if not isinstance(write, Find):
-                self._pace = self._pace.after_write(self._clock.monotonic())
+                ended = isinstance(write, Edit) and write.frame.look.final
+                self._pace = self._pace.after_write(self._clock.monotonic(), page_ended=ended)
         finally:
             self._writing = False
 

@@ -6,6 +6,7 @@ Rules.
 - The first write may start at once.
 - The next one is armed after the last has returned: on a platform that queues, counting from the start of a write
   would let them pile up.
+- What follows the last edit of a page is a new message, which has waited long enough.
 - A platform that asks us to wait is obeyed, and the interval is stretched: whoever was too fast once is too fast at
   that pace. Each write that goes well takes half of the stretch back.
 """
@@ -28,10 +29,11 @@ class Pace:
     not_before: float = AT_ONCE
     stretch: float = 1.0
 
-    def after_write(self, returned: float) -> "Pace":
-        """A write went well and returned at this time."""
+    def after_write(self, returned: float, *, page_ended: bool = False) -> "Pace":
+        """A write went well and returned at this time. `page_ended`: it was the last edit of a page."""
         stretch = max(1.0, self.stretch / 2)
-        return replace(self, not_before=returned + self.limits.edit_interval_s * stretch, stretch=stretch)
+        pause = 0.0 if page_ended and stretch == 1.0 else self.limits.edit_interval_s * stretch
+        return replace(self, not_before=returned + pause, stretch=stretch)
 
     def after_queue(self, returned: float, wait_s: float) -> "Pace":
         """A write has its place in a queue: no sign of haste."""

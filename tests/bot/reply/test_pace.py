@@ -14,6 +14,12 @@ def test_the_next_one_waits_for_an_interval_after_the_return() -> None:
     assert Pace(LIMITS).after_write(returned=10).not_before == 11.2
 
 
+def test_a_new_page_follows_the_end_of_the_last_one_at_once_unless_the_platform_was_in_trouble() -> None:
+    assert Pace(LIMITS).after_write(returned=10, page_ended=True).not_before == 10
+    hasty = Pace(LIMITS).after_limit(returned=9, retry_after_s=1).after_limit(returned=10, retry_after_s=1)
+    assert hasty.after_write(returned=20, page_ended=True).not_before > 20
+
+
 def test_a_limit_is_obeyed() -> None:
     assert Pace(LIMITS).after_limit(returned=10, retry_after_s=8).not_before == 18
 
