@@ -18,6 +18,9 @@ from typing import Final, TypeAlias
 from agent.memory.audience import AudienceKind
 from agent.memory.periods import Period
 
+GOES_ON: Final = "direct:"
+"""What the owner of a choice begins with that says which conversation goes on in a channel; behind it, the channel."""
+
 PAUSED: Final = "paused"
 """The value of the choice not to be learned from. It outlives everything else that a person chose: whoever wants to be
 forgotten has not asked to be remembered again.

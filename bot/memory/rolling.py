@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from agent.memory.forgetting import GOES_ON
 from agent.ports import Conversations, Preferences
 
 CURRENT: Final = "conversation"
@@ -41,4 +42,4 @@ class Rolling:
 
 
 def _owner(channel: str) -> str:
-    return f"direct:{channel}"
+    return f"{GOES_ON}{channel}"

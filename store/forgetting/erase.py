@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Column, Connection, and_, delete, exists, false, insert, or_, select, update
+from sqlalchemy import Column, Connection, and_, delete, exists, false, func, insert, or_, select, update
 
-from agent.memory.forgetting import PAUSED, Everything, ForgettingPlan, Gone, OneThread
+from agent.memory.forgetting import GOES_ON, PAUSED, Everything, ForgettingPlan, Gone, OneThread
 from agent.records import Author
 from store import json_columns, spending
 from store.forgetting import derived, replies, unlearn
@@ -216,17 +216,28 @@ def _part(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
 
 
 def _drop_empty(connection: Connection, conversations: frozenset[str]) -> int:
-    """Those in which nothing is said any more, and that they go on in a direct message."""
+    """Those in which nothing is said any more."""
     spoken = exists().where(message.c.conversation == conversation.c.id)
     waits = exists().where(turn.c.conversation == conversation.c.id)
     dropped = sum(
         connection.execute(delete(conversation).where(where, ~spoken, ~waits)).rowcount
         for where in among(conversation.c.id, conversations)
     )
+    _go_on_nowhere(connection, conversations)
+    return dropped
+
+
+def _go_on_nowhere(connection: Connection, conversations: frozenset[str]) -> None:
+    """What no longer goes on in a channel: one of these, and what was begun after the last of them, still wordless."""
     stands = exists().where(conversation.c.id == preference.c.value)
     for where in among(preference.c.value, conversations):
         connection.execute(delete(preference).where(where, ~stands))
-    return dropped
+    channel = func.substr(preference.c.owner, len(GOES_ON) + 1)
+    within = func.substr(conversation.c.id, 1, func.length(channel) + 1) == channel + ":"
+    left = exists().where(or_(conversation.c.id == channel, within))
+    channels = {name for one in conversations for name in (one, one.rpartition(":")[0])}
+    for where in among(preference.c.owner, {f"{GOES_ON}{name}" for name in channels}):
+        connection.execute(delete(preference).where(where, ~left))
 
 
 def _drop_people(connection: Connection, plan: ForgettingPlan, counts: dict[str, int], *, whole: bool) -> None:

@@ -14,7 +14,7 @@ from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import Everything, ForgettingPlan
+from agent.memory.forgetting import GOES_ON, Everything, ForgettingPlan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
@@ -345,3 +345,23 @@ async def test_pages_that_a_running_turn_has_shown_stay_as_hashes(store: Store) 
     await store.ledger.save(await claimed(store), reply_ref='["page-8", "page-9"]')
     await store.forgetting.forget(Everything("ann"), START)
     assert await store.database.read(rows_of, erased) == 4
+
+
+@pytest.mark.parametrize("erased", ["dm", "dm:1"])
+async def test_what_was_begun_in_a_direct_message_and_stayed_wordless_goes_with_the_last_words(
+    either: Store, erased: str
+) -> None:
+    await either.ledger.accept(said("my boat", conversation=erased))
+    await either.ledger.finish(await claimed(either), Closing(Outcome.ANSWERED, "ok"), START)
+    await either.preferences.set(f"{GOES_ON}dm", "conversation", "dm:2")
+    await either.forgetting.forget(Everything("ann"), START)
+    assert await either.preferences.of(f"{GOES_ON}dm") == {}
+
+
+async def test_what_was_begun_in_a_direct_message_stays_while_anything_is_left_there(either: Store) -> None:
+    for conversation in ("dm", "dm:1"):
+        await either.ledger.accept(said("my boat", conversation=conversation))
+        await either.ledger.finish(await claimed(either), Closing(Outcome.ANSWERED, "ok"), START)
+    await either.preferences.set(f"{GOES_ON}dm", "conversation", "dm:2")
+    await either.forgetting.forget(one_thread("ann", "dm"), START)
+    assert await either.preferences.of(f"{GOES_ON}dm") == {"conversation": "dm:2"}
