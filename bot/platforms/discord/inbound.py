@@ -13,7 +13,7 @@ The conversations.
 
 import re
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.authority import Authority
@@ -24,7 +24,7 @@ from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.markup import Names, readable, without_mention
 from bot.platforms.discord.place import SOURCE, known_as, private_place
 from bot.platforms.discord.settings import ReplyMode
-from bot.wording import GO_ON, shortened
+from bot.wording import shortened
 
 NO_TEXT = "(no text)"
 """Stands for the words of a message that holds none: a bare mention, a picture."""
@@ -120,28 +120,6 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
-    """What matters of a press of "Continue" or "Regenerate" under `page`, a reply of `conversation`.
-
-    `private`: only the presser sees the page. `member`: the bot can write there by itself.
-    """
-
-    id: int
-    application: int
-    token: str
-    where: Where
-    author: Author
-    page: int
-    conversation: str
-    private: bool
-    member: bool
-    time: datetime
-    private_place: Place
-    by_person: bool = False
-    """Whether only the presser has installed the bot, and not the server."""
-
-
-@dataclass(frozen=True, slots=True)
 class Me:
     """The bot's own ids, as a user and as a role, and the other bots that it listens to."""
 
@@ -194,7 +172,7 @@ def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
         message_id=str(post.id),
         conversation=known_as(post.id if in_channel and _is_alone(mode, where) else where.channel),
         person=Person(known_as(author.id), author.name),
-        place=_place(where, author),
+        place=place_of_answer(where, author),
         text=text or NO_TEXT,
         time=post.time,
         permalink=post.link,
@@ -233,55 +211,12 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         message_id=str(question.id),
         conversation=conversation,
         person=Person(known_as(author.id), author.name),
-        place=question.private_place if private else _place(where, author),
+        place=question.private_place if private else place_of_answer(where, author),
         text=question.text.strip() or NO_TEXT,
         time=question.time,
         reply_to=address.encode(),
         quoted=quoted,
         depth=question.depth,
-        authority=author.standing.authority,
-        roles=author.standing.roles,
-        team=author.standing.team,
-    )
-
-
-def continued(press: Press) -> Incoming:
-    """The press of "Continue" as the bot takes it: a question in the presser's name, once for each page."""
-    return _pressed(press, GO_ON, "continue")
-
-
-def again(press: Press, question: str) -> Incoming:
-    """The press of "Regenerate": the question that the reply answers, once more, once for each page."""
-    return _pressed(press, question, "regenerate")
-
-
-def _pressed(press: Press, text: str, kind: str) -> Incoming:
-    where, author = press.where, press.author
-    private = press.private and not where.direct
-    in_channel = not (where.direct or where.parent)
-    here = Address(str(where.channel), str(author.id), message=str(press.page) if in_channel and not private else "")
-    if private or not press.member:
-        here = replace(
-            here,
-            interaction=str(press.id),
-            application=str(press.application),
-            token=press.token,
-            token_until=token_until(press.time),
-            private=private,
-            follows=True,
-            by_person=press.by_person,
-        )
-    return Incoming(
-        source=SOURCE,
-        event_id=str(press.id),
-        channel=str(where.parent or where.channel),
-        message_id=f"{kind}:{press.page}",
-        conversation=press.conversation,
-        person=Person(known_as(author.id), author.name),
-        place=press.private_place if private else _place(where, author),
-        text=text,
-        time=press.time,
-        reply_to=here.encode(),
         authority=author.standing.authority,
         roles=author.standing.roles,
         team=author.standing.team,
@@ -299,7 +234,7 @@ def _is_alone(mode: ReplyMode, where: Where) -> bool:
     return mode is ReplyMode.CHAIN or (mode is ReplyMode.THREAD and where.has_threads)
 
 
-def _place(where: Where, author: Author) -> Place:
+def place_of_answer(where: Where, author: Author) -> Place:
     """Where the answer will be read."""
     return own_place(author) if where.direct else where.place
 

@@ -1,7 +1,7 @@
 """What happens when somebody presses a button under a reply.
 
-Above: `desk` hands over what is pressed. Below: `buttons`, `inbound`, `interactions`, `panels`, `reading`,
-`connection`, `bot.host.Host`.
+Above: `desk` hands over what is pressed. Below: `buttons`, `interactions`, `panels`, `presses`,
+`reading`, `connection`, `bot.host.Host`.
 
 Rules. "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
 what they think of a reply, and change it. Only whoever asked may have the question asked again, or the reply deleted.
@@ -25,10 +25,10 @@ from bot.host import Host
 from bot.platforms.discord import panels, reading, refusals
 from bot.platforms.discord.buttons import Pressed
 from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.inbound import Press, again, continued
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
+from bot.platforms.discord.presses import Press, again, continued
 from bot.surface import Offer, SurfaceError
 
 log = logging.getLogger(__name__)

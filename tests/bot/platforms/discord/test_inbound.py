@@ -15,18 +15,15 @@ from bot.platforms.discord.inbound import (
     Author,
     Me,
     Post,
-    Press,
     Question,
     Standing,
     Where,
     asked,
-    continued,
     plausible,
     read,
 )
 from bot.platforms.discord.place import private_place
 from bot.platforms.discord.settings import ReplyMode
-from bot.wording import GO_ON
 from tests.fakes.clock import NOON
 
 ANN = Author(41, "Ann")
@@ -137,36 +134,6 @@ def test_a_time_that_an_id_cannot_mean_is_now() -> None:
     late = NOON - timedelta(minutes=3)
     assert plausible(late, NOON) == late
     assert plausible(NOON - timedelta(days=4000), NOON) == NOON
-
-
-PRESS = Press(9, 900, "token", CHANNEL, ANN, 77, "discord:7", False, True, NOON, private_place("discord:41", 10))
-
-
-def test_a_press_of_continue_is_a_question_of_the_presser_in_that_conversation_once_for_each_page() -> None:
-    incoming = continued(PRESS)
-    assert (incoming.text, incoming.conversation, incoming.person.id) == (GO_ON, "discord:7", "discord:41")
-    assert (incoming.channel, incoming.message_id, incoming.place) == ("20", "continue:77", PUBLIC)
-    assert continued(replace(PRESS, id=10)).message_id == incoming.message_id
-    assert decode(incoming.reply_to).message == "77"
-    assert decode(incoming.reply_to).token == ""
-
-
-def test_in_a_thread_the_answer_to_a_press_stands_at_its_end() -> None:
-    incoming = continued(replace(PRESS, where=THREAD))
-    assert incoming.channel == "20"
-    assert (decode(incoming.reply_to).channel, decode(incoming.reply_to).message) == ("30", "")
-
-
-def test_what_only_the_presser_sees_goes_on_where_only_they_see_it() -> None:
-    incoming = continued(replace(PRESS, private=True, conversation="discord:20:41"))
-    address = decode(incoming.reply_to)
-    assert incoming.place == private_place("discord:41", 10)
-    assert (address.private, address.follows, address.token) == (True, True, "token")
-
-
-def test_where_the_bot_is_no_member_the_answer_follows_the_interaction() -> None:
-    address = decode(continued(replace(PRESS, member=False)).reply_to)
-    assert (address.private, address.follows, address.token) == (False, True, "token")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""Presses of buttons that ask: "Continue" and "Regenerate" below a reply, as the bot takes them. Pure.
+
+Above: `pressing`. Below: `address`, `inbound`, `place`.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.memory.audience import Place
+from agent.records import Incoming, Person
+from bot.platforms.discord.address import Address, token_until
+from bot.platforms.discord.inbound import Author, Where, place_of_answer
+from bot.platforms.discord.place import SOURCE, known_as
+from bot.wording import GO_ON
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """What matters of a press of "Continue" or "Regenerate" under `page`, a reply of `conversation`.
+
+    `private`: only the presser sees the page. `member`: the bot can write there by itself.
+    """
+
+    id: int
+    application: int
+    token: str
+    where: Where
+    author: Author
+    page: int
+    conversation: str
+    private: bool
+    member: bool
+    time: datetime
+    private_place: Place
+    by_person: bool = False
+    """Whether only the presser has installed the bot, and not the server."""
+
+
+def continued(press: Press) -> Incoming:
+    """The press of "Continue" as the bot takes it: a question in the presser's name, once for each page."""
+    return _pressed(press, GO_ON, "continue")
+
+
+def again(press: Press, question: str) -> Incoming:
+    """The press of "Regenerate": the question that the reply answers, once more, once for each page."""
+    return _pressed(press, question, "regenerate")
+
+
+def _pressed(press: Press, text: str, kind: str) -> Incoming:
+    where, author = press.where, press.author
+    private = press.private and not where.direct
+    in_channel = not (where.direct or where.parent)
+    here = Address(str(where.channel), str(author.id), message=str(press.page) if in_channel and not private else "")
+    if private or not press.member:
+        here = replace(
+            here,
+            interaction=str(press.id),
+            application=str(press.application),
+            token=press.token,
+            token_until=token_until(press.time),
+            private=private,
+            follows=True,
+            by_person=press.by_person,
+        )
+    return Incoming(
+        source=SOURCE,
+        event_id=str(press.id),
+        channel=str(where.parent or where.channel),
+        message_id=f"{kind}:{press.page}",
+        conversation=press.conversation,
+        person=Person(known_as(author.id), author.name),
+        place=press.private_place if private else place_of_answer(where, author),
+        text=text,
+        time=press.time,
+        reply_to=here.encode(),
+        authority=author.standing.authority,
+        roles=author.standing.roles,
+        team=author.standing.team,
+    )
