@@ -321,3 +321,34 @@ async def test_a_first_question_in_a_running_thread_brings_the_thread_along() ->
         incoming = await taken(host)
         assert incoming.conversation == "discord:7005"
         assert incoming.quoted == (Quoted("earlier in this thread", "Bo", "It leaks."),)
+
+
+async def test_what_is_edited_or_deleted_in_a_thread_that_was_not_heard_of_is_found_by_its_channel() -> None:
+    async with listening() as (fake, host):
+        thread = fake.world.start_thread(GENERAL, "7003", "archived")
+        thread["thread_metadata"]["archived"] = True
+        said = fake.world.message("7003", ANN, "the boat is blue")
+        await fake.change(said, "the boat is red")
+        await fake.take_back(said)
+        async with asyncio.timeout(PATIENCE_S):
+            while not host.withdrawn:
+                host.arrived.clear()
+                await host.arrived.wait()
+    assert host.amended == [(GENERAL, said["id"], "the boat is red")]
+    assert host.withdrawn == [(GENERAL, said["id"])]
+
+
+async def test_what_is_edited_or_deleted_in_a_forum_post_is_found_by_its_forum() -> None:
+    async with listening() as (fake, host):
+        await fake.dispatch("CHANNEL_CREATE", fake.world.open_channel("50", "questions", 15))
+        post = await fake.post_in_forum(ANN, "The boat", f"{ASK}how old is it?", "50")
+        await taken(host)
+        await fake.change(post, f"{ASK}how new is it?")
+        await fake.take_back(post)
+        async with asyncio.timeout(PATIENCE_S):
+            while not host.withdrawn:
+                host.arrived.clear()
+                await host.arrived.wait()
+    assert (host.taken[0].channel, host.taken[0].conversation) == ("50", f"discord:{post['id']}")
+    assert host.amended == [("50", post["id"], "how new is it?")]
+    assert host.withdrawn == [("50", post["id"])]
