@@ -133,6 +133,23 @@ async def test_a_private_answer_whose_address_is_spent_goes_to_the_direct_messag
     assert not world.slack.state.answers(elsewhere)
 
 
+async def test_a_question_that_was_most_likely_meant_to_be_private_is_shown_to_nobody() -> None:
+    async with workspace(["You earn enough."]) as world, world.running():
+        for words in ("privatly what do I earn?", "deep: privatly what do I earn?", "deep:", ""):
+            await world.slack.acked(await world.slack.command(world.ann, world.general, "/ask", words))
+        assert not world.slack.state.answers(world.general)
+        assert [one.text.partition(" ")[0] for one in world.slack.state.whispers] == [
+            "Nothing",
+            "Nothing",
+            "Write",
+            "Write",
+        ]
+        await world.slack.command(world.ann, world.general, "/ask", "deep: privately what do I earn?")
+        await world.answered()
+        await world.slack.until(lambda: len(world.slack.state.whispers) == 5)
+    assert not world.slack.state.answers(world.general)
+
+
 async def test_commands_in_a_thread_are_words_that_only_the_asker_sees_answered() -> None:
     async with workspace(["It is blue."]) as world, world.running():
         answer = await asked(world)

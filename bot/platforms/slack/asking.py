@@ -31,6 +31,11 @@ ASK_USAGE: Final = (
     "and `deep:` or `fast:` before the question says how long I may think. `/ask help` tells what else I can do."
 )
 
+NEARLY_PRIVATE: Final = (
+    "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
+)
+"""Whoever mistypes "privately" would see a private question before everybody."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -64,9 +69,15 @@ class Asking:
         to, event = of_command(body), text(body, "trigger_id") or self.clock.now().isoformat()
         words, private = inbound.ask_words(text(body, "text"))
         depth, question = inbound.depth_words(words)
-        if question.casefold() in ("", "help", "help?"):
-            usage = commands.help_text(self.me.prefix, self.me.name) if question else ASK_USAGE
-            await Whisper(self.api, to).say(commands.named(usage, self.me.prefix))
+        if not private:
+            question, private = inbound.ask_words(question)
+        nearly = "" if private or inbound.is_direct(to.channel) else inbound.nearly_private(question)
+        if nearly:
+            await self._say(to, NEARLY_PRIVATE.format(word=wording.literal(nearly)))
+        elif question.casefold() in ("help", "help?"):
+            await self._say(to, commands.help_text(self.me.prefix, self.me.name))
+        elif question.casefold() in ("", "deep:", "fast:"):
+            await self._say(to, ASK_USAGE)
         else:
             await self._take(Question(event, await self.names.read(question), private, depth), to)
 
@@ -75,7 +86,7 @@ class Asking:
         to = of_message(heard)
         depth, asked = inbound.depth_words(words)
         if not asked:
-            await Whisper(self.api, to).say(commands.named(ASK_USAGE, self.me.prefix))
+            await self._say(to, ASK_USAGE)
             return
         member = await self.people.member(heard.user)
         question = Question(f"{heard.channel}:{heard.ts}", await self.names.read(asked), private=True, depth=depth)
@@ -114,6 +125,9 @@ class Asking:
         quoted = (Quoted("the message that is asked about", asked.author, asked.about),) if asked.about else ()
         incoming = self._private(question, member, asked.to)
         await self.host.take(replace(incoming, quoted=quoted, files=asked.files))
+
+    async def _say(self, to: ReplyTo, markdown: str) -> None:
+        await Whisper(self.api, to).say(commands.named(markdown, self.me.prefix))
 
     async def _open(self, body: JsonObject, view: JsonObject) -> None:
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))

@@ -13,6 +13,8 @@ The rules.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Final
 
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment
@@ -26,6 +28,11 @@ USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "
 
 FILE_URLS = ("url_private_download", "url_private")
 """Where a file says that it is; with the bot's token, and the better one first."""
+
+PRIVATELY: Final = "privately"
+_PRIVATE: Final = (PRIVATELY, "private")
+_ALIKE: Final = 0.8
+"""How near a mistyped "privately" is: two letters of nine. "privacy" is another word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +169,14 @@ def depth_words(words: str) -> tuple[Depth, str]:
 def ask_words(words: str) -> tuple[str, bool]:
     """The question of `/ask`, and whether its answer should be private: "privately what is …"."""
     first, _, rest = words.strip().partition(" ")
-    private = first.casefold().rstrip(":,") in ("privately", "private")
+    private = first.casefold().rstrip(":,") in _PRIVATE
     return (rest.strip(), True) if private else (words.strip(), False)
+
+
+def nearly_private(words: str) -> str:
+    """The first word of the question, if it is most likely a mistyped "privately"; "" otherwise."""
+    first = words.strip().partition(" ")[0].casefold().rstrip(":,")
+    return first if first not in _PRIVATE and get_close_matches(first, [PRIVATELY], 1, _ALIKE) else ""
 
 
 def is_ts(ts: str) -> bool:

@@ -17,7 +17,7 @@ from bot.memory import policy_words
 from bot.memory import words as memory_words
 from bot.memory.forget_words import is_request
 from bot.platforms.slack.commands import COMMANDS
-from bot.platforms.slack.inbound import Heard, Me, ask_words, budget_ids
+from bot.platforms.slack.inbound import PRIVATELY, Heard, Me, ask_words, budget_ids, nearly_private
 from bot.platforms.slack.markup import without_mention
 from bot.triggers import is_stop
 
@@ -127,8 +127,8 @@ def order(heard: Heard, me: Me) -> Order | None:
             return Budget(words)
         case "policy" if not isinstance(policy_words.read(rest), policy_words.Unclear):
             return Policy(rest)
-        case "ask" if not heard.direct and ask_words(rest)[1]:
-            return AskPrivately(ask_words(rest)[0])
+        case "ask" if not heard.direct and (private := _private(rest)) is not None:
+            return private
         case "forget" if is_request(wish := rest.strip(" .!"), heard.time):
             return Forget(wish)
         case _:
@@ -158,13 +158,22 @@ def _commanded(name: str, rest: str, heard: Heard, me: Me) -> Order | None:
             return Policy(rest)
         case "help":
             return Help()
-        case "ask" if not heard.direct and ask_words(rest)[1]:
-            return AskPrivately(ask_words(rest)[0])
+        case "ask" if not heard.direct and (private := _private(rest)) is not None:
+            return private
         case "ask":
             return None if rest or heard.files else Help()
         case _:
             near = get_close_matches(name, _NAMES, 1, _ALIKE)
             return Mistyped(name, near[0]) if near and near[0] != "stop" and name.isalpha() else None
+
+
+def _private(rest: str) -> AskPrivately | Mistyped | None:
+    """What is asked behind "ask" if only the asker shall see the answer; None for what everybody may."""
+    words, private = ask_words(rest)
+    if private:
+        return AskPrivately(words)
+    nearly = nearly_private(rest)
+    return Mistyped(f"ask {nearly}", f"ask {PRIVATELY}") if nearly else None
 
 
 def _said(heard: Heard, me: Me) -> str:

@@ -10,6 +10,7 @@ from bot.platforms.slack.inbound import (
     Me,
     ask_words,
     conversation,
+    nearly_private,
     permalink,
     read_event,
     time_of,
@@ -98,6 +99,18 @@ def test_no_event_is_too_strange_to_be_read(event: dict[str, Any]) -> None:
 )
 def test_a_question_may_ask_for_a_private_answer(words: str, asked: tuple[str, bool]) -> None:
     assert ask_words(words) == asked
+
+
+@pytest.mark.parametrize("word", ["privatly", "Privatley:", "prvately", "pirvately", "privateley", "privatelly"])
+def test_a_mistyped_wish_for_privacy_is_noticed(word: str) -> None:
+    assert nearly_private(f"{word} what do I earn?") == word.casefold().strip(":")
+
+
+@pytest.mark.parametrize(
+    "words", ["", "privately why?", "privacy rules", "primarily why?", "private why?", "why privatly?"]
+)
+def test_other_words_are_no_wish_for_privacy(words: str) -> None:
+    assert not nearly_private(words)
 
 
 def test_links_have_the_form_that_slack_gives_them() -> None:

@@ -60,6 +60,8 @@ def heard(words: str) -> Heard:
         ("<@UBOT> /memory nonsense", Memory("nonsense")),
         ("<@UBOT> /memmory delete 3", Mistyped("memmory", "memory")),
         ("<@UBOT> /usgae", Mistyped("usgae", "usage")),
+        ("<@UBOT> ask privatly what I earn", Mistyped("ask privatly", "ask privately")),
+        ("<@UBOT> /ask privatley: why?", Mistyped("ask privatley", "ask privately")),
         ("<@UBOT> /etc/hosts is empty", None),
         ("<@UBOT> /var is full", None),
         ("<@UBOT> / is a slash", None),
