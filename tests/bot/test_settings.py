@@ -396,3 +396,18 @@ def test_the_example_file_is_valid_when_every_line_is_uncommented(tmp_path: Path
     assert settings.language == "Japanese"
     assert settings.discord_gateway_url == Settings().discord_gateway_url
     assert settings.first_token_timeout_s == Settings().first_token_timeout_s
+
+
+def test_how_discord_is_served_can_be_chosen() -> None:
+    chosen = load_settings(
+        {
+            "COGENCY_DISCORD_REPLIES": "chain",
+            "COGENCY_DISCORD_DM_IDLE_MINUTES": "30",
+            "COGENCY_DISCORD_MESSAGE_CONTENT": "off",
+            "COGENCY_DISCORD_SHARDS": "auto",
+        }
+    )
+    assert (chosen.discord_replies, chosen.discord_dm_idle_minutes) == ("chain", 30)
+    assert (chosen.discord_message_content, chosen.discord_shards) == (False, None)
+    assert load_settings({"COGENCY_DISCORD_SHARDS": "4"}).discord_shards == 4
+    assert "must be auto, or a whole number from 1 to 1000" in refusal({"COGENCY_DISCORD_SHARDS": "some"})

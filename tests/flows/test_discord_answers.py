@@ -131,7 +131,7 @@ async def test_a_message_during_a_lost_socket_is_answered_after_the_resume_and_o
 
 
 async def test_a_session_that_cannot_be_resumed_is_begun_anew() -> None:
-    async with talking(["One.", "Two."]) as (fake, host):
+    async with talking(["One.", "Two."], speed=10.0) as (fake, host):
         first = await fake.write(ANN, "first")
         await fake.until(lambda: fake.world.shown(DM_OF[ANN]))
         fake.forget_sessions()
