@@ -105,9 +105,7 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
         direct=text(event, "channel_type") == "im" or (channel.startswith("D") and kind == "message"),
         mentioned=kind == "app_mention" or me.user in mentioned_users(written),
         outside=_outside(body, event, me),
-        files=tuple(
-            attachment(file, wordless=not without_mention(written, me.user).strip()) for file in items(event, "files")
-        ),
+        files=attachments(event, me),
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
         sees=things(event, "app_context"),
@@ -186,6 +184,12 @@ def is_ts(ts: str) -> bool:
 
 def time_of(ts: str) -> datetime:
     return datetime.fromtimestamp(float(ts), UTC)
+
+
+def attachments(message: JsonObject, me: Me) -> tuple[Attachment, ...]:
+    """What is attached to a message; sound is what it says, where it has no words for the bot."""
+    wordless = not without_mention(text(message, "text"), me.user).strip()
+    return tuple(attachment(file, wordless=wordless) for file in items(message, "files"))
 
 
 def attachment(file: JsonObject, *, wordless: bool = False) -> Attachment:

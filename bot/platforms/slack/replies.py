@@ -26,7 +26,7 @@ from bot.platforms.slack.changes import message_of, repeat_of
 from bot.platforms.slack.fresh import Latest
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import MessageLink
-from bot.platforms.slack.payload import items, text
+from bot.platforms.slack.payload import text
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places, person_place
 from bot.platforms.slack.reactions import DELETE, Reacted
@@ -114,18 +114,19 @@ class Replies:
     async def _judge(self, made: Clicked, here: ReplyTo, verdict: Verdict) -> None:
         person = inbound.person_id(self.me, here.user)
         self.said_last.keep(f"{made.turn}:{person}", verdict)
-        kept = await self.host.judge(made.turn, person, verdict)
+        kept = await self._known(made) is not None and await self.host.judge(made.turn, person, verdict)
         await self._say(here, THANKS[verdict] if kept else UNKNOWN_REPLY)
 
     async def _delete(self, made: Clicked, here: ReplyTo) -> None:
         """A private answer stands in no channel: its message goes by the way on which the press came."""
-        if not await self.host.delete_reply(made.turn, inbound.person_id(self.me, here.user)):
+        person = inbound.person_id(self.me, here.user)
+        if await self._known(made) is None or not await self.host.delete_reply(made.turn, person):
             await self._say(here, UNKNOWN_REPLY)
         elif made.to.private and here.response_url:
             await self.api.respond(here.response_url, delete_original=True)
 
     async def _again(self, made: Clicked, here: ReplyTo) -> None:
-        reply = await self.host.reply_of(made.turn)
+        reply = await self._known(made)
         if reply is None:
             await self._say(here, UNKNOWN_REPLY)
         elif reply.person != inbound.person_id(self.me, here.user):
@@ -139,6 +140,13 @@ class Replies:
             files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
             await self._ask(replace(incoming, files=files), here)
 
+    async def _known(self, made: Clicked) -> Answered | None:
+        """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
+        after a return to an older copy of the database: what that one says may not be for those who read here.
+        """
+        reply = await self.host.reply_of(made.turn)
+        return reply if reply is not None and reply.conversation == made.conversation else None
+
     async def _files(self, ts: str, to: ReplyTo, author: str) -> tuple[Attachment, ...]:
         """What is attached to the question; () where that cannot be told in time."""
         if not inbound.is_ts(ts):
@@ -148,7 +156,7 @@ class Replies:
                 message = await message_at(self.api, MessageLink(to.channel, ts, to.thread_ts))
         except (SlackError, TimeoutError):
             return ()
-        return tuple(replace(inbound.attachment(file), author=author) for file in items(message or {}, "files"))
+        return tuple(replace(file, author=author) for file in inbound.attachments(message or {}, self.me))
 
     async def _ask(self, incoming: Incoming, here: ReplyTo) -> None:
         if not await self.host.take(incoming):

@@ -101,7 +101,7 @@ def test_nobody_else_sees_the_sign_that_deletes(slack: FakeSlack) -> None:
 
 async def test_somebody_elses_plain_button_that_deletes_is_refused_in_private(slack: FakeSlack) -> None:
     host, shown = reply(slack)
-    shown.blocks = [*below(OFFERS, 7, "c", ReplyTo(GENERAL, ANN, ROOT), plain=True)]  # type: ignore[list-item]
+    shown.blocks = [*below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT), plain=True)]  # type: ignore[list-item]
     async with serving(slack, host):
         await slack.click(BOB, shown, "Delete this reply")
         await slack.until(lambda: slack.state.whispers)
@@ -111,7 +111,7 @@ async def test_somebody_elses_plain_button_that_deletes_is_refused_in_private(sl
 
 async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_press_came(slack: FakeSlack) -> None:
     host, _ = reply(slack)
-    blocks = below(OFFERS, 7, "c", ReplyTo(GENERAL, ANN, ROOT, private=True))
+    blocks = below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
     alone = FakeWhisper(GENERAL, ANN, "It is blue.", [*blocks])  # type: ignore[list-item]
     slack.state.whispers.append(alone)
     async with serving(slack, host):
@@ -134,7 +134,7 @@ async def test_what_was_attached_to_the_question_comes_along(slack: FakeSlack) -
     host, shown = reply(slack)
     question = slack.state.write(ANN, GENERAL, "Which colour?", files=[slack.upload("boat.txt", b"blue")])
     shown.thread_ts = question.ts
-    shown.blocks = [*below(OFFERS, 7, "c", ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
+    shown.blocks = [*below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
     host.replies = [replace(host.replies[0], message_id=question.ts)]
     async with serving(slack, host):
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
@@ -307,3 +307,26 @@ async def test_a_reply_of_which_somebody_deleted_a_page_is_forgotten(slack: Fake
         await slack.acked(await slack.deliver(slack.envelope({**event, "deleted_ts": shown.ts})))
         await slack.acked(await slack.deliver(slack.envelope({**event, "deleted_ts": ROOT})))
     assert host.deleted_replies == [7]
+
+
+@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply"])
+async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_its_numbers_new_reply(
+    slack: FakeSlack, label: str
+) -> None:
+    host, shown = reply(slack)
+    host.replies = [replace(host.replies[0], channel=DM, conversation=f"{TEAM}:{DM}:{ROOT}", question="My secret?")]
+    async with serving(slack, host):
+        await slack.click(ANN, shown, label)
+        await slack.until(lambda: slack.state.whispers)
+    assert said_alone(slack) == [(ANN, UNKNOWN_REPLY)]
+    assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})
+
+
+async def test_what_was_said_is_listened_to_again(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    question = slack.state.write(ANN, GENERAL, "", files=[slack.upload("clip.webm", b"sound", "audio/webm")])
+    host.replies = [replace(host.replies[0], message_id=question.ts)]
+    shown.blocks = [*below(OFFERS, 7, host.replies[0].conversation, ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert [file.spoken for file in host.taken[0].files] == [True]
