@@ -3,7 +3,6 @@
 Above: `bot.attachments.reading`. Below: `bot.attachments.kinds`.
 """
 
-import re
 from dataclasses import replace
 from typing import Final
 
@@ -16,10 +15,6 @@ MAX_NAME_CHARS: Final = 80
 """Of a file's name: as much as tells it from others; it is text that a stranger chose."""
 _END_CHARS: Final = 12
 """What stays of a long name's end: the ending, and a number before it."""
-_INVISIBLE: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]+"
-)
-"""Ends of lines, and what turns the order of letters round or hides some."""
 
 TOO_MANY: Final = "only the first files of a message are read"
 UNREACHABLE: Final = "it could not be fetched"
@@ -49,20 +44,23 @@ def not_read(media_type: str, size: int, reason: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A name as one bounded line."""
-    line = " ".join(_INVISIBLE.sub(" ", name).split())
+    """A name as one bounded line, without what hides letters or turns their order round."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
     if len(line) <= MAX_NAME_CHARS:
         return line
     return f"{line[: MAX_NAME_CHARS - _END_CHARS - 1]}…{line[-_END_CHARS:]}"
 
 
 def with_names(asked: Incoming) -> Incoming:
-    """A message whose words name its own files, so that what is said later can still refer to them."""
+    """A message whose words name its own files, so that what is said later can still refer to them. Those of a question
+    that is asked again do so already.
+    """
     names = [shown(file.name) for file in asked.files if file.source == ATTACHED and not file.spoken]
     if not names:
         return asked
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return replace(asked, text=f"{asked.text}\n(attached: {', '.join(names[:MAX_NAMES])}{more})")
+    note = f"\n(attached: {', '.join(names[:MAX_NAMES])}{more})"
+    return asked if asked.text.endswith(note) else replace(asked, text=f"{asked.text}{note}")
 
 
 def of_kind(kind: Kind) -> str:
