@@ -31,6 +31,8 @@ _DEPTHS = (
 
 MAX_FILES = 3
 """Of the message that is asked about: what a view carries beside its words."""
+MAX_NAME_CHARS = 80
+"""Of a file or an author, there."""
 FILE = "file of the message that is asked about"
 
 METADATA_CHARS = 3_000
@@ -61,8 +63,9 @@ class AskedAnywhere:
 def ask_view(author: str, about: str, to: ReplyTo, files: Sequence[JsonObject] = ()) -> JsonObject:
     """The window in which a question about a message is typed. `files`: the message's, as Slack tells them."""
     told = [_file(file) for file in files[:MAX_FILES]]
+    author = author[:MAX_NAME_CHARS]
     carried = _carried(author, about, to, told)
-    while len(carried) > METADATA_CHARS:
+    while len(carried) > METADATA_CHARS and about:
         about = about[: len(about) * 3 // 4]
         carried = _carried(author, about, to, told)
     return {
@@ -129,7 +132,11 @@ def _carried(author: str, about: str, to: ReplyTo, files: list[Json]) -> str:
 
 def _file(file: JsonObject) -> Json:
     """As much of a file as it takes to ask Slack for it later."""
-    named = {"id": text(file, "id")[:20], "name": text(file, "name")[:80], "mimetype": text(file, "mimetype")[:80]}
+    named = {
+        "id": text(file, "id")[:20],
+        "name": text(file, "name")[:MAX_NAME_CHARS],
+        "mimetype": text(file, "mimetype")[:MAX_NAME_CHARS],
+    }
     return {**named, "size": number(file, "size"), "file_access": "check_file_info"}
 
 

@@ -15,8 +15,8 @@ _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)\|?>")
 _PERMALINK = re.compile(
-    r"https?://[^\s<>|]+/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
-    r"(?:\?[^\s<>|]*?thread_ts=(?P<root>\d{10}\.\d{6}))?"
+    r"https?://[^\s<>|/]{1,255}/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
+    r"(?:\?[^\s<>|]{0,99}?thread_ts=(?P<root>\d{10}\.\d{6}))?"
 )
 _AT = r"@|&commat;|&#0{0,5}64;|&#x0{0,4}40;"
 _CALL = r"!|&excl;|&#0{0,5}33;|&#x0{0,4}21;"

@@ -33,16 +33,15 @@ def pieces(shown: str, most: int = SECTION_CHARS) -> list[str]:
     """A text in mrkdwn in pieces of at most `most` characters (16 or more), cut between lines or words where there are
     any; a code block that is cut goes on in the next one. None of them is empty.
     """
-    found, current, code = list[str](), list[str](), False
+    found, current, code, size = list[str](), list[str](), False, 0
     room = most - 2 * (len(_FENCE) + 1)
     for line in (part for whole in shown.split("\n") for part in _cut(whole, room)):
-        if (
-            current not in ([], [_FENCE])
-            and sum(len(one) + 1 for one in current) + len(line) > room + (len(_FENCE) + 1) * code
-        ):
+        if current not in ([], [_FENCE]) and size + len(line) > room + (len(_FENCE) + 1) * code:
             found.append("\n".join([*current, _FENCE] if code else current))
             current = [_FENCE] if code else []
+            size = (len(_FENCE) + 1) * code
         current.append(line)
+        size += len(line) + 1
         code ^= line.startswith(_FENCE)
     found.append("\n".join([*current, _FENCE] if code else current))
     return [piece.strip("\n") for piece in found if piece.strip()]

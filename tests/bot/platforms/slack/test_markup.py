@@ -69,6 +69,7 @@ def test_links_to_messages_are_found_with_their_thread() -> None:
         MessageLink("C1", "1700000000.000100", ""),
         MessageLink("C2", "1700000000.000200", "1700000000.000100"),
     )
+    assert message_links("https://x/archives/C1/p1700000000000100?" * 2_000)  # in no more time than it takes to read it
 
 
 @pytest.mark.parametrize(
