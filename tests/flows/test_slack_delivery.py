@@ -1,13 +1,15 @@
 """However Slack delivers, people see the same: through sockets and over HTTP; real slack-bolt, turns and replies."""
 
+import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
 from agent.errors import StoreError
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
+from agent.spending import Account
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack, Object
@@ -135,6 +137,28 @@ async def test_an_order_is_carried_out_once_though_its_two_events_come_to_two_pr
         await slack.deliver(slack.envelope(message), 1)
         await slack.settled()
     assert len(slack.state.whispers) == 1
+
+
+@dataclass
+class SlowHost(FakeHost):
+    """What somebody took is not told before `told` is set."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def usage(self, person: str) -> Account:
+        self.asked.set()
+        await self.told.wait()
+        return await super().usage(person)
+
+
+async def test_what_was_asked_for_as_the_bot_ended_is_still_said(slack: FakeSlack) -> None:
+    host = SlowHost()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/usage"))
+        await host.asked.wait()
+        asyncio.get_running_loop().call_soon(host.told.set)
+    assert [whisper.user for whisper in slack.state.whispers] == [ANN]
 
 
 @dataclass

@@ -29,10 +29,15 @@ from bot.platforms.slack.people import People
 from bot.platforms.slack.place import Places
 from bot.platforms.slack.replies import Replies
 from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command, of_window
+from bot.platforms.slack.underway import Underway
 from bot.platforms.slack.whisper import Whisper
 from bot.spending_text import account_text
 
 MISTYPED: Final = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
+
+
+CLOSE_S: Final = 3.0
+"""How long the end of the process waits for what was asked for: a receipt that never comes is worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class Desk:
     places: Places
     clock: Clock
     home: Home
+    underway: Underway = field(default_factory=lambda: Underway(CLOSE_S))
     done: Once = field(default_factory=Once)
     asked: Latest = field(default_factory=Latest)
     """The conversation of each person's last `/ask` in each channel."""

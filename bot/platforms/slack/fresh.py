@@ -61,10 +61,6 @@ class Once:
             del self._seen[next(iter(self._seen))]
         return True
 
-    def again(self, key: str) -> None:
-        """It came to nothing: the next time counts as the first."""
-        self._seen.pop(key, None)
-
 
 @dataclass(slots=True)
 class Latest:

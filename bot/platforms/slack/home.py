@@ -32,6 +32,7 @@ from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import person_place, team_place
 from bot.platforms.slack.reply_to import ReplyTo, of_click
+from bot.platforms.slack.underway import Underway
 
 log = logging.getLogger(__name__)
 
@@ -52,27 +53,21 @@ class Home:
     clock: Clock
     _opened: dict[str, float] = field(default_factory=dict[str, float])
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
-    _showing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _showing: Underway = field(default_factory=Underway)
 
     def open(self, to: ReplyTo) -> None:
         """They opened the tab: show it soon."""
         now = self.clock.monotonic()
         if now - self._opened.get(to.user, now - BURST_S) < BURST_S:
             return
-        task = asyncio.create_task(self._show(to.user, blocks.pages_of(to.home)))
-        self._showing.add(task)
-        task.add_done_callback(self._showing.discard)
+        self._showing.begin(self._show(to.user, blocks.pages_of(to.home)))
         self._opened.pop(to.user, None)
         self._opened[to.user] = now
         while len(self._opened) > MAX_OPENED:
             del self._opened[next(iter(self._opened))]
 
     async def close(self) -> None:
-        showing = [*self._showing]
-        for task in showing:
-            task.cancel()
-        if showing:
-            await asyncio.wait(showing)
+        await self._showing.close()
 
     async def clicked(self, body: JsonObject, action: JsonObject) -> None:
         """A click on what only the tab has: another page, another model. Raises CogencyError."""

@@ -194,7 +194,11 @@ def _acting(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable
 
 
 async def _told(desk: Desk, body: Body, doing: Awaitable[None]) -> None:
-    """Do it; what goes wrong is told to the person."""
+    """Do it, also while the bot ends; what goes wrong is told to the person."""
+    await desk.underway.begin(_do(desk, body, doing))
+
+
+async def _do(desk: Desk, body: Body, doing: Awaitable[None]) -> None:
     try:
         await doing
     except CogencyError as error:

@@ -6,7 +6,6 @@ Rules. At most four, from what is known about the person; general ones where not
 person: whoever goes back and forth has them before their eyes. Slack is told at once that the tab was opened.
 """
 
-import asyncio
 import logging
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,6 +22,7 @@ from bot.platforms.slack.methods import Method
 from bot.platforms.slack.ornaments import Ornaments
 from bot.platforms.slack.people import People
 from bot.platforms.slack.place import person_place
+from bot.platforms.slack.underway import Underway
 from bot.wording import shortened
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Prompts:
     ornaments: Ornaments
     clock: Clock
     _offered: dict[str, float] = field(default_factory=dict[str, float])
-    _offering: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
+    _offering: Underway = field(default_factory=Underway)
 
     def offer(self, opened: Opened) -> None:
         """They opened the agent's conversations: say soon what they may want to ask."""
@@ -63,16 +63,10 @@ class Prompts:
         self._offered[opened.user] = now
         while len(self._offered) > MOST_PEOPLE:
             del self._offered[next(iter(self._offered))]
-        task = asyncio.create_task(self._offer(opened))
-        self._offering.add(task)
-        task.add_done_callback(self._offering.discard)
+        self._offering.begin(self._offer(opened))
 
     async def close(self) -> None:
-        offering = [*self._offering]
-        for task in offering:
-            task.cancel()
-        if offering:
-            await asyncio.wait(offering)
+        await self._offering.close()
 
     async def _offer(self, opened: Opened) -> None:
         if self.ornaments.rests(Method.SUGGEST_PROMPTS, opened.channel):

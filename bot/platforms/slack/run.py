@@ -107,8 +107,9 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         finally:
             for task in keeping:
                 task.cancel()
-            await missed.close()
             await delivery.close()
+            await desk.underway.close()
+            await missed.close()
             await owed.close()
             await groups.close()
             await agent.close()

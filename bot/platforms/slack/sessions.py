@@ -15,7 +15,6 @@ Rules
 """
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +26,7 @@ from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.ornaments import Ornaments
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.reply_to import ReplyTo
+from bot.platforms.slack.underway import Underway
 
 REFRESH_S: Final = 100.0
 """Slack takes a line away after two minutes without a message."""
@@ -47,7 +47,7 @@ class Sessions:
     named: Once = field(default_factory=Once)
     """The threads to which a person gave a title."""
     begins: Budget = field(default_factory=lambda: Budget(BEGINS_PER_MINUTE, window_s=60.0))
-    _tasks: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
+    underway: Underway = field(default_factory=lambda: Underway(CLOSE_S))
 
     def of(self, to: ReplyTo, question: str) -> "Session":
         """The part of one reply in the session of its thread."""
@@ -65,22 +65,11 @@ class Sessions:
 
     def rest_soon(self, channel: str, thread: str) -> None:
         """The same, without waiting for Slack."""
-        self.in_background(self.rest(channel, thread))
-
-    def in_background(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        self.underway.begin(self.rest(channel, thread))
 
     async def close(self) -> None:
         """Let those that end come to their end, for a moment."""
-        if self._tasks:
-            _, working = await asyncio.wait(self._tasks, timeout=CLOSE_S)
-            for task in working:
-                task.cancel()
-            if working:
-                await asyncio.wait(working)
+        await self.underway.close()
 
 
 class Session:
@@ -105,7 +94,7 @@ class Session:
         """What the bot does now; "" when its words show that, or it does nothing."""
         self._line = line
         if self._task is None or self._task.done():
-            self._task = self._sessions.in_background(self._follow())
+            self._task = self._sessions.underway.begin(self._follow())
         self._changed.set()
 
     def said(self) -> None:

@@ -9,7 +9,7 @@ What Slack sent into a dying socket it sends again through another; the ledger k
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from agent.ports import Clock
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.line import Line
 from bot.platforms.slack.settings import SocketMode
+from bot.platforms.slack.underway import Underway
 
 log = logging.getLogger(__name__)
 
@@ -54,19 +55,17 @@ class Sockets:
         self._clock = clock
         self._line = line
         self._clients: list[_Client] = []
-        self._openings: set[asyncio.Task[None]] = set()
+        self._openings = Underway()
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> None:
         """Open the first socket; the others follow in the background. Raises SlackError."""
         await self._open()
         for _ in range(1, self._settings.connections):
-            self._begin(self._open_another())
+            self._openings.begin(self._open_another())
 
     async def close(self) -> None:
-        for task in [*self._openings]:
-            task.cancel()
-        await asyncio.gather(*self._openings, return_exceptions=True)
+        await self._openings.close()
         for client in self._clients:
             await client.close()
 
@@ -94,15 +93,10 @@ class Sockets:
     def _succeed(self, old: "_Client") -> None:
         if self._none_left():
             self._line.lost()
-        self._begin(self._make_room(old) if old.crowded else self._change_over(old))
+        self._openings.begin(self._make_room(old) if old.crowded else self._change_over(old))
 
     def _none_left(self) -> bool:
         return all(client.ending for client in self._clients)
-
-    def _begin(self, opening: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(opening)
-        self._openings.add(task)
-        task.add_done_callback(self._openings.discard)
 
     async def _change_over(self, old: "_Client") -> None:
         await self._open_another()
@@ -116,8 +110,8 @@ class Sockets:
         await self._open_another()
 
     async def _retire(self, old: "_Client") -> None:
-        self._clients.remove(old)
         await old.close()
+        self._clients.remove(old)
 
     async def _open_another(self) -> None:
         while True:
