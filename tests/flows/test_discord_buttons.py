@@ -89,6 +89,17 @@ async def test_a_private_answer_is_given_again_in_private() -> None:
         assert host.taken[0].place == host.taken[1].place
 
 
+async def test_what_happens_to_a_question_happens_to_it_where_it_was_asked_again() -> None:
+    async with talking(["One.", "Two."]) as (fake, host):
+        asked = await fake.say(ANN, f"{ME} which number?")
+        await fake.press(ANN, await ended(fake, host, "One."), "Regenerate")
+        await ended(fake, host, "Two.")
+        await fake.change(asked, f"{ME} which colour?")
+        await noticed(lambda: {turn.incoming.text for turn in host.store.turns} == {"which colour?"})
+        await fake.take_back(asked)
+        await noticed(lambda: not host.store.turns)
+
+
 # Judging
 
 

@@ -98,6 +98,17 @@ async def test_text_code_pdf_and_pictures_reach_the_model() -> None:
         assert there.pictures == (Image("image/png", PNG),)
 
 
+async def test_a_question_that_is_asked_again_brings_its_files_along() -> None:
+    async with town() as there:
+        asked = await there.fake.say(ANN, f"{ASK}what is this?", attachments=[there.file("boat.txt", b"It is blue.")])
+        (answer,) = await there.answered()
+        assert answer["channel_id"] == asked["id"]
+        await there.fake.press(ANN, answer, "Regenerate")
+        await there.answered(2)
+        assert "It is blue." in there.came_along
+        assert there.host.taken[0].text == there.host.taken[1].text.partition("\n")[0]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "content_type", "reason"),
     [

@@ -45,7 +45,7 @@ class Desk:
         self._tree = tree
         self._host = host
         self._members = members
-        self._pressing = Pressing(host, connection, members)
+        self._pressing = Pressing(host, connection, members, surroundings)
         commands = Commands(host, connection, surroundings, members, conversations)
         self._preferences = Preferences(host, members)
         self._menus = Menus(host, commands)

@@ -22,6 +22,7 @@ from bot.platforms.discord import callers, panels
 from bot.platforms.discord.interactions import Choice, Interaction, Tree, everywhere, offered
 from bot.platforms.discord.panels import Part, button
 from bot.platforms.discord.place import known_as
+from bot.repeats import repeats_of
 
 SCOPES: Final = {
     "thread": "this conversation",
@@ -134,7 +135,7 @@ async def _forget(interaction: Interaction, made: Decision, host: Host) -> Forge
     """Raises CogencyError."""
     match made.token.split("|"):
         case [kind, channel, message] if kind == MESSAGE:
-            await host.withdraw(channel, frozenset({message}))
+            await host.withdraw(channel, {message, *repeats_of(message)})
             return ForgetAnswer(FORGOTTEN)
         case [kind, turn] if kind == REPLY and turn.isdecimal():
             known = await host.delete_reply(int(turn), known_as(made.person))

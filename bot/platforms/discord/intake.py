@@ -30,6 +30,7 @@ from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.discord.surroundings import Surroundings
+from bot.repeats import repeats_of
 from bot.triggers import Trigger, is_stop, trigger
 from bot.turns.missed import Listening
 
@@ -102,12 +103,16 @@ class Intake:
         await self._surroundings.find_channel(message)
         post = reading.post_of(message, self._clock.now())
         if (changed := inbound.read(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
-            await self._host.amend(changed.channel, changed.message_id, changed.text)
+            for asked in (changed.message_id, *repeats_of(changed.message_id)):
+                known = await self._host.amend(changed.channel, asked, changed.text)
+                if not known and asked != changed.message_id:
+                    return
 
     async def deleted(self, channel: int, guild: int | None, messages: Collection[int]) -> None:
         async with self.in_order(channel):
             parent = channel if guild is None else await self._surroundings.parent_of(channel)
-            await self.follow(lambda: self._host.withdraw(str(parent), frozenset(map(str, messages))))
+            gone = {again for each in messages for again in (str(each), *repeats_of(str(each)))}
+            await self.follow(lambda: self._host.withdraw(str(parent), gone))
 
     async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
         """Let something follow what happened on Discord, however often the database fails."""

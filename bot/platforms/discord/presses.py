@@ -6,12 +6,17 @@ Above: `pressing`. Below: `address`, `inbound`, `place`.
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.memory.audience import Place
-from agent.records import Incoming, Person
+from agent.errors import Refused
+from agent.memory.audience import Place, TeamAudience, label
+from agent.records import Answered, Incoming, Person
 from bot.platforms.discord.address import Address, token_until
 from bot.platforms.discord.inbound import Author, Where, place_of_answer
 from bot.platforms.discord.place import SOURCE, known_as
+from bot.repeats import repeat_of
 from bot.wording import GO_ON
+
+OFTEN_ENOUGH = "I have answered this as often as I can: please ask it as a new question."
+MORE_PUBLIC = "More people read this channel than when you asked: please ask again, if they may read it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +43,24 @@ class Press:
 
 def continued(press: Press) -> Incoming:
     """The press of "Continue" as the bot takes it: a question in the presser's name, once for each page."""
-    return _pressed(press, GO_ON, "continue")
+    return _pressed(press, GO_ON, f"continue:{press.page}")
 
 
-def again(press: Press, question: str) -> Incoming:
-    """The press of "Regenerate": the question that the reply answers, once more, once for each page."""
-    return _pressed(press, question, "regenerate")
+def again(press: Press, reply: Answered) -> Incoming:
+    """The press of "Regenerate": the question that the reply answers, once more, once for each reply.
+
+    Raises Refused if it was asked often enough, or if more people read now what is said there.
+    """
+    if (once := repeat_of(reply.message_id)) is None:
+        raise Refused(OFTEN_ENOUGH)
+    asked = _pressed(replace(press, conversation=reply.conversation), reply.question, once)
+    if isinstance(asked.place.audience, TeamAudience) and label(asked.place.audience) != reply.audience:
+        raise Refused(MORE_PUBLIC)
+    return asked
 
 
-def _pressed(press: Press, text: str, kind: str) -> Incoming:
+def _pressed(press: Press, text: str, once: str) -> Incoming:
+    """`once` names it for ever."""
     where, author = press.where, press.author
     private = press.private and not where.direct
     in_channel = not (where.direct or where.parent)
@@ -66,7 +80,7 @@ def _pressed(press: Press, text: str, kind: str) -> Incoming:
         source=SOURCE,
         event_id=str(press.id),
         channel=str(where.parent or where.channel),
-        message_id=f"{kind}:{press.page}",
+        message_id=once,
         conversation=press.conversation,
         person=Person(known_as(author.id), author.name),
         place=press.private_place if private else place_of_answer(where, author),

@@ -1,7 +1,7 @@
 """What happens when somebody presses a button under a reply.
 
 Above: `desk` hands over what is pressed. Below: `buttons`, `interactions`, `panels`, `presses`,
-`reading`, `connection`, `bot.host.Host`.
+`reading`, `surroundings`, `connection`, `bot.host.Host`.
 
 Rules. "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
 what they think of a reply, and change it. Only whoever asked may have the question asked again, or the reply deleted.
@@ -29,6 +29,8 @@ from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, insta
 from bot.platforms.discord.members import Members
 from bot.platforms.discord.place import known_as
 from bot.platforms.discord.presses import Press, again, continued
+from bot.platforms.discord.surroundings import Surroundings
+from bot.repeats import message_of
 from bot.surface import Offer, SurfaceError
 
 log = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ class Pressing:
     host: Host
     connection: Connection
     members: Members
+    surroundings: Surroundings
 
     async def press(self, interaction: Interaction, made: Pressed) -> None:
         try:
@@ -123,7 +126,9 @@ class Pressing:
                 raise Refused(NO_SUCH_REPLY)
             if reply.person != known_as(made.author.id):
                 raise Refused(NOT_YOUR_QUESTION)
-            return again(replace(made, conversation=reply.conversation), reply.question)
+            asked = again(made, reply)
+            files = await self.surroundings.files_of(message_of(reply.message_id), interaction.channel)
+            return replace(asked, files=files)
 
         await self._ask(interaction, question, _without(interaction.message, button))
 

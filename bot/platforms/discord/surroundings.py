@@ -1,6 +1,6 @@
 """What a message to the bot refers to: the thread before it, the message it replies to or links to, its files.
 
-Above: `client`, `commands`. Below: `files`, `markup`, `membership`, `reading`.
+Above: `intake`, `commands`, `pressing`. Below: `files`, `markup`, `membership`, `reading`.
 
 Rules.
 - It is context under the place's audience, and it is not stored as anybody's message.
@@ -89,6 +89,18 @@ class Surroundings:
         """The same for an `/ask` in `channel` with these files."""
         brought = await _in_time(self._of_question(text, asker, channel, place, import_thread=import_thread))
         return replace(brought, files=(*brought.files, *files))
+
+    async def files_of(self, message: str, channel: object) -> tuple[Attachment, ...]:
+        """What is attached to a message of this channel, or of the one in which this thread began; () if it is none."""
+        begun = channel.parent if isinstance(channel, discord.Thread) and str(channel.id) == message else channel
+        if not message.isdecimal() or not isinstance(begun, discord.abc.Messageable):
+            return ()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                found = await begun.fetch_message(int(message))
+        except UNREADABLE:
+            return ()
+        return tuple(attachments(found.attachments, found.author.display_name))
 
     async def _of_message(
         self, message: discord.Message, place: Place, *, import_thread: bool

@@ -1,23 +1,15 @@
 """Edits, deletions and channels that are closed in the events of Slack. Pure.
 
 Above: `intake`, `replies`. Below: `inbound`, `payload`.
-
-Rule: a question that somebody had answered again is kept once more, under an id that is made of its message's. What
-happens to the message happens to these, too.
 """
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from agent.memory.audience import GroupAudience, label
 from agent.memory.forgetting import Gone
 from agent.messages import JsonObject
 from bot.platforms.slack.inbound import Me, is_ts
 from bot.platforms.slack.payload import fields, text
-
-MAX_REPEATS: Final = 5
-"""How often one question can be answered again: for each, the database is asked when any message is deleted."""
 
 TOMBSTONE = "tombstone"
 """What stands in place of a deleted message that begins a thread: such a deletion comes as an edit."""
@@ -40,24 +32,6 @@ class Removed:
     name: str
     what: Gone
     at_once: bool
-
-
-def repeat_of(message_id: str) -> str | None:
-    """The id under which a question is kept when it is answered once more; None if that was often enough."""
-    found = _REPEAT.fullmatch(message_id)
-    first, number = (found["first"], int(found["number"])) if found else (message_id, 0)
-    return _repeat(first, number + 1) if number < MAX_REPEATS else None
-
-
-def repeats_of(message_id: str) -> tuple[str, ...]:
-    """Every id under which this message may be kept again, in their order."""
-    return tuple(_repeat(message_id, number) for number in range(1, MAX_REPEATS + 1))
-
-
-def message_of(message_id: str) -> str:
-    """The message itself of a question that may have been answered again."""
-    found = _REPEAT.fullmatch(message_id)
-    return found["first"] if found else message_id
 
 
 def read_change(body: JsonObject, me: Me) -> Changed | None:
@@ -102,10 +76,3 @@ def read_gone(body: JsonObject, me: Me) -> Removed | None:
             return Removed(me.source, Gone(sources=frozenset({me.source})), at_once=False)
         case _:
             return None
-
-
-def _repeat(first: str, number: int) -> str:
-    return f"again:{first}:{number}"
-
-
-_REPEAT: Final = re.compile(r"again:(?P<first>.+):(?P<number>\d{1,3})")

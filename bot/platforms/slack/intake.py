@@ -19,7 +19,7 @@ from agent.records import Attachment, Incoming, Quoted
 from bot.host import Host
 from bot.platforms.slack import agent_view, inbound, orders
 from bot.platforms.slack.agent_desk import AgentDesk
-from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone, repeats_of
+from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.home_blocks import home_opened
@@ -32,6 +32,7 @@ from bot.platforms.slack.place import Places, closed_place, group_place, person_
 from bot.platforms.slack.reactions import read_reaction
 from bot.platforms.slack.reply_to import ReplyTo, of_message
 from bot.platforms.slack.threads import Threads
+from bot.repeats import repeats_of
 from bot.triggers import Trigger, trigger
 
 CONTEXT_S = 2.0

@@ -22,7 +22,6 @@ from bot import wording
 from bot.host import Host
 from bot.platforms.slack import inbound, reply_blocks
 from bot.platforms.slack.api import SlackApi, SlackError
-from bot.platforms.slack.changes import message_of, repeat_of
 from bot.platforms.slack.fresh import Latest
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import MessageLink
@@ -34,6 +33,7 @@ from bot.platforms.slack.reply_blocks import Clicked
 from bot.platforms.slack.reply_to import ReplyTo, of_click
 from bot.platforms.slack.threads import message_at
 from bot.platforms.slack.whisper import Whisper
+from bot.repeats import message_of, repeat_of
 from bot.surface import Offer
 
 LOOK_S: Final = 2.0

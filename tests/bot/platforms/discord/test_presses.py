@@ -2,13 +2,19 @@
 
 from dataclasses import replace
 
+import pytest
+
+from agent.errors import Refused
+from agent.records import Answered
 from bot.platforms.discord.address import decode
 from bot.platforms.discord.place import private_place
-from bot.platforms.discord.presses import Press, again, continued
+from bot.platforms.discord.presses import MORE_PUBLIC, OFTEN_ENOUGH, Press, again, continued
+from bot.repeats import repeats_of
 from bot.wording import GO_ON
 from tests.bot.platforms.discord.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
 from tests.fakes.clock import NOON
 
+REPLY = Answered(7, "discord", "discord:7", "20", "70", "discord:41", "Which colour?", "team:discord:10", ("20/77",))
 PRESS = Press(9, 900, "token", CHANNEL, ANN, 77, "discord:7", False, True, NOON, private_place("discord:41", 10))
 
 
@@ -40,10 +46,22 @@ def test_where_the_bot_is_no_member_the_answer_follows_the_interaction() -> None
 
 
 def test_a_press_of_regenerate_asks_the_same_again_beside_a_press_of_continue() -> None:
-    incoming = again(PRESS, "Which colour?")
+    incoming = again(PRESS, REPLY)
     assert (incoming.text, incoming.conversation, incoming.place) == ("Which colour?", "discord:7", PUBLIC)
-    assert incoming.message_id not in {"77", continued(PRESS).message_id}
+    assert incoming.message_id in repeats_of(REPLY.message_id)
+    assert incoming.message_id != continued(PRESS).message_id
+
+
+def test_what_was_asked_where_fewer_read_is_not_asked_again_where_the_whole_server_reads_now() -> None:
+    with pytest.raises(Refused, match=MORE_PUBLIC):
+        again(PRESS, replace(REPLY, audience="group:discord:20"))
+    assert again(replace(PRESS, private=True), replace(REPLY, audience="group:discord:20")).text == "Which colour?"
+
+
+def test_a_question_is_asked_again_only_so_often() -> None:
+    with pytest.raises(Refused, match=OFTEN_ENOUGH):
+        again(PRESS, replace(REPLY, message_id=repeats_of(REPLY.message_id)[-1]))
 
 
 def test_where_only_the_presser_has_installed_the_bot_few_messages_may_follow() -> None:
-    assert decode(again(replace(PRESS, member=False, by_person=True), "?").reply_to).by_person
+    assert decode(again(replace(PRESS, member=False, by_person=True), REPLY).reply_to).by_person

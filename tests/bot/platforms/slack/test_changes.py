@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent.messages import JsonObject
-from bot.platforms.slack.changes import MAX_REPEATS, Changed, read_change, repeat_of, repeats_of
+from bot.platforms.slack.changes import Changed, read_change
 from bot.platforms.slack.inbound import Me
 
 ME = Me("T1", "UBOT", "BBOT")
@@ -59,12 +59,3 @@ def test_a_deleted_message_of_the_bot_is_known_as_such() -> None:
 
 def test_what_is_said_anew_is_no_change() -> None:
     assert read_change({"event": {**BEFORE, "channel": "C1"}}, ME) is None
-
-
-def test_a_question_is_repeated_under_ids_that_its_message_leads_to() -> None:
-    ids, message = list[str](), TS
-    while (again := repeat_of(message)) is not None:
-        ids.append(again)
-        message = again
-    assert tuple(ids) == repeats_of(TS)
-    assert len(ids) == MAX_REPEATS

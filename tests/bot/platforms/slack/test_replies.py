@@ -7,7 +7,6 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import Answered, Verdict
-from bot.platforms.slack.changes import MAX_REPEATS
 from bot.platforms.slack.replies import (
     ASKED_ALREADY,
     MORE_PUBLIC,
@@ -18,6 +17,7 @@ from bot.platforms.slack.replies import (
 )
 from bot.platforms.slack.reply_blocks import below
 from bot.platforms.slack.reply_to import ReplyTo, decode
+from bot.repeats import MAX_REPEATS
 from bot.surface import Offer
 from bot.wording import GO_ON
 from tests.fakes.host import FakeHost

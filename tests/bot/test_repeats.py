@@ -1,0 +1,15 @@
+"""The ids under which questions are kept that are answered again."""
+
+from bot.repeats import MAX_REPEATS, message_of, repeat_of, repeats_of
+
+MESSAGE = "1700000000.000100"
+
+
+def test_a_question_is_repeated_under_ids_that_its_message_leads_to_and_that_lead_back() -> None:
+    ids, message = list[str](), MESSAGE
+    while (again := repeat_of(message)) is not None:
+        ids.append(again)
+        message = again
+    assert tuple(ids) == repeats_of(MESSAGE)
+    assert len(ids) == MAX_REPEATS
+    assert {message_of(each) for each in (MESSAGE, *ids)} == {MESSAGE}
