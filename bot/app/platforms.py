@@ -103,7 +103,7 @@ def _host(
 def _about(store: Store, models: ModelSwitch) -> list[str]:
     """What an operator may know of this process: its version, its models, its store."""
     return [
-        f"**Version**: {version('cogency-bot')}. **Model**: {models.sentence}",
+        f"**Version**: {version('cogency-bot')}. {models.sentence}",
         f"**Store**: {store.database.where}.",
     ]
 

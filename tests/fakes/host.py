@@ -45,6 +45,7 @@ class FakeHost:
     )
     asked_for_usage: list[str] = field(default_factory=list[str])
     asked_for_budget: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    policies: str = "Nothing is set for everybody here."
     asked_for_policy: list[tuple[Asker, str]] = field(default_factory=list[tuple[Asker, str]])
     asked_for_memory: list[tuple[Viewer, str]] = field(default_factory=list[tuple[Viewer, str]])
     running: set[str] = field(default_factory=set[str])
@@ -178,7 +179,7 @@ class FakeHost:
     async def policy(self, asker: Asker, words: str) -> str:
         self._fail()
         self.asked_for_policy.append((asker, words))
-        return "Nothing is set for everybody here."
+        return self.policies
 
     async def usage(self, person: str) -> Account:
         self._fail()

@@ -148,7 +148,8 @@ async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) ->
     await office.looks(office.boss)
     window = await office.window(office.boss, modals.POLICY.label)
     assert await fill_in(office.slack, office.boss.user, window, name="budget", text="at most 50 EUR") == {}
-    await office.boss.changed(HEADING)
+    await office.boss.changed("Set.")
+    assert office.boss.text.count(HEADING) == 1
     assert "budget: at most 50 EUR" in await office.looks(office.ann)
     assert modals.POLICY.label not in office.ann.labels
     number = re.search(r"(\d+)\. budget", office.ann.text)
@@ -156,6 +157,7 @@ async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) ->
     window = await office.window(office.boss, modals.REMOVAL.label)
     await fill_in(office.slack, office.boss.user, window, number=number[1])
     await office.boss.changed("Removed")
+    assert modals.REMOVAL.label not in office.boss.labels
     assert "budget: at most 50 EUR" not in await office.looks(office.ann)
 
 

@@ -6,6 +6,7 @@ Rules. What is asked is stored before Slack is told that it arrived. A question 
 everybody sees what is answered; where the bot may not write, or on request, the answer is private.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +16,7 @@ from agent.records import Incoming, Quoted
 from bot import wording
 from bot.host import Host
 from bot.platforms.slack import commands, forms, inbound
-from bot.platforms.slack.api import Method, SlackApi, SlackRefused
+from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.fresh import Latest, Once
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import quoted, readable
@@ -31,6 +32,10 @@ ASK_USAGE: Final = (
     "and `deep:` or `fast:` before the question says how long I may think. `/ask help` tells what else I can do."
 )
 
+ONLY_YOU: Final = (
+    "I may not write in that channel, so only you see the answer. Once somebody has written `/invite @{bot}` there, "
+    "I can answer before everybody."
+)
 NEARLY_PRIVATE: Final = (
     "Nothing is asked yet: by “{word}”, did you mean `/ask privately`? If not, begin with another word."
 )
@@ -145,6 +150,9 @@ class Asking:
             incoming = await self._public(question, member, root)
         self.asked.keep(f"{to.channel}:{to.user}", incoming.conversation)
         await self._take_or_delete(incoming, delete=root is not None)
+        if root is None and not (question.private or alone):
+            with suppress(SlackError):  # an ornament
+                await self._say(to, ONLY_YOU.format(bot=self.me.name))
 
     async def _post(self, to: ReplyTo, member: Member, question: str) -> ReplyTo | None:
         """Show the question; where it is answered, or None where the bot may not write."""

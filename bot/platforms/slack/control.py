@@ -118,7 +118,7 @@ class Control:
         words = await Names(self.people, self.places).read(words)
         answer = await self.host.policy(Asker(member.person, member.authority, place), words)
         sets = not words and (member.authority >= POLICY_AUTHORITY or self.host.operates(member.person.id))
-        kinds = (modals.POLICY, modals.REMOVAL) if sets else ()
+        kinds = modals.for_policies(answer) if sets else ()
         await self._say(to, answer, *row([modals.opening(kind, to.user, to.channel) for kind in kinds]))
 
     async def refused(self, refusal: Refused, heard: Heard) -> None:

@@ -46,11 +46,11 @@ OPTIONS: Final = 100
 WELCOME: Final = (
     "I am *@{bot}*: I answer questions, use tools, and find again what you told me.\n"
     "To begin, write to me in the tab *Messages*, or mention @{bot} in a channel and go on in its thread.\n"
-    "I keep what you write to me, and learn from it what helps me to help you. Below you see what that is, and can "
+    "I keep what you write to me, and may learn from it what helps me to help you. Below you see what that is, and can "
     "correct it, have it forgotten, or stop the learning."
 )
 FORGETTING: Final = "You see what it is, and how much, before anything is erased."
-LEARNING: Final = "I learn from what you write to me."
+LEARNING: Final = "I may learn from what you write to me."
 NOT_LEARNING: Final = "I do not learn from what you write to me."
 
 
@@ -227,7 +227,8 @@ def _policies(shown: Shown) -> list[Json]:
         for label, other in around.items()
         if 1 <= other <= len(pages)
     ]
-    setting = [modals.opening(kind, shown.user) for kind in (modals.POLICY, modals.REMOVAL) if shown.sets_policies]
+    kinds = modals.for_policies(shown.policies) if shown.sets_policies else ()
+    setting = [modals.opening(kind, shown.user) for kind in kinds]
     return [
         _header("What holds for everybody"),
         *_news(shown, Part.POLICIES),
@@ -244,7 +245,8 @@ def _operating(shown: Shown) -> list[Json]:
 def _news(shown: Shown, part: Part) -> list[Json]:
     if shown.news is None or shown.news.part is not part:
         return []
-    return [*_texts(named(shown.news.text, shown.prefix)), *shown.news.below]
+    told = shown.news.text.removesuffix(shown.policies or "").strip()  # the list stands below it anyway
+    return [*_texts(named(told or shown.news.text, shown.prefix)), *shown.news.below]
 
 
 def _view(pages: Pages, blocks: list[Json]) -> JsonObject:

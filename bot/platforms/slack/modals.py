@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.messages import Json, JsonObject
 from bot.access import budget_words
-from bot.memory import policy_words
+from bot.memory import policy, policy_words
 from bot.platforms.slack.block_kit import button, carried_by, field, line, option, picked, typed, window
 from bot.platforms.slack.inbound import Me, person_id
 from bot.platforms.slack.payload import text
@@ -50,6 +50,12 @@ BUDGET: Final = Kind("budget", "Change a budget…", "Change a budget", "Change"
 POLICY: Final = Kind("policy", "Set a policy…", "Set a policy", "Set")
 REMOVAL: Final = Kind("removal", "Remove a policy…", "Remove a policy", "Remove")
 KINDS: Final = (BUDGET, POLICY, REMOVAL)
+
+
+def for_policies(shown: str) -> tuple[Kind, ...]:
+    """What whoever sets policies is offered below their list."""
+    return (POLICY,) if shown == policy.NOTHING else (POLICY, REMOVAL)
+
 
 _WHOSE, _PERSON, _CHANNEL, _AMOUNT = "whose", "person", "channel", "amount"
 _NAME, _TEXT, _PLACE, _NUMBER = "name", "text", "place", "number"

@@ -285,7 +285,6 @@ async def test_a_question_that_begins_with_the_word_model_is_a_question(slack: F
         ("deep: why is that?", "why is that?", Depth.DEEP),
         ("Fast:when?", "when?", Depth.FAST),
         ("deep thoughts: why?", "deep thoughts: why?", Depth.ADAPT),
-        ("fast:", "fast:", Depth.ADAPT),
     ],
 )
 async def test_a_question_may_say_how_deep_its_answer_should_go(

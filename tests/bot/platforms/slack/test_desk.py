@@ -70,9 +70,11 @@ async def test_where_the_bot_is_no_member_the_answer_is_private(slack: FakeSlack
     elsewhere = slack.state.channel("elsewhere", bot=False)
     async with serving(slack, host):
         await slack.acked(await slack.command(ANN, elsewhere, "/ask", "where am I?"))
+        (told,) = slack.state.whispers
         await host.surface(host.taken[0]).post(PageKey(1, 0), Look("Elsewhere.", final=True))
     assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
-    assert [whisper.text for whisper in slack.state.whispers] == ["Elsewhere."]
+    assert "so only you see the answer" in told.text
+    assert [whisper.text for whisper in slack.state.whispers] == [told.text, "Elsewhere."]
 
 
 async def test_a_command_without_a_question_says_how_it_is_used(slack: FakeSlack) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent.memory.audience import GroupAudience, TeamAudience
+from bot.memory.policy import NOTHING
 from bot.platforms.slack import modals
 from bot.wording import NOT_YOURS
 from tests.fakes.host import FakeHost
@@ -43,6 +44,12 @@ async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_sai
         assert labels(await said(slack, boss, GENERAL, "/policy")) == [modals.POLICY.label, modals.REMOVAL.label]
         assert labels(await said(slack, boss, GENERAL, "/policy", "list")) == []
         assert labels(await said(slack, ANN, GENERAL, "/policy")) == []
+
+
+async def test_where_nothing_is_set_there_is_no_button_to_remove_it(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    async with serving(slack, FakeHost(policies=NOTHING)):
+        assert labels(await said(slack, boss, GENERAL, "/policy")) == [modals.POLICY.label]
 
 
 @pytest.mark.parametrize(
