@@ -3,13 +3,13 @@
 Above: `listeners`. Below: `modals`, `home`, `whisper`, `people`, `place`, `bot.host`.
 
 Rules. A window is answered where its button stood: in a message, or in the Home tab. Who may do what is asked of the
-host, at this moment. A channel that somebody chose counts only if they can read it.
+host, at this moment. A private channel counts only for who can read it when they send the window.
 """
 
 from dataclasses import dataclass, replace
 
 from agent.errors import Refused
-from agent.memory.audience import Place
+from agent.memory.audience import GroupAudience, Place
 from agent.messages import JsonObject
 from agent.ports import Membership
 from bot import wording
@@ -73,10 +73,13 @@ class Windows:
 
     async def _place(self, member: Member, to: ReplyTo, chosen: str) -> Place:
         """Where a policy holds. Raises Refused."""
-        if chosen:
-            name = f"{self.me.source}:{chosen}"
-            if not (await self.membership.readable(member.person.id, [name])).get(name, False):
-                raise Refused(NOT_THERE)
-            return await self.places.of(chosen)
-        everywhere = member.full and (to.home or is_direct(to.channel))
-        return team_place(self.me) if everywhere else await self.places.asked_in(to.channel, member)
+        channel = chosen or ("" if to.home or is_direct(to.channel) else to.channel)
+        if not channel and member.full:
+            return team_place(self.me)
+        place = await self.places.asked_in(channel or to.channel, member)
+        if isinstance(place.audience, GroupAudience) and not await self._reads(member, place.audience.place):
+            raise Refused(NOT_THERE)
+        return place
+
+    async def _reads(self, member: Member, place: str) -> bool:
+        return (await self.membership.readable(member.person.id, [place])).get(place, False)

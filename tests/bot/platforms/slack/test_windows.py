@@ -7,6 +7,7 @@ import pytest
 from agent.memory.audience import GroupAudience, TeamAudience
 from bot.memory.policy import NOTHING
 from bot.platforms.slack import modals
+from bot.platforms.slack.windows import NOT_THERE
 from bot.wording import NOT_YOURS
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -74,6 +75,20 @@ async def test_a_window_below_a_command_counts_where_the_command_was_written(
     assert host.asked_for_policy[-1][1] == "set budget: at most 50 EUR"
     assert host.asked_for_policy[-1][0].place.audience == audience
     assert len(slack.state.whispers) == 1
+
+
+async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_meanwhile(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    slack.state.channels[SECRET].members.add(boss)
+    host = FakeHost()
+    async with serving(slack, host):
+        whisper = await said(slack, boss, SECRET, "/policy")
+        await slack.click(boss, whisper, modals.POLICY.label)
+        await slack.until(lambda: slack.state.views)
+        slack.state.channels[SECRET].members.remove(boss)
+        await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
+        await slack.until(lambda: NOT_THERE in slack.state.whispers[-1].text)
+    assert [words for _, words in host.asked_for_policy] == [""]
 
 
 async def test_the_windows_open_for_nobody_else(slack: FakeSlack) -> None:
