@@ -183,10 +183,10 @@ def _unindex(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> No
 
 
 def _drop_turns(connection: Connection, doomed: Doomed, counts: dict[str, int]) -> None:
-    """What belongs to the turns that fall; the turns themselves go after their messages."""
+    """What belongs to the turns that fall, or to a reply that falls; the turns themselves go after their messages."""
     counts["workspaces"] = drop(connection, workspace.c.task_id, doomed.turns)
-    counts["actions"] += drop(connection, action_record.c.turn, doomed.turns)
     silent = {one.turn for one in doomed.said.values() if one.author == Author.BOT} | doomed.turns
+    counts["actions"] += drop(connection, action_record.c.turn, silent)
     for column in (page.c.turn, verdict.c.turn):
         drop(connection, column, silent)
     for where in among(turn.c.id, doomed.turns):

@@ -2,6 +2,7 @@
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
+from agent.memory.forgetting import OneReply
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
 from agent.state import ActionRecord, LastActions
@@ -67,6 +68,13 @@ async def test_the_messages_that_they_came_from_are_told_and_take_them_along(sto
     assert found.sources == (boat.message,)
     await store.forgetting.forget(one_thread("ann", "boats"), START)
     assert await thoughts(store, dm("ann")) == []
+
+
+async def test_those_behind_a_reply_that_is_deleted_go_with_it(store: AnyStore) -> None:
+    deleted = await acted(store, record("a file of its own"))
+    await acted(store, record("b"))
+    await store.forgetting.forget(OneReply(deleted), START)
+    assert await thoughts(store, dm("ann")) == ["b"]
 
 
 async def test_what_was_drawn_from_a_place_that_may_not_be_used_now_is_not_among_them(store: AnyStore) -> None:

@@ -531,7 +531,7 @@ class FakeStore:
         silent = {turn for turn, m in self.messages if m in gone and m.author is Author.BOT} | {t.id for t in turns}
         for turn in self.turns:
             if turn.id in silent and turn.closing is not None:
-                turn.closing = replace(turn.closing, pages=())
+                turn.closing = replace(turn.closing, pages=(), actions=())
         everything = plan.person if isinstance(plan, Everything) else None
         for turn, person in [*self.judged]:
             if turn in silent or person == everything:
