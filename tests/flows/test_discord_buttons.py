@@ -189,6 +189,18 @@ async def test_the_buttons_of_a_reply_that_is_not_known_any_more_say_so_alone() 
                 del fake.world.messages[message["id"]]
 
 
+async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_its_numbers_new_reply() -> None:
+    async with recording(reply(7, "999")) as (fake, host):
+        for button in ("👍", "Delete", "Regenerate"):
+            left = fake.world.message(GENERAL, BOT, "Once.", components=row(7))
+            pressed = await fake.press(ANN, left, button)
+            await fake.until(lambda pressed=pressed: pressed.acknowledged)
+            await told_alone(fake, NO_SUCH_REPLY)
+            for message in by_the_bot(fake):
+                del fake.world.messages[message["id"]]
+        assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})
+
+
 # Reactions
 
 

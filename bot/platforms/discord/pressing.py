@@ -83,8 +83,9 @@ class Pressing:
     async def _judge(self, interaction: Interaction, turn: int, verdict: Verdict) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
         try:
-            known = await self.host.judge(turn, known_as(interaction.user.id), verdict)
-            said = NOTED if known else NO_SUCH_REPLY
+            known = await self._known(interaction, turn) is not None
+            kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)
+            said = NOTED if kept else NO_SUCH_REPLY
         except CogencyError as error:
             said = wording.failure(error)
         await panels.say(interaction, said)
@@ -92,7 +93,7 @@ class Pressing:
     async def _delete(self, interaction: Interaction, turn: int) -> None:
         await interaction.response.defer()
         try:
-            reply = await self.host.reply_of(turn)
+            reply = await self._known(interaction, turn)
             if reply is None or not await self.host.delete_reply(turn, known_as(interaction.user.id)):
                 await panels.follow(interaction, NO_SUCH_REPLY)
                 return
@@ -100,6 +101,14 @@ class Pressing:
             await panels.follow(interaction, wording.failure(error))
             return
         await self._take_away(interaction, reply)
+
+    async def _known(self, interaction: Interaction, turn: int) -> Answered | None:
+        """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
+        after a return to an older copy of the database: what that one says may not be for those who read here.
+        """
+        reply, page = await self.host.reply_of(turn), interaction.message
+        pages = {f"{page.channel.id}/{page.id}", f"{REACHED_ONCE}/{page.id}"} if page is not None else set[str]()
+        return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
 
     async def _take_away(self, interaction: Interaction, reply: Answered) -> None:
         """The pages of an interaction's answer: the host cannot reach those by itself."""
@@ -121,7 +130,7 @@ class Pressing:
 
     async def _regenerate(self, interaction: Interaction, button: Pressed) -> None:
         async def question(made: Press) -> Incoming:
-            reply = await self.host.reply_of(button.turn)
+            reply = await self._known(interaction, button.turn)
             if reply is None:
                 raise Refused(NO_SUCH_REPLY)
             if reply.person != known_as(made.author.id):
