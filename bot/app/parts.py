@@ -36,6 +36,7 @@ from bot.models.desk import ModelDesk
 from bot.models.embedding import open_embedder
 from bot.models.hearing import open_transcriber
 from bot.models.switch import ModelSwitch
+from bot.platforms.slack.commands import named
 from bot.settings import Settings
 from bot.surface import Surface
 from bot.turns.mind import Mind
@@ -191,6 +192,9 @@ def mind(
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None
 
+    def called(person: str, markdown: str) -> str:
+        return named(markdown, settings.slack_command_prefix) if person.startswith("slack:") else markdown
+
     return Mind(
         provider=desk.provider,
         persona=persona,
@@ -204,7 +208,7 @@ def mind(
         learn_at=None if work.learner is None else work.learner.due,
         may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
         recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
-        first_notice=FirstNotice(store.preferences, learns).line if settings.first_notice else None,
+        first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
         answering=work.floor.answering,
         history_messages=settings.history_messages,
         attached=attached,

@@ -23,14 +23,17 @@ KEEPS: Final = "*I keep what you write to me. `/memory` shows what I know of you
 
 @dataclass(frozen=True, slots=True)
 class FirstNotice:
-    """`learns`: whether anything is learned from what people write, now."""
+    """`learns`: whether anything is learned from what people write, now. `named`: a text for this person, with the
+    commands as they are called where they read it.
+    """
 
     preferences: Preferences
     learns: Callable[[], bool]
+    named: Callable[[str, str], str] = lambda _, text: text
 
     async def line(self, person: str, turn: int) -> str:
         """What this turn says to the person, as Markdown; "" if another one has said it. Raises StoreError."""
         told, mine = (await self.preferences.of(person)).get(TOLD), str(turn)
         if told != mine and not (told is None and await self.preferences.swap(person, TOLD, None, mine)):
             return ""
-        return LEARNS if self.learns() else KEEPS
+        return self.named(person, LEARNS if self.learns() else KEEPS)

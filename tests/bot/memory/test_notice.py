@@ -19,6 +19,11 @@ async def test_only_the_first_reply_to_a_person_says_it() -> None:
     assert told.shown == {"a": f"Yes.\n\n{LEARNS}", "b": "Yes.", "c": f"Yes.\n\n{LEARNS}"}
 
 
+async def test_it_names_the_commands_as_they_are_called_where_the_person_reads_it() -> None:
+    notice = FirstNotice(FakePreferences(), lambda: True, lambda person, text: text.replace("`/", f"`/{person}-"))
+    assert "`/ann-memory`" in await notice.line("ann", 1)
+
+
 async def test_it_is_shown_and_not_stored_as_part_of_the_reply() -> None:
     store = FakeStore()
     await ToldTurns(store, FakeClock()).ask(said("Hello?"))
