@@ -225,6 +225,26 @@ async def test_over_http_what_was_lost_on_the_way_is_read_from_history_once_slac
     assert {taken.text for taken in host.taken} == {"one", "two, of which nobody told", "three"}
 
 
+async def test_over_http_what_comes_anew_after_an_outage_does_not_hide_what_was_lost_in_it() -> None:
+    async with FakeSlack(FastClock(speed=500), over_http=True) as slack:
+        slack.state.user("ann")
+        slack.state.channel("ann", "im")
+        host = FakeHost()
+        async with serving(slack, host):
+            await slack.say(ANN, DM, "one")
+            await slack.settled()
+            slack.state.write(ANN, DM, "two, of which nobody told")
+            await slack.clock.sleep(240)
+            ports = [slack.posts.ports.pop()]
+            (event,) = slack.events_of(slack.state.write(ANN, DM, "three"))
+            delivered = await slack.deliver(slack.envelope(event))
+            await slack.until(lambda: len(slack.posts.attempts) >= 3)
+            slack.posts.ports += ports
+            await slack.say(ANN, DM, "four")
+            await slack.acked(delivered)
+            await slack.until(lambda: len(host.taken) == 4)
+
+
 async def test_over_http_what_was_said_while_no_process_ran_is_taken_in_after_the_start() -> None:
     async with FakeSlack(FastClock(), over_http=True) as slack:
         slack.state.user("ann")

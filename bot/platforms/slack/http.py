@@ -7,11 +7,13 @@ Rules
 - A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three times,
   to whichever process the balancer chooses. The ledger knows it by its ids.
 - Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack could
-  not deliver at first, or that could not be stored: then history is read since the last one that arrived well.
+  not deliver at first, or that could not be stored: then history is read since the last one that arrived well before
+  it. What has arrived since then, anew, says nothing about what came in between.
 """
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,6 +42,10 @@ LEAVE_S: Final = 3.0
 """Requests in flight may end in this time at a shutdown: so long Slack waits."""
 LOST_REASONS: Final = frozenset({"connection_failed", "ssl_error", "http_error", "too_many_redirects", "unknown_error"})
 """Why Slack sends again what did not get here. "http_timeout" is not among them: it was here, and took too long."""
+REPEATED: Final = timedelta(minutes=7)
+"""For so long Slack sends an event again, at most: six minutes and a little."""
+STEP: Final = timedelta(minutes=1)
+"""Times of arrivals are kept so far apart."""
 GAP_PAUSE: Final = timedelta(minutes=5)
 """Between two readings of history: so far apart are Slack's own attempts."""
 
@@ -62,7 +68,8 @@ class Endpoint:
         self._line = line
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
         self._runner: web.AppRunner | None = None
-        self._well = clock.now()
+        self._well = deque([clock.now()])
+        """When requests arrived well: the last time before what Slack may still be repeating, and those since."""
         self._read: datetime | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -125,9 +132,11 @@ class Endpoint:
         now = self._clock.now()
         if reason in LOST_REASONS and (self._read is None or now - self._read > GAP_PAUSE):
             self._read = now
-            self._line.gap(self._well)
-        if not reason:
-            self._well = now
+            self._line.gap(self._well[0])
+        if not reason and now - self._well[-1] >= STEP:
+            self._well.append(now)
+        while len(self._well) > 1 and self._well[1] <= now - REPEATED:
+            self._well.popleft()
 
 
 async def _healthy(_: web.Request) -> web.Response:
