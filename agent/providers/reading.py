@@ -5,7 +5,10 @@ Rule: nothing here raises; what is not as expected reads as empty.
 """
 
 import json
-from typing import cast
+from typing import Final, cast
+
+MAX_COUNT: Final = 1_000_000_000
+"""More tokens than any call takes; what a hundred thousand lies cost together can still be added up in a database."""
 
 
 def read_json(text: str | bytes) -> object:
@@ -29,7 +32,7 @@ def as_text(value: object) -> str:
 
 
 def as_count(value: object) -> int:
-    """A number of tokens: never negative, never a boolean."""
+    """A number of tokens: never negative, never a boolean, never more than MAX_COUNT."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 -- NaN
         return 0
-    return max(0, int(min(value, 2**53)))
+    return max(0, int(min(value, MAX_COUNT)))

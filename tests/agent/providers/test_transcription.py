@@ -9,6 +9,7 @@ import pytest
 from agent.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from agent.ports import Transcript
 from agent.providers.catalog import OPENAI
+from agent.providers.reading import MAX_COUNT
 from agent.providers.transcription import HttpTranscriber, ending
 from tests.fakes.model_server import CUT, ModelServer, Reply, Wait, whole
 
@@ -47,6 +48,12 @@ async def test_the_words_come_back_and_the_call_is_counted() -> None:
 async def test_seconds_are_no_tokens() -> None:
     transcript, _ = await heard(whole(200, {"text": "Blue.", "usage": {"type": "duration", "seconds": 3}}))
     assert transcript.call.usage.estimated
+
+
+async def test_no_report_makes_a_bill_that_cannot_be_added_up() -> None:
+    usage = {"type": "tokens", "input_tokens": 10**30, "output_tokens": -1}
+    transcript, _ = await heard(whole(200, {"text": "Blue.", "usage": usage}))
+    assert (transcript.call.usage.input_uncached, transcript.call.usage.output) == (MAX_COUNT, 0)
 
 
 @pytest.mark.parametrize(
