@@ -7,15 +7,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 
 import regex
 
-from bot.reply.markdown import Block, after, is_row, spans
+from bot.reply.markdown import Block, after, is_row, kind_is_certain, spans, spans_are_certain
 
 LOOKAHEAD = 300
-"""How far behind a page's end the text must have come before its cut is certain: the longest opening line that is
-repeated, and enough of a link to know that it is one. The next page is shown that much later."""
+"""How far behind a page's end the text must have come at most before its cut is certain: the longest opening line that
+is repeated, and enough of a link to know that it is one. The next page is shown that much later."""
 
 _LINE = regex.compile(r"[^\n]*+\n|[^\n]++")
 _GRAPHEME = regex.compile(r"\X")
@@ -27,6 +27,8 @@ _WORD = regex.compile(
 _MARGIN = regex.compile(r"[ \t>]++")
 _MARKERS = regex.compile(r"[ \t>]*+(?:`{3,}+|~{3,}+)[ \t]*+")
 _BLOCK_START = regex.compile(r"[ \t>]*+(?:#{1,6}\s|[-*+>]\s|\d{1,9}[.)]\s|\||`{3}|~{3})")
+_PLAIN = regex.compile(r"[^\s>#*+.)|`~\d-]")
+"""What ends everything that may become a margin, a marker or a block's start."""
 
 
 class _Tie(IntEnum):
@@ -96,8 +98,10 @@ class Cutter:
 
     def __init__(self, rest: str, carry: Carry, limit: int) -> None:
         self._rest = rest
+        self._carry = carry
         self._most = limit - len(carry.opener)
-        self._lines = _read_lines(rest, carry, longest=min(limit // 4, LOOKAHEAD))
+        self._longest = min(limit // 4, LOOKAHEAD)
+        self._lines = _read_lines(rest, carry, self._longest)
         self._starts = [line.start for line in self._lines]
 
     def best(self, least: int = 0) -> Cut:
@@ -142,6 +146,31 @@ class Cutter:
         following = self._rest[place : place + LOOKAHEAD]
         goes_on = not following or is_row(following.partition("\n")[0])
         return Cut(place, "", Carry(block, opener=block.table if goes_on else ""))
+
+    def is_certain(self, cut: Cut) -> bool:
+        """Whether the best cut stays the best, whatever text follows. It may be so without our seeing it."""
+        if _PLAIN.search(self._rest, self._most) is None:
+            return False
+        if cut.at > self._most // 2 and cut.at in self._paragraphs():
+            return True  # no span, fence or table reaches from one paragraph into another
+        if cut.at not in self._starts and cut.at not in self._words():
+            return False
+        return self._last_line_is_certain(cut.at) and self._spans_are_certain()
+
+    def _last_line_is_certain(self, place: int) -> bool:
+        """Whether the last line, which may go on, cannot become anything that matters at `place`."""
+        last = self._lines[-1]
+        if last.text.endswith("\n") or (self._carry.inside_line and len(self._lines) == 1):
+            return place <= last.start or not last.after.header
+        if last.text.isspace() or not kind_is_certain(last.before, last.text, self._longest):
+            return False
+        may_head_table = last.after.fence is None and len(last.text) <= self._longest
+        return place <= last.start or not may_head_table
+
+    def _spans_are_certain(self) -> bool:
+        """Whether the spans in the last lines of text cannot change."""
+        text = "".join(line.text for line in takewhile(lambda line: line.is_text, reversed(self._lines)))
+        return not text or spans_are_certain(self._rest[-len(text) :])
 
     def _line(self, place: int) -> tuple[_Line, bool]:
         """The line that begins at, holds, or ends the text at `place`; and whether `place` is inside it."""

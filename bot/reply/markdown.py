@@ -41,6 +41,22 @@ _SPAN = regex.compile(
     regex.VERBOSE | regex.DOTALL,
 )
 
+_SPAN_BEGUN = regex.compile(
+    r"""
+      `                                                                 # inline code without an end,
+    | \[ (?! [^\[\]\\]*+ \] [^(\[] )                                   # a link, unless it is seen to be none,
+    | <[^<>\s]*+\Z                                                     # a mention,
+    | (?<!\w) (?:[*_]|~~|\|\||[~|]\Z) (?!\s) [^\n]{0,210}+\Z          # or emphasis that still is short
+    """,
+    regex.VERBOSE | regex.DOTALL,
+)
+_OPENING_BEGUN = regex.compile(
+    r"(?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*+"
+    r"(?:`{3}|~{3}|(?:`{0,2}+|~{0,2}+|[-*+]|\d{1,9}[.)]?)\Z)"
+)
+_CLOSING_BEGUN = regex.compile(r"[ \t>]*+(?:`*+|~*+)[ \t]*+\r?")
+_SEPARATOR_BEGUN = regex.compile(r"[ \t>|:-]*+\r?")
+
 
 @dataclass(frozen=True, slots=True)
 class Fence:
@@ -129,3 +145,21 @@ def spans(text: str) -> Iterator[tuple[int, int]]:
     """Where, in one block of text without fences, something stands that must not be cut: (start, end)."""
     for found in _SPAN.finditer(text):
         yield found.span()
+
+
+def spans_are_certain(text: str) -> bool:
+    """Whether nothing that may follow in the same block makes another span, or unmakes one."""
+    found = [*spans(text)]
+    if found and found[-1][1] == len(text):
+        return False
+    begun = (each.start() for each in _SPAN_BEGUN.finditer(text, overlapped=True))
+    return all(any(start <= at < end for start, end in found) for at in begun)
+
+
+def kind_is_certain(block: Block, line: str, longest: int) -> bool:
+    """Whether a line that is not yet whole is surely neither a fence's nor a table's line, whatever follows in it."""
+    if block.fence is not None:
+        return not block.fence.quoted and _CLOSING_BEGUN.fullmatch(line) is None
+    if _SEPARATOR_BEGUN.fullmatch(line) or (block.table and not is_row(line)):
+        return False
+    return len(line.rstrip("\r")) > longest or _OPENING_BEGUN.match(line) is None

@@ -13,8 +13,8 @@ Rules.
   its own. Inside a code line, a newline stands before the closer and a blank behind it: the blank says that the newline
   is not the text's.
 - A table that goes on at the start of a line has its header and separator repeated.
-- A cut depends on nothing that comes more than LOOKAHEAD characters behind the page. So a full page never changes, and
-  is never read again.
+- A cut depends on nothing that comes more than LOOKAHEAD characters behind the page, and in plain words on nothing
+  behind the next one. So a full page never changes, and is never read again.
 
 Reading the pages back: undo the opener, which follows from the text so far; then, if the page ends inside a fence and
 is not the last one, the closer.
@@ -99,9 +99,10 @@ class Pager:
                 self._open = Page(start, carry.opener, rest) if rest else None
                 break
             rest = rest[: limit + LOOKAHEAD]
-            cut = Cutter(rest, carry, limit).best(least=max(0, shown - start))
+            cutter = Cutter(rest, carry, limit)
+            cut = cutter.best(least=max(0, shown - start))
             page = Page(start, carry.opener, rest[: cut.at], cut.closer)
-            if len(rest) < limit + LOOKAHEAD and not complete:
+            if len(rest) < limit + LOOKAHEAD and not complete and not cutter.is_certain(cut):
                 self._open = page
                 break
             self._full.append(page)

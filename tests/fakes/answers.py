@@ -82,3 +82,68 @@ def answer_of(chars: int) -> str:
             "".join(CJK * number * 2) + "\n\n",
         ]
     return "".join(blocks)[:chars]
+
+
+_bit = st.sampled_from(
+    [
+        *[
+            "word ",
+            "word ",
+            "blue boat ",
+            "2 * 3 ",
+            "snake_case ",
+            "a",
+            "1",
+            "12",
+            " ",
+            "  ",
+            "\n",
+            "\n",
+            "\n\n",
+            "\n\n",
+            "船は青い",
+        ],
+        *[
+            "`",
+            "``",
+            "```",
+            "~~~",
+            "~~",
+            "~",
+            "*",
+            "**",
+            "_",
+            "__",
+            "||",
+            "|",
+            "---",
+            "|---|\n",
+            "- ",
+            "> ",
+            "# ",
+            "1. ",
+        ],
+        *[
+            "[",
+            "]",
+            "](",
+            ")",
+            "[a](",
+            "][",
+            "!",
+            "<",
+            ">",
+            "<@",
+            "http",
+            "https://",
+            '"',
+            "\\",
+            "\r\n",
+            "py\n",
+            ":",
+            ".",
+        ],
+    ]
+)
+edges = st.lists(_bit, min_size=1, max_size=60).map("".join)
+"""Words among everything that may begin, end or become Markdown: for what depends on a few characters more."""

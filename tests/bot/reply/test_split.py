@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.reply.split import Page, Pager, pages
-from tests.fakes.answers import ATOMS, CJK, GRAPHEMES, answer_of, answers, scribbles
+from tests.fakes.answers import ATOMS, CJK, GRAPHEMES, answer_of, answers, edges, scribbles
 from tests.fakes.reader import fences_are_balanced, read_back
 
 LIMITS = st.sampled_from([100, 137, 400, 2_000])
@@ -80,6 +80,49 @@ def test_however_the_text_grows_full_pages_stay_and_the_end_is_the_same(
     pager.read(text, complete=True)
     assert pager.pages[: len(full)] == full
     assert pager.pages == pages(text, limit)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 110), edges, edges)
+def test_a_cut_that_is_certain_stays_whatever_follows(words: int, around: str, following: str) -> None:
+    text, pager = ("word " * 22)[:words] + around, Pager(100)
+    pager.read(text, complete=False)
+    assert pages(text + following, 100)[: pager.full] == pager.pages[: pager.full]
+
+
+@pytest.mark.parametrize("limit", [100, 2_000])
+def test_the_cut_of_plain_words_is_certain_at_once(limit: int) -> None:
+    paragraph = "word " * (limit // 15) + "[with](http://example.org) *all*, `kinds` of it.\n\n"
+    line = "- one of many short lines, some_name and **bold**\n"
+    sentence = "and *so* on: 2 * 3 [sic], "
+    for unit in (paragraph, line, sentence):
+        at, pager = 0, Pager(limit)
+        text = unit * (4 * limit // len(unit))
+        while pager.full == 0:
+            at += 1
+            pager.read(text[:at], complete=False)
+        assert at <= limit + len(sentence), "where a span ends, or the next line begins"
+
+
+WORDS_BEFORE_THE_EDGE = "word " * 18
+UNCERTAIN = [
+    (WORDS_BEFORE_THE_EDGE + "`and more code", " end`"),
+    (WORDS_BEFORE_THE_EDGE + "[and more text", " end](x)"),
+    (WORDS_BEFORE_THE_EDGE + "*and more text", " end*"),
+    (WORDS_BEFORE_THE_EDGE + "`and more code\n  ", "end`"),
+    ("```\n" + "x = 1\n" * 14 + "`", "``\nword"),
+    ("word " * 15 + "`code\ncode` a b c d e", " |\n-|-\n"),
+    ("word " * 15 + "`code\ncode` a b c d |\n", "-|-\n"),
+]
+"""The beginning of a text on pages of a hundred characters, and what moves its cut."""
+
+
+@pytest.mark.parametrize(("text", "following"), UNCERTAIN)
+def test_a_cut_that_what_follows_may_move_is_waited_for(text: str, following: str) -> None:
+    pager, shown_so_far = Pager(100), pages(text, 100)
+    pager.read(text, complete=False)
+    assert pages(text + following + " word" * 100, 100)[0] != shown_so_far[0], "it does move"
+    assert pager.full == 0
 
 
 def test_a_page_is_cut_before_a_paragraph_if_one_begins_in_its_second_half() -> None:
