@@ -95,8 +95,9 @@ class SlackApi:
         self._session = session
         self._proxy = client.proxy
         self.granted: frozenset[str] = frozenset()
-        self.said_at: datetime | None = None
         """The scopes of the bot token, as far as Slack said."""
+        self.said_at: datetime | None = None
+        """What time it was there."""
 
     async def call(self, method: Method, **args: Json) -> JsonObject:
         """The method's answer. Raises SlackError; None among the arguments means: leave it out."""
