@@ -12,12 +12,13 @@ from typing import Final
 
 from agent.messages import Depth, JsonObject
 from agent.ports import Clock
-from agent.records import Incoming, Quoted
+from agent.records import POSTED, Incoming, Quoted
 from bot import wording
 from bot.host import Host
+from bot.latest import Latest
 from bot.platforms.slack import commands, forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused
-from bot.platforms.slack.fresh import Latest, Once
+from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.names import Names
@@ -177,7 +178,7 @@ class Asking:
         direct = inbound.is_direct(to.channel)
         return Incoming(
             source=self.me.source,
-            event_id=f"command:{question.event}",
+            event_id=f"{POSTED}{question.event}",
             channel=to.channel,
             message_id=to.after,
             conversation=inbound.thread_conversation(self.me, to.channel, to.after),
@@ -196,9 +197,9 @@ class Asking:
     def _private(self, question: Question, member: Member, to: ReplyTo) -> Incoming:
         return Incoming(
             source=self.me.source,
-            event_id=f"command:{question.event}",
+            event_id=f"private:{question.event}",
             channel=to.channel,
-            message_id=f"private:{question.event}",
+            message_id=inbound.private_message(question.event),
             conversation=inbound.private_conversation(self.me, to.channel, to.user),
             person=member.person,
             place=person_place(self.me, member),

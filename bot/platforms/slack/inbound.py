@@ -136,6 +136,11 @@ def private_conversation(me: Me, channel: str, user: str) -> str:
     return f"{me.source}:{channel}:private:{user}"
 
 
+def private_message(event: str) -> str:
+    """The id of such a question, which `event` names: a message in a channel, or a press of something."""
+    return f"private:{event}"
+
+
 def person_id(me: Me, user: str) -> str:
     return f"{me.source}:{user}"
 

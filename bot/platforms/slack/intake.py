@@ -158,7 +158,8 @@ class Intake:
         """An edited question is answered, and learned from, as edited; a deleted one not at all."""
         repeats = repeats_of(changed.ts)
         if changed.text is None:
-            await self.host.withdraw(changed.channel, {changed.ts, *repeats})
+            private = inbound.private_message(f"{changed.channel}:{changed.ts}")
+            await self.host.withdraw(changed.channel, {changed.ts, private, *repeats, *repeats_of(private)})
             if changed.ours:
                 await self.desk.replies.gone(changed.channel, changed.ts)
             return
