@@ -263,8 +263,8 @@ class FakeHost:
         return new
 
     def _holds(self, message_id: str) -> bool:
-        """Whether it may hold this message: of repeated questions, those that it took in."""
-        return not message_id.startswith("again:") or any(
+        """Whether it may hold this message: of repeated and private questions, those that it took in."""
+        return not message_id.startswith(("again:", "private:")) or any(
             kept.message_id == message_id for kept in self.taken + self.overheard
         )
 

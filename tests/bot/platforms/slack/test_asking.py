@@ -135,7 +135,7 @@ async def test_it_is_forgotten_with_the_message_that_asked_it(slack: FakeSlack) 
         (taken,) = host.taken
         event = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "deleted_ts": asked.ts}
         await slack.acked(await slack.deliver(slack.envelope({**event, "previous_message": asked.wire()})))
-    assert host.withdrawn == [(GENERAL, taken.message_id)]
+    assert host.withdrawn == [(GENERAL, asked.ts), (GENERAL, taken.message_id)]
 
 
 async def test_a_policy_that_is_asked_for_by_a_mention_shows_to_the_asker_alone_in_the_thread(
