@@ -33,8 +33,8 @@ MOST: Final = 4
 TITLE_CHARS: Final = 60
 """What fits a button on a phone."""
 
-EVERY_S: Final = 300.0
-"""What is known about a person changes with their conversations, not with their clicks."""
+EVERY_S: Final = 30.0
+"""Going back and forth asks nothing anew; what was forgotten meanwhile is not offered for long."""
 
 MOST_PEOPLE: Final = 2_000
 """As many as open the bot within that time."""
