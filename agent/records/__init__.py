@@ -9,7 +9,7 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
 from agent.records.feedback import Answered, Verdict
-from agent.records.forgetting import DELETE_REPLY, REACHED_ONCE, Receipt, ShownPage
+from agent.records.forgetting import DELETE_REPLY, POSTED, REACHED_ONCE, Receipt, ShownPage
 from agent.records.messages import (
     ATTACHED,
     Attachment,
@@ -27,6 +27,7 @@ from agent.records.turns import Accepted, Claim, Claiming, Closing, Job, Known, 
 __all__ = [
     "ATTACHED",
     "DELETE_REPLY",
+    "POSTED",
     "REACHED_ONCE",
     "Accepted",
     "Answered",

@@ -9,6 +9,9 @@ DELETE_REPLY: Final = "delete_reply"
 REACHED_ONCE: Final = "@"
 """The id of a page that can be reached only while its turn runs, because one person alone sees it, begins with this."""
 
+POSTED: Final = "command:"
+"""The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShownPage:

@@ -1,4 +1,4 @@
-"""The bot's replies that should be deleted in the platform, too: a job of the ledger for each page.
+"""What the bot posted that should be deleted in the platform, too: a job of the ledger for each page.
 
 Above: `store.forgetting.erase`. Below: `store.jobs`, doomed, batches, json_columns, tables; `agent.records`.
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from agent.records import DELETE_REPLY, REACHED_ONCE, Author, ShownPage
+from agent.records import DELETE_REPLY, POSTED, REACHED_ONCE, Author, ShownPage
 from store import jobs, json_columns
 from store.forgetting.batches import among
 from store.forgetting.doomed import Doomed
@@ -18,7 +18,9 @@ from store.tables import turn
 
 
 def delete_later(connection: Connection, doomed: Doomed, now: datetime) -> int:
-    """Have the pages of the replies that fall deleted; how many there are that can be reached."""
+    """Have the pages of the replies that fall deleted, and the questions that the bot posted; how many there are that
+    can be reached.
+    """
     answered = {one.turn for one in doomed.said.values() if one.author == Author.BOT}
     shown = select(turn.c.source, turn.c.channel, turn.c.pages)
     pages = [
@@ -28,6 +30,9 @@ def delete_later(connection: Connection, doomed: Doomed, now: datetime) -> int:
         for page in json_columns.pages(stored)
         if not page.startswith(REACHED_ONCE)
     ]
+    asked = {one.turn for one in doomed.said.values() if one.author == Author.PERSON}
+    posted = select(turn.c.source, turn.c.channel, turn.c.message_id).where(turn.c.event_id.startswith(POSTED))
+    pages += [ShownPage(*row) for where in among(turn.c.id, asked) for row in connection.execute(posted.where(where))]
     for page in pages:
         values = {"payload": page.encode(), "run_at": now, "person": "", "conversation": ""}
         jobs.schedule(connection, DELETE_REPLY, page.key, values)

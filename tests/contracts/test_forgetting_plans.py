@@ -1,5 +1,6 @@
 """The contract of the port Forgetting: time, words, deletions, places, age; previews, edits, replies in platforms."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from agent.memory.audience import AudienceKind, GroupAudience, Place
 from agent.memory.forgetting import About, Deleted, During, Everything, Expired, Gone
 from agent.memory.periods import Period
 from agent.memory.profile import LEARNING
-from agent.records import DELETE_REPLY, Closing, ShownPage
+from agent.records import DELETE_REPLY, POSTED, Closing, ShownPage
 from tests.contracts.steps import AnyStore, answered, claimed, proved, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
@@ -149,3 +150,14 @@ async def test_the_pages_of_replies_that_fall_are_deleted_in_the_platform_on_req
         await store.jobs.finish(job)
     assert sorted(page.page for page in pages) == ["page 1", "page 2"]
     assert {(page.source, page.channel) for page in pages} == {(asked.source, asked.channel)}
+
+
+async def test_a_question_that_the_bot_posted_for_its_asker_is_deleted_with_the_replies(store: AnyStore) -> None:
+    asked = replace(said("my boat"), event_id=f"{POSTED}1")
+    await answered(store, said("my train", conversation="another"), "a train")
+    await answered(store, asked, "a boat")
+    receipt = await store.forgetting.forget(Everything("ann"), START, replies=True)
+    job = await store.jobs.claim(frozenset({DELETE_REPLY}), "worker", START, LEASE)
+    assert receipt.replies == 1
+    assert job is not None
+    assert ShownPage.decode(job.payload) == ShownPage(asked.source, asked.channel, asked.message_id)

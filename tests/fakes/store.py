@@ -19,6 +19,7 @@ from agent.memory.profile import LEARNING, Partition, ProfileEntry
 from agent.ports import Conversations, Forgetting, Knowledge, Ledger, Memories, Preferences, Replies
 from agent.records import (
     DELETE_REPLY,
+    POSTED,
     REACHED_ONCE,
     Accepted,
     Author,
@@ -593,6 +594,9 @@ class FakeStore:
             for page in turn.closing.pages
             if not page.startswith(REACHED_ONCE)
         ]
+        asked = {turn for turn, m in self.messages if m in gone and m.author is Author.PERSON}
+        posted = [t.incoming for t in self.turns if t.id in asked and t.incoming.event_id.startswith(POSTED)]
+        pages += [ShownPage(one.source, one.channel, one.message_id) for one in posted]
         for page in pages:
             await self.jobs.schedule(DELETE_REPLY, page.key, page.encode(), now)
         return len(pages)
