@@ -92,6 +92,7 @@ class FakeRest(Requests):
             ("POST", "/channels/{channel}/messages/{message}/threads", self._start_thread),
             ("POST", "/interactions/{interaction}/{token}/callback", self._call_back),
             ("POST", "/webhooks/{application}/{token}", self._follow_up),
+            ("GET", "/webhooks/{application}/{token}/messages/{message}", self._read_answer),
             ("PATCH", "/webhooks/{application}/{token}/messages/{message}", self._edit_answer),
             ("DELETE", "/webhooks/{application}/{token}/messages/{message}", self._delete_answer),
         ]
@@ -265,6 +266,9 @@ class FakeRest(Requests):
         said["components"] = body.get("components", [])
         self._keep_files(said, body)
         return said
+
+    async def _read_answer(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        return self._answer_of(request)
 
     async def _edit_answer(self, request: web.Request, body: Payload) -> Payload:
         message = self._answer_of(request)

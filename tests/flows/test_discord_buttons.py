@@ -215,6 +215,33 @@ async def test_thumbs_of_anybody_are_verdicts_and_can_be_taken_back() -> None:
         await noticed(lambda: not host.verdicts)
 
 
+async def test_what_is_taken_back_after_another_verdict_changes_nothing() -> None:
+    async with recording(reply(7, "300")) as (fake, host):
+        shown = fake.world.message(GENERAL, BOT, "One.", id="300")
+        for emoji, take_back in (("👍", False), ("👎", False), ("👍", True)):
+            await fake.react(BO, emoji, shown, take_back=take_back)
+        await fake.react(ANN, "👍", shown)
+        await noticed(lambda: len(host.verdicts) == 2)
+        assert host.verdicts[7, f"discord:{BO}"] is Verdict.BAD
+
+
+async def test_a_reply_of_which_somebody_deletes_a_page_is_forgotten_with_its_other_pages() -> None:
+    long = "One. " + "more " * 700
+    for private in (None, False):
+        async with talking([long]) as (fake, host):
+            if private is None:
+                await fake.say(ANN, f"{ME} tell me")
+            else:
+                await fake.command(ANN, "ask", question="tell me", private=private)
+            await fake.until(lambda fake=fake: by_the_bot(fake) and labels(by_the_bot(fake)[-1]) == AT_THE_END)
+            async with asyncio.timeout(PATIENCE_S):
+                await host.turns.idle()
+            assert len(by_the_bot(fake)) > 1
+            await fake.take_back(by_the_bot(fake)[0])
+            await noticed(lambda fake=fake: not by_the_bot(fake))
+            assert await host.reply_of(host.store.turns[0].id) is None
+
+
 async def test_a_waste_basket_deletes_the_reply_for_whoever_asked_alone() -> None:
     async with recording(reply(7, "300")) as (fake, host):
         shown = fake.world.message(GENERAL, BOT, "One.", id="300")

@@ -131,6 +131,17 @@ async def test_the_stop_button_works_after_a_restart() -> None:
         assert labels(growing) == []
 
 
+async def test_a_press_of_stop_that_comes_just_after_the_end_leaves_the_buttons_of_the_end() -> None:
+    async with talking(["Whole."]) as (fake, host):
+        await fake.write(ANN, "hello")
+        whole = await page(fake, "Whole.")
+        await idle(host)
+        row = {"type": 2, "style": 2, "label": "Stop", "custom_id": f"stop:{host.taken[0].conversation}"}
+        await fake.press(ANN, {**whole, "components": [{"type": 1, "components": [row]}]}, "Stop")
+        await page(fake, NOTHING_RUNNING)
+        assert labels(whole) == AT_THE_END
+
+
 async def test_a_stop_button_that_was_left_behind_says_that_nothing_runs_and_goes() -> None:
     async with talking(["Whole."]) as (fake, host):
         await fake.write(ANN, "hello")

@@ -14,6 +14,7 @@ from discord import app_commands
 
 from agent.memory.forgetting import Gone
 from bot.host import Host
+from bot.latest import Latest
 from bot.platforms.discord import closing, permissions, places, reactions
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import Conversations
@@ -83,7 +84,8 @@ class DiscordClient(discord.Client):
         self._listening = listening
         self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)
         self.tree = app_commands.CommandTree(self)
-        self._desk = Desk(self.tree, host, connection, surroundings, members, conversations)
+        self._said_last = Latest()
+        self._desk = Desk(self.tree, host, connection, surroundings, members, conversations, self._said_last)
 
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
         """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
@@ -150,11 +152,11 @@ class DiscordClient(discord.Client):
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload):
-            await self._intake.follow(lambda: reactions.added(self._host, self._room, payload))
+            await self._intake.follow(lambda: reactions.added(self._host, self._room, self._said_last, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
         if not self._is_automatic(payload):
-            await self._intake.follow(lambda: reactions.taken_back(self._host, payload))
+            await self._intake.follow(lambda: reactions.taken_back(self._host, self._said_last, payload))
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user

@@ -11,6 +11,7 @@ import discord
 from discord import app_commands
 
 from bot.host import Host
+from bot.latest import Latest
 from bot.platforms.discord import buttons, forgetting, memory, menus, panels, preferences
 from bot.platforms.discord.commands import Commands
 from bot.platforms.discord.connection import Connection
@@ -41,11 +42,12 @@ class Desk:
         surroundings: Surroundings,
         members: Members,
         conversations: Conversations,
+        said_last: Latest,
     ) -> None:
         self._tree = tree
         self._host = host
         self._members = members
-        self._pressing = Pressing(host, connection, members, surroundings)
+        self._pressing = Pressing(host, connection, members, surroundings, said_last)
         commands = Commands(host, connection, surroundings, members, conversations)
         self._preferences = Preferences(host, members)
         self._menus = Menus(host, commands)
@@ -69,7 +71,12 @@ class Desk:
         """Slash commands and entries of menus are the tree's; here the buttons, choices and windows come in."""
         if interaction.type not in PRESSED or not isinstance(interaction.data, dict):
             return
-        said = str(interaction.data.get("custom_id", ""))
+        try:
+            await self._pressed(interaction, str(interaction.data.get("custom_id", "")))
+        except discord.HTTPException as error:
+            log.info("a button or a window could not be answered (Discord's error %d)", error.code)
+
+    async def _pressed(self, interaction: Interaction, said: str) -> None:
         if (made := forgetting.decision(said)) is not None:
             await forgetting.decide(interaction, made, self._host)
         elif (decided := memory.pressed(said)) is not None:

@@ -1,7 +1,7 @@
 """What people write, edit and delete on Discord, on its way to the host.
 
 Above: `client` hands events over, `missed` what had been missed. Below: `conversations`, `inbound`, `members`,
-`orders`, `permissions`, `reading`, `refusals`, `surroundings`, `bot.triggers`, and `bot.host.Host`.
+`orders`, `permissions`, `reactions`, `reading`, `refusals`, `surroundings`, `bot.triggers`, and `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to, or to store it.
@@ -22,7 +22,7 @@ from bot import wording
 from bot.access.told import Told
 from bot.host import Host
 from bot.logs import severity
-from bot.platforms.discord import inbound, orders, permissions, reading, refusals
+from bot.platforms.discord import inbound, orders, permissions, reactions, reading, refusals
 from bot.platforms.discord.address import decode
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import Conversations, Said
@@ -52,7 +52,7 @@ class Intake:
         self._client = client
         self._host = host
         self._settings = settings
-        self._clock = connection.clock
+        self._connection = connection
         self._listening = listening
         self._surroundings = surroundings
         self._members = members
@@ -72,7 +72,7 @@ class Intake:
             return await self._take(message)
 
         async def tell_to_wait(_: StoreUnavailable) -> None:
-            me, post = self._me(message.guild), reading.post_of(message, self._clock.now())
+            me, post = self._me(message.guild), reading.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
             if for_us and not self._told.just_now(str(message.author.id), wording.KEPT_WAITING):
                 await _reply(message, wording.KEPT_WAITING)
@@ -101,7 +101,7 @@ class Intake:
     async def amend(self, message: discord.Message) -> None:
         """An edit begins nothing; it changes a question that waits, and what is known. Raises CogencyError."""
         await self._surroundings.find_channel(message)
-        post = reading.post_of(message, self._clock.now())
+        post = reading.post_of(message, self._connection.clock.now())
         if (changed := inbound.read(post, self._me(message.guild), ReplyMode.IN_PLACE)) is not None:
             for asked in (changed.message_id, *repeats_of(changed.message_id)):
                 known = await self._host.amend(changed.channel, asked, changed.text)
@@ -113,6 +113,7 @@ class Intake:
             parent = channel if guild is None else await self._surroundings.parent_of(channel)
             gone = {again for each in messages for again in (str(each), *repeats_of(str(each)))}
             await self.follow(lambda: self._host.withdraw(str(parent), gone))
+            await self.follow(lambda: reactions.gone(self._host, self._connection, channel, messages))
 
     async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
         """Let something follow what happened on Discord, however often the database fails."""
@@ -125,7 +126,7 @@ class Intake:
         """Whether it was new, and is answered."""
         me = self._me(message.guild)
         await self._surroundings.find_channel(message)
-        post = reading.post_of(message, self._clock.now())
+        post = reading.post_of(message, self._connection.clock.now())
         if not post.author.automatic:
             post = replace(post, author=await self._members.known(post.author, direct=post.where.direct))
         said = await self._conversations.of_post(post, me)

@@ -96,6 +96,9 @@ class Menus:
 
     async def ask(self, interaction: Interaction, about: About) -> None:
         """The window was sent."""
+        if interaction.user.id != about.person:
+            await panels.refuse(interaction, wording.NOT_YOURS)
+            return
         meant = self._meant.pop(about, None) or await _fetched(interaction, about.message)
         if meant is None:
             await panels.refuse(interaction, CHOOSE_AGAIN)

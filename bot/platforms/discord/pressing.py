@@ -22,6 +22,7 @@ from agent.errors import CogencyError, Refused
 from agent.records import REACHED_ONCE, Answered, Incoming, Verdict
 from bot import wording
 from bot.host import Host
+from bot.latest import Latest
 from bot.platforms.discord import panels, reading, refusals
 from bot.platforms.discord.buttons import Pressed
 from bot.platforms.discord.connection import Connection
@@ -48,12 +49,14 @@ class Pressing:
     connection: Connection
     members: Members
     surroundings: Surroundings
+    said_last: Latest
+    """The last verdict of each person on each reply, as far as it was seen."""
 
     async def press(self, interaction: Interaction, made: Pressed) -> None:
         try:
             match made.offer:
                 case Offer.STOP:
-                    await self._stop(interaction, made.conversation)
+                    await self._stop(interaction, made)
                 case Offer.CONTINUE:
                     await self._continue(interaction, made.conversation)
                 case Offer.REGENERATE:
@@ -69,19 +72,22 @@ class Pressing:
         except discord.HTTPException as error:
             log.info("a button could not be answered (Discord's error %d)", error.code)
 
-    async def _stop(self, interaction: Interaction, conversation: str) -> None:
+    async def _stop(self, interaction: Interaction, made: Pressed) -> None:
         await interaction.response.defer()
         try:
-            if await self.host.stop(conversation):
+            if await self.host.stop(made.conversation):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
             await panels.follow(interaction, wording.failure(error))
             return
-        await interaction.edit_original_response(view=None)
+        # It may have ended meanwhile: what stands below it since then stays there.
+        below = _without(await interaction.original_response(), made)
+        await interaction.edit_original_response(view=below)
         await panels.follow(interaction, wording.NOTHING_RUNNING)
 
     async def _judge(self, interaction: Interaction, turn: int, verdict: Verdict) -> None:
         await interaction.response.defer(ephemeral=True, thinking=True)
+        self.said_last.keep(f"{turn}:{known_as(interaction.user.id)}", verdict)
         try:
             known = await self._known(interaction, turn) is not None
             kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)

@@ -17,12 +17,13 @@ from agent.ports import Clock
 from bot import wording
 from bot.access.told import Told
 from bot.host import Asker, Host
+from bot.latest import Latest
 from bot.platforms.slack import inbound, modals
 from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.commands import named
 from bot.platforms.slack.direct import Direct
-from bot.platforms.slack.fresh import Latest, Once
+from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import text

@@ -14,13 +14,14 @@ from agent.messages import JsonObject
 from agent.ports import Clock
 from bot import wording
 from bot.host import Host
+from bot.latest import Latest
 from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.asking import Asking
 from bot.platforms.slack.commands import help_text, named
 from bot.platforms.slack.direct import Direct
 from bot.platforms.slack.forgetting import ForgetView
-from bot.platforms.slack.fresh import Latest, Once
+from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.memory import MemoryView

@@ -60,20 +60,3 @@ class Once:
         while len(self._seen) > MAX_ENTRIES:
             del self._seen[next(iter(self._seen))]
         return True
-
-
-@dataclass(slots=True)
-class Latest:
-    """The latest text of each of the latest keys: a help, which a restart may lose."""
-
-    _kept: dict[str, str] = field(default_factory=dict[str, str])
-
-    def keep(self, key: str, text: str) -> None:
-        self._kept.pop(key, None)
-        self._kept[key] = text
-        while len(self._kept) > MAX_ENTRIES:
-            del self._kept[next(iter(self._kept))]
-
-    def of(self, key: str) -> str:
-        """ "" if there is none."""
-        return self._kept.get(key, "")

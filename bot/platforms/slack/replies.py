@@ -20,9 +20,9 @@ from agent.ports import Clock
 from agent.records import Answered, Attachment, Incoming, Verdict
 from bot import wording
 from bot.host import Host
+from bot.latest import Latest
 from bot.platforms.slack import inbound, reply_blocks
 from bot.platforms.slack.api import SlackApi, SlackError
-from bot.platforms.slack.fresh import Latest
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.markup import MessageLink
 from bot.platforms.slack.payload import text
