@@ -394,7 +394,9 @@ class Workspace:
             if file["id"] not in self.uploaded:
                 raise Refusal("file_not_found")
             self.files.append((args["channel_id"], file["title"], self.uploaded[file["id"]]))
-        told = [{"id": file["id"], "name": file["title"]} for file in args["files"]]
+        told = [
+            {"id": file["id"], "name": file["title"], "size": len(self.uploaded[file["id"]])} for file in args["files"]
+        ]
         self.write(BOT_USER, args["channel_id"], "", args.get("thread_ts") or "", bot_id=BOT_ID, files=told)
         return {"files": args["files"]}
 

@@ -20,7 +20,7 @@ from tests.fakes import pdfs
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
-from tests.fakes.slack_faults import Fault
+from tests.fakes.slack_faults import LOST, Fault
 from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, FakeMessage, Object
 from tests.fakes.store import FakeStore
 from tests.fakes.turns_host import turns_host
@@ -223,6 +223,9 @@ async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_a
         again = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", CODE.encode())], again=True)
         assert [page.id for page in again] == [file["id"] for file in shared.files]
         assert len(there.slack.state.files) == 1
+        other = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", b"another answer's")], again=True)
+        assert other != again
+        await surface.delete(other[0])
         await surface.delete(again[0])
         assert not there.slack.state.handed_over(there.general)
         assert there.slack.state.answers(there.general)
@@ -234,6 +237,16 @@ async def test_a_deleted_reply_takes_its_files_along() -> None:
         (turn,) = there.store.turns
         assert turn.closing is not None
         assert turn.closing.pages[1:] == tuple(file["id"] for file in shared.files)
+        assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
+        assert not there.slack.state.answers(there.general) + there.slack.state.handed_over(there.general)
+
+
+async def test_files_whose_sharing_got_no_answer_are_deleted_with_their_reply_too() -> None:
+    async with world(LONG) as there:
+        there.slack.faults["files.completeUploadExternal"].append(LOST)
+        await there.ask(f"{ME} write it")
+        assert there.slack.state.handed_over(there.general)
+        (turn,) = there.store.turns
         assert await there.host.delete_reply(turn.id, turn.incoming.person.id)
         assert not there.slack.state.answers(there.general) + there.slack.state.handed_over(there.general)
 

@@ -152,8 +152,7 @@ class SlackSurface:
 
     async def attach(self, key: PageKey, files: Sequence[OutFile], *, again: bool) -> tuple[PageRef, ...]:  # noqa: ARG002 -- Slack takes no key with a file
         with page_errors():
-            names = [file.name for file in files]
-            shared = await uploads.shared(self._api, self._workspace.me, self._to, names) if again else ()
+            shared = await uploads.shared(self._api, self._workspace.me, self._to, files) if again else ()
             shared = shared or await uploads.share(self._api, files, self._to.channel, self._to.thread_ts)
         return tuple(map(PageRef, shared))
 

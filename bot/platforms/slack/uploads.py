@@ -3,18 +3,21 @@
 Above: `surface`. Below: `api`, `inbound`, `reply_to`.
 
 Slack shows a file as soon as its sharing is complete, in one message for all of them, which it posts by itself. Nothing
-can be written into that message to find it by, so after a crash it is known by the names of its files.
+can be written into that message to find it by, so after a crash it is known by the names and sizes of its files.
 """
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Sequence
 
 from agent.messages import Json
-from bot.platforms.slack.api import SlackApi, SlackRefused
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackRefused
 from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.methods import Method
-from bot.platforms.slack.payload import items, text
+from bot.platforms.slack.payload import items, number, text
 from bot.platforms.slack.reply_to import ReplyTo
 from bot.surface import OutFile
+
+log = logging.getLogger(__name__)
 
 LOOK_BACK = 100
 """Messages read to find what was shared: it was moments ago."""
@@ -24,14 +27,19 @@ HERE = "The files of my answer:"
 
 
 async def share(api: SlackApi, files: Sequence[OutFile], channel: str, thread_ts: str) -> tuple[str, ...]:
-    """Share the files in one message; their ids. Raises SlackError."""
+    """Share the files in one message; their ids, also where Slack failed at the end, so that whoever deletes the reply
+    deletes what may be shown. Raises SlackError.
+    """
     placed: list[tuple[str, str]] = []
     for file in files:
         place = await api.call(Method.UPLOAD_URL, filename=file.name, length=len(file.content))
         await api.upload(text(place, "upload_url"), file.content)
         placed.append((text(place, "file_id"), file.name))
     told: list[Json] = [{"id": file, "title": name} for file, name in placed]
-    await api.call(Method.COMPLETE_UPLOAD, files=told, channel_id=channel, thread_ts=thread_ts or None)
+    try:
+        await api.call(Method.COMPLETE_UPLOAD, files=told, channel_id=channel, thread_ts=thread_ts or None)
+    except SlackDown as error:
+        log.warning("whether the files of a reply are shown is not known: %s", error)
     return tuple(file for file, _ in placed)
 
 
@@ -41,8 +49,8 @@ async def share_alone(api: SlackApi, files: Sequence[OutFile], user: str) -> tup
     return await share(api, files, text(posted, "channel"), text(posted, "ts"))
 
 
-async def shared(api: SlackApi, me: Me, to: ReplyTo, names: Iterable[str]) -> tuple[str, ...]:
-    """The ids of our files of these names that stand behind the question; () if not all do. Raises SlackError."""
+async def shared(api: SlackApi, me: Me, to: ReplyTo, files: Sequence[OutFile]) -> tuple[str, ...]:
+    """The ids under which these files of ours stand behind the question; () if not all do. Raises SlackError."""
     where: dict[str, Json] = {"channel": to.channel, "oldest": to.after or "0", "limit": LOOK_BACK}
     where |= {"ts": to.thread_ts} if to.thread_ts else {}
     try:
@@ -55,9 +63,9 @@ async def shared(api: SlackApi, me: Me, to: ReplyTo, names: Iterable[str]) -> tu
         if text(message, "user") == me.user or text(message, "bot_id") == me.bot
         for file in items(message, "files")
     ]
-    found = {text(file, "name") or text(file, "title"): text(file, "id") for file in ours}
-    wanted = [*names]
-    return tuple(found[name] for name in wanted) if all(name in found for name in wanted) else ()
+    found = {(text(file, "name") or text(file, "title"), number(file, "size")): text(file, "id") for file in ours}
+    wanted = [(file.name, len(file.content)) for file in files]
+    return tuple(found[one] for one in wanted) if all(one in found for one in wanted) else ()
 
 
 async def delete(api: SlackApi, channel: str, page: str) -> None:
