@@ -4,7 +4,8 @@ Above: the checks. Below: nothing.
 
 Rules
 - A check is a pure function from facts to findings; facts are gathered at the edge, by an adapter's `examine`.
-- A finding names settings, scopes and channels, never the value of a secret.
+- A finding names settings, scopes and channels, never the value of a secret. Names come from elsewhere: what would
+  move a terminal's cursor or turn its writing round is left out.
 - What could not be found out is a warning that says so: not knowing is neither good nor bad.
 """
 
@@ -50,6 +51,6 @@ def lines(findings: Sequence[Finding]) -> str:
 
 
 def _line(finding: Finding) -> str:
-    said = f"{finding.where}: {finding.what}".replace("\n", " ")
-    remedy = f" {finding.remedy}".replace("\n", " ") if finding.remedy else ""
-    return f"{finding.level:7}  {said}.{remedy}"
+    remedy = f" {finding.remedy}" if finding.remedy else ""
+    line = f"{finding.level:7}  {finding.where}: {finding.what}.{remedy}"
+    return "".join(sign if sign.isprintable() else " " for sign in line)

@@ -169,7 +169,8 @@ class SlackApi:
             return await self._client.api_call(method, http_verb=http_verb, params=params, json=json, headers=headers)
         except SlackApiError as error:
             raise _translated(method, error) from error
-        except (ClientError, SlackClientError, TimeoutError, ValueError) as error:
+        except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
+            # The last: JSON that is no object, from whatever stands between; slack-sdk takes it for one.
             raise SlackDown(f"Slack cannot be reached ({method}: {type(error).__name__}).") from error
 
     async def respond(self, url: str, **message: Json) -> None:

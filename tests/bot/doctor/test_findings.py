@@ -21,6 +21,10 @@ def test_what_was_said_elsewhere_never_makes_a_second_line() -> None:
     assert lines([Finding(Level.WARNING, "Slack", "two\nlines", "to\nchange")]).count("\n") == 1
 
 
+def test_what_was_said_elsewhere_does_nothing_to_the_terminal() -> None:
+    assert lines([Finding(Level.GOOD, "Slack", "in #a\x1b[2Jb\u202ec\rd")]) == "ok       Slack: in #a [2Jb c d.\n"
+
+
 @pytest.mark.parametrize(("findings", "well"), [([GOOD, WARNING], True), ([GOOD, PROBLEM], False), ([], True)])
 def test_only_a_problem_stands_in_the_way(findings: list[Finding], *, well: bool) -> None:
     assert healthy(findings) is well
