@@ -19,7 +19,7 @@ from tests.fakes import pdfs
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, Payload, text_file
+from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, OTHER_BOT, Payload, text_file
 from tests.fakes.fast_clock import FastClock
 
 ASK = f"<@{BOT}> "
@@ -233,6 +233,8 @@ async def test_files_that_a_dead_process_handed_over_are_found_instead_of_sent_a
         assert turn.closing is not None
         if not nonce_known:
             there.fake.rest.forget_nonces()
+        another_bots = there.fake.world.message(turn.closing.pages[-1].partition("/")[0], OTHER_BOT, "")
+        another_bots["attachments"] = [text_file("code.py", "", len(CODE))]
         surface = there.host.connections.surface_for(turn.incoming)
         again = await surface.attach(PageKey(turn.id, FILES), [OutFile("code.py", CODE.encode())], again=True)
         assert [page.id for page in again] == [turn.closing.pages[-1]]

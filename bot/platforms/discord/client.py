@@ -94,7 +94,7 @@ class DiscordClient(discord.Client):
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""
-        self._room.log_in(Rest(self.http))
+        self._room.log_in(Rest(self))
         await self._desk.tell(self)
 
     # The line

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import aiohttp
 import discord
-from discord.http import HTTPClient, Route
+from discord.http import Route
 
 from bot.platforms.discord.buttons import NONE, Components
 from bot.surface import OutFile, PageGone, PageLimited, PageLocked, PageUnsent, SurfaceError
@@ -75,8 +75,12 @@ class Token:
 
 
 class Rest:
-    def __init__(self, http: HTTPClient) -> None:
-        self._http = http
+    """`client` is logged in."""
+
+    def __init__(self, client: discord.Client) -> None:
+        self._http = client.http
+        self._ours = {str(client.user and client.user.id), str(client.application_id)}
+        """Who writes the bot's messages, and its answers to interactions: one number, but for very old applications."""
 
     async def send(
         self, channel: str, text: str, nonce: str, reply_to: str = "", components: Components = NONE
@@ -153,7 +157,7 @@ class Rest:
         return _id(await self._ask("POST", "/webhooks/{webhook_id}/{webhook_token}", {"form": form}, **_of(token)))
 
     async def with_files(self, channel: str, names: Collection[str]) -> list[str]:
-        """The ids of the latest messages of bots that hold exactly files of these names."""
+        """The ids of our latest messages that hold exactly files of these names."""
         path = "/channels/{channel_id}/messages"
         said = await self._ask("GET", path, {"params": {"limit": LOOK_BACK}}, channel_id=channel)
         messages = cast("list[Payload]", said if isinstance(said, list) else [])
@@ -161,7 +165,8 @@ class Rest:
         return [
             str(message["id"])
             for message in messages
-            if message["author"].get("bot") and sorted(file["filename"] for file in message["attachments"]) == wanted
+            if message["author"]["id"] in self._ours
+            and sorted(file["filename"] for file in message["attachments"]) == wanted
         ]
 
     async def _message(self, method: str, path: str, body: Payload, **ids: str) -> str:

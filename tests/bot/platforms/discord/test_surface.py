@@ -97,7 +97,7 @@ async def room(*, log_in: bool = True) -> AsyncGenerator[Room, None]:
         client = discord.Client(intents=discord.Intents.none(), max_ratelimit_timeout=MAX_RATE_LIMIT_WAIT_S)
         async with client:
             await client.login(TOKEN)
-            rest = Rest(client.http)
+            rest = Rest(client)
             if log_in:
                 connection.log_in(rest)
             yield Room(fake, connection, clock, rest)
