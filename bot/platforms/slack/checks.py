@@ -172,7 +172,8 @@ def app_commands(has: JsonObject, settings: SlackSettings) -> list[Finding]:
     missing = [name for one in COMMANDS if (name := f"/{settings.command_prefix}{one.name}") not in known]
     if not missing:
         return []
-    return [Finding(Level.WARNING, WHERE, f"the app has no command {_and(missing)}", TAKE_OVER)]
+    which = "command" if len(missing) == 1 else "commands"
+    return [Finding(Level.WARNING, WHERE, f"the app has no {which} {_and(missing)}", TAKE_OVER)]
 
 
 def app_delivery(has: JsonObject, settings: SlackSettings) -> list[Finding]:

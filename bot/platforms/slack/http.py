@@ -28,6 +28,7 @@ from slack_sdk.signature import SignatureVerifier
 
 from agent.errors import SettingsError
 from agent.ports import Clock
+from bot.access.told import Told
 from bot.platforms.slack.line import Line
 from bot.platforms.slack.paths import EVENTS_PATH, HEALTH_PATH
 from bot.platforms.slack.settings import HttpEvents
@@ -49,6 +50,11 @@ STEP: Final = timedelta(minutes=1)
 GAP_PAUSE: Final = timedelta(minutes=5)
 """Between two readings of history: so far apart are Slack's own attempts."""
 
+UNSIGNED: Final = (
+    "a request was refused that Slack did not sign with SLACK_SIGNING_SECRET within five minutes: if it came from "
+    "Slack, copy that secret again from the app's page, Basic Information, or set this machine's clock"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _SlackClock(VerifiersClock):
@@ -66,6 +72,7 @@ class Endpoint:
         self._settings = settings
         self._clock = clock
         self._line = line
+        self._told = Told(clock)
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
         self._runner: web.AppRunner | None = None
         self._well = deque([clock.now()])
@@ -86,7 +93,8 @@ class Endpoint:
         except OSError as error:
             await self.close()
             where = f"{self._settings.host}:{self._settings.port}"
-            raise SettingsError(f"COGENCY_SLACK_HTTP: cannot listen on {where} ({error.strerror}).") from error
+            wrong = f"COGENCY_SLACK_HTTP: cannot listen on {where} ({error.strerror})"
+            raise SettingsError(f"{wrong}: choose an address of this machine, and a free port.") from error
         log.info("Slack's requests are taken at port %d, %s", self.port, EVENTS_PATH)
         self._line.connected()
 
@@ -110,6 +118,8 @@ class Endpoint:
         except (web.RequestPayloadError, ConnectionError):
             return web.Response(status=400)
         if not self._signed(body, request.headers):
+            if "x-slack-signature" in request.headers and not self._told.just_now("", UNSIGNED):
+                log.warning(UNSIGNED)
             return web.Response(status=401)
         try:
             asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))

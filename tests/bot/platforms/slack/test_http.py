@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession
 
 from agent.errors import SettingsError
-from bot.platforms.slack.http import BODY_BYTES
+from bot.platforms.slack.http import BODY_BYTES, UNSIGNED
 from bot.platforms.slack.run import serve
 from bot.secret import Secret
 from tests.fakes.fast_clock import FastClock
@@ -71,6 +71,16 @@ async def test_what_is_not_slacks_is_refused_without_a_word(slack: FakeSlack, ho
     async with serving(slack, host):
         status, said = await slack.posts.post(BODY, FORGED[how](slack))
     assert (status, said) == (401, b"")
+
+
+async def test_a_wrong_secret_stands_in_the_log_once_a_minute_and_what_is_not_signed_at_all_does_not(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    forged = {**slack.posts.signed(BODY), "X-Slack-Signature": "v0=" + "0" * 64}
+    async with serving(slack, FakeHost()):
+        for headers in (without(slack, "X-Slack-Signature"), forged, forged):
+            await slack.posts.post(BODY, headers)
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [UNSIGNED]
 
 
 async def test_bytes_that_are_no_text_are_refused(slack: FakeSlack) -> None:
