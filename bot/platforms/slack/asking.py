@@ -15,7 +15,6 @@ from agent.ports import Clock
 from agent.records import POSTED, Incoming, Quoted
 from bot import wording
 from bot.host import Host
-from bot.latest import Latest
 from bot.platforms.slack import commands, forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.fresh import Once
@@ -55,8 +54,6 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """`asked`: the conversation of each person's last question here in each channel, to which nothing else leads."""
-
     host: Host
     api: SlackApi
     me: Me
@@ -64,7 +61,6 @@ class Asking:
     places: Places
     clock: Clock
     done: Once
-    asked: Latest
 
     @property
     def names(self) -> Names:
@@ -149,7 +145,6 @@ class Asking:
             incoming = self._private(question, member, replace(to, channel=to.channel or to.user))
         else:
             incoming = await self._public(question, member, root)
-        self.asked.keep(f"{to.channel}:{to.user}", incoming.conversation)
         await self._take_or_delete(incoming, delete=root is not None)
         if root is None and not (question.private or alone):
             with suppress(SlackError):  # an ornament

@@ -17,13 +17,11 @@ from agent.ports import Clock
 from bot import wording
 from bot.access.told import Told
 from bot.host import Asker, Host
-from bot.latest import Latest
 from bot.platforms.slack import inbound, modals
 from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.block_kit import row
 from bot.platforms.slack.commands import named
 from bot.platforms.slack.direct import Direct
-from bot.platforms.slack.fresh import Once
 from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import text
@@ -39,16 +37,12 @@ STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it.
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """`asked`: the conversation of each person's last `/ask` in each channel, to which nothing else leads."""
-
     host: Host
     api: SlackApi
     me: Me
     people: People
     places: Places
     clock: Clock
-    done: Once
-    asked: Latest
     told: Told
 
     @property
@@ -58,9 +52,8 @@ class Control:
     async def stop(self, body: JsonObject) -> None:
         """`/stop`. Slack does not say in which thread a command is written."""
         to = of_command(body)
-        private = inbound.private_conversation(self.me, to.channel, to.user)
-        here = {private, self.asked.of(f"{to.channel}:{to.user}"), *await self.direct.going_on(to.channel)}
-        stopped = [await self.host.stop(conversation) for conversation in here if conversation]
+        theirs = await self.direct.going_on_for(to.channel, inbound.person_id(self.me, to.user))
+        stopped = [await self.host.stop(conversation) for conversation in theirs]
         how = STOP_IN_THREAD.format(name=self.me.name)
         await self._say(to, wording.STOPPED if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
 
@@ -125,13 +118,11 @@ class Control:
     async def refused(self, refusal: Refused, heard: Heard) -> None:
         """A message was not taken in: tell the person, unless they were told just now.
 
-        One mention comes as two events.
+        One mention comes as two events, each to any process. Raises StoreError.
         """
-        if not self.done.first(f"refused:{heard.channel}:{heard.ts}"):
+        if refusal.told or not await self.host.first(self.me.source, f"refused:{heard.channel}:{heard.ts}"):
             return
         log.info("a message was refused: %s", refusal)
-        if refusal.told:
-            return
         try:
             await self._say(of_message(heard), wording.literal(str(refusal)))
         except SlackError as silence:

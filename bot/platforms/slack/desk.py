@@ -52,8 +52,7 @@ class Desk:
     home: Home
     underway: Underway = field(default_factory=lambda: Underway(CLOSE_S))
     done: Once = field(default_factory=Once)
-    asked: Latest = field(default_factory=Latest)
-    """The conversation of each person's last `/ask` in each channel."""
+    """What was asked by command and in windows."""
     verdicts: Latest = field(default_factory=Latest)
     """The last verdict of each person on each reply."""
 
@@ -63,7 +62,7 @@ class Desk:
 
     @property
     def asking(self) -> Asking:
-        return Asking(self.host, self.api, self.me, self.people, self.places, self.clock, self.done, self.asked)
+        return Asking(self.host, self.api, self.me, self.people, self.places, self.clock, self.done)
 
     @property
     def replies(self) -> Replies:

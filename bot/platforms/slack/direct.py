@@ -4,7 +4,8 @@ Above: `intake`, `desk`, `control`. Below: `inbound`, `bot.host`.
 
 Rules
 - A message outside of threads begins a thread, in which it is answered.
-- Words that mean a conversation ("stop") mean, outside of threads, all that goes on in the direct messages.
+- Words that mean a conversation ("stop") mean, outside of threads, all that goes on in the direct messages. The command
+  does so, too; in a channel, it means all that goes on there with this person alone.
 - A whole direct channel was one conversation before its threads were. What is stored so keeps its name: it is found by
   recall, stopped and forgotten like any other, as the thread that is meant outside of threads.
 """
@@ -25,19 +26,26 @@ MOST_RECENT: Final = 1_000
 """Conversations of the whole workspace among which those of one person are looked for."""
 
 
+MOST_OWN: Final = 50
+"""Conversations of one channel of which it is asked who takes part."""
+
+
 @dataclass(frozen=True, slots=True)
 class Direct:
     host: Host
     me: Me
     clock: Clock
 
-    async def going_on(self, channel: str) -> frozenset[str]:
-        """The conversations of a direct channel in which something may be answered now; none of any other channel."""
-        if not inbound.is_direct(channel):
-            return frozenset()
+    async def going_on(self, channel: str) -> tuple[str, ...]:
+        """The conversations of a channel in which something may be answered now, the latest first."""
         since = self.clock.now() - RECENT
         seen = await self.host.last_seen(self.me.source, since=since, limit=MOST_RECENT)
-        return frozenset(one.conversation for one in seen if one.channel == channel)
+        return tuple(one.conversation for one in seen if one.channel == channel)
+
+    async def going_on_for(self, channel: str, person: str) -> list[str]:
+        """Those of them in which nobody else takes part."""
+        latest, alone = (await self.going_on(channel))[:MOST_OWN], frozenset({person})
+        return [one for one in latest if await self.host.participants(one) == alone]
 
     async def thread_of(self, heard: Heard) -> tuple[str, ...]:
         """What "this thread" means in a message."""

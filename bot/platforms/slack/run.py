@@ -81,7 +81,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         people, places = People(api, me, clock, groups), Places(api, me, clock, guests)
         home = Home(host, api, me, people, clock)
         desk = Desk(host, api, me, people, places, clock, home)
-        control = Control(host, api, me, people, places, clock, desk.done, desk.asked, Told(clock))
+        control = Control(host, api, me, people, places, clock, Told(clock))
         host.fetch_on(me.source, Files(api, settings.bot_token, settings.api_base_url).fetch)
         threads = Threads(api, me, people, places, membership)
         agent = AgentDesk(

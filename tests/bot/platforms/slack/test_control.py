@@ -88,15 +88,32 @@ async def test_a_stop_that_failed_is_not_acknowledged_and_works_when_it_comes_ag
     assert host.stopped == [conversation]
 
 
-async def test_the_command_stop_stops_the_last_question_asked_by_command_there(slack: FakeSlack) -> None:
+@pytest.mark.parametrize("question", ["why?", "privately why?"])
+async def test_the_command_stop_stops_what_was_asked_by_command_there_whichever_process_took_it(
+    slack: FakeSlack, question: str
+) -> None:
     host = FakeHost()
     async with serving(slack, host):
-        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "why?"))
-        host.running.add(host.taken[0].conversation)
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", question))
+    host.running.add(host.taken[0].conversation)
+    async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/stop")
         await slack.until(lambda: slack.state.whispers)
     assert host.taken[0].conversation in host.stopped
     assert said_alone(slack) == [(ANN, STOPPED)]
+
+
+async def test_the_command_stop_leaves_what_others_take_part_in(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        root = await slack.say(ANN, GENERAL, f"{ME} one")
+        await slack.say(BOB, GENERAL, f"{ME} two", root.ts)
+        await slack.say(BOB, GENERAL, f"{ME} three")
+        await slack.settled()
+        host.running |= {incoming.conversation for incoming in host.taken}
+        await slack.command(ANN, GENERAL, "/stop")
+        await slack.until(lambda: slack.state.whispers)
+    assert host.stopped == []
 
 
 async def test_the_command_stop_in_a_direct_message_stops_what_runs_there(slack: FakeSlack) -> None:
