@@ -136,9 +136,11 @@ async def test_a_name_with_tricks_is_shown_as_one_line_of_data() -> None:
 
 async def test_the_bots_token_goes_to_slack_only_and_a_wrong_one_gets_nothing() -> None:
     async with world() as there:
-        elsewhere = {**there.slack.upload("a.txt", b"text"), "url_private_download": "http://localhost:9/files/a.txt"}
-        await there.ask(f"{ME} look", elsewhere)
-        assert notes.UNREACHABLE in there.came_along
+        told = there.slack.upload("a.txt", b"text")
+        here = str(told["url_private_download"]).partition("://")[2]
+        for url in ("http://localhost:9/files/a.txt", f"https://{here}", f"//{here}", "https://x．y／.slack.com/a.txt"):
+            await there.ask(f"{ME} look", {**told, "url_private_download": url})
+            assert notes.UNREACHABLE in there.came_along
         assert not there.slack.file_tokens
         there.slack.files.clear()
         await there.ask(f"{ME} look", there.slack.state.shared["Fa.txt"])

@@ -18,7 +18,7 @@ class Files:
     def __init__(self, api: SlackApi, token: Secret, api_base_url: str) -> None:
         self._api = api
         self._token = token
-        self._api_host = urlsplit(api_base_url).netloc
+        self._api_at = urlsplit(api_base_url)[:2]
 
     async def fetch(self, address: str, most: int) -> bytes | None:
         """The first `most` bytes of the file at an address as `inbound` makes it: its id, and its URL if that was told.
@@ -37,7 +37,10 @@ class Files:
         return first_text(fields(await self._api.call(Method.FILE, file=file), "file"), *FILE_URLS)
 
     def _is_slacks(self, url: str) -> bool:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+        except ValueError:  # whoever shares a file that lies elsewhere says where
+            return False
         slack = parts.scheme == "https" and (host == "slack.com" or host.endswith((".slack.com", ".slack-files.com")))
-        return slack or (bool(parts.netloc) and parts.netloc == self._api_host)
+        return slack or parts[:2] == self._api_at
