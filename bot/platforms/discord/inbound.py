@@ -34,6 +34,8 @@ PLAUSIBLE = timedelta(days=1)
 
 THREAD_NAME_CHARS = 80
 """Of the 100 that Discord allows: as much as a channel list shows."""
+_JOINER = "\N{ZERO WIDTH JOINER}"
+"""Holds the parts of an emoji together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
         channel=str(where.channel),
         person=str(author.id),
         message=str(post.id) if in_channel else "",
-        thread=shortened(text, THREAD_NAME_CHARS) or f"{author.name} asked" if threaded else "",
+        thread=thread_name(text) or f"{author.name} asked" if threaded else "",
     )
     return Incoming(
         source=SOURCE,
@@ -221,6 +223,12 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         roles=author.standing.roles,
         team=author.standing.team,
     )
+
+
+def thread_name(question: str) -> str:
+    """The question on one line, without signs that nobody sees or that turn the others round; "" if none is left."""
+    seen = "".join(sign if sign.isprintable() or sign == _JOINER else " " for sign in question)
+    return shortened(seen, THREAD_NAME_CHARS).strip(_JOINER)
 
 
 def budget_ids(words: str) -> str:

@@ -21,6 +21,7 @@ from bot.platforms.discord.inbound import (
     asked,
     plausible,
     read,
+    thread_name,
 )
 from bot.platforms.discord.place import private_place
 from bot.platforms.discord.settings import ReplyMode
@@ -148,3 +149,17 @@ def test_a_time_that_an_id_cannot_mean_is_now() -> None:
 def test_a_dm_lies_within_the_server_of_a_full_member(standing: Standing, within: str | None) -> None:
     incoming = taken(replace(POST, where=DM, author=replace(POST.author, standing=standing)))
     assert incoming.place == Place(PersonAudience("discord:41"), within_team=within)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("which\nboat?", "which boat?"),
+        ("\u202egnp.exe\u200b", "gnp.exe"),
+        ("\u200b\u2060\u200d", ""),
+        ("a 👨\u200d👩\u200d👧 boat", "a 👨\u200d👩\u200d👧 boat"),
+        ("@everyone " * 20, f"{'@everyone ' * 7}@everyone…"),
+    ],
+)
+def test_a_threads_name_is_one_line_of_what_can_be_seen(question: str, name: str) -> None:
+    assert thread_name(question) == name
