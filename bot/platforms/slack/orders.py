@@ -86,7 +86,6 @@ Order: TypeAlias = Model | Usage | Memory | Forget | Budget | Policy | AskPrivat
 
 _WHOLE: Final[Mapping[str, Order]] = {
     "model": Model(""),
-    "model?": Model(""),
     "memory": Memory(),
     "show memory": Memory(),
     "show my memory": Memory(),
@@ -98,7 +97,6 @@ _WHOLE: Final[Mapping[str, Order]] = {
     "policies": Policy(),
     "show policies": Policy(),
     "help": Help(),
-    "help?": Help(),
 }
 _NAMES: Final = ("help", *(command.name for command in COMMANDS))
 _ALIKE: Final = 0.7
@@ -115,7 +113,7 @@ def order(heard: Heard, me: Me) -> Order | None:
     said = _said(heard, me)
     if said.startswith("/") and (word := said.partition(" ")[0].strip(" .!?")) != "/":
         return _commanded(word[1:].casefold().removeprefix(me.prefix), said.partition(" ")[2].strip(), heard, me)
-    if (whole := _WHOLE.get(" ".join(said.split()).strip(" .!").casefold())) is not None:
+    if (whole := _WHOLE.get(" ".join(said.split()).strip(" .!?").casefold())) is not None:
         return whole
     word, _, rest = said.partition(" ")
     match word.casefold():

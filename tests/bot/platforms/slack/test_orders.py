@@ -59,6 +59,8 @@ def heard(words: str) -> Heard:
         ("<@UBOT> /policy of trade", Policy("of trade")),
         ("<@UBOT> /memory nonsense", Memory("nonsense")),
         ("<@UBOT> /memmory delete 3", Mistyped("memmory", "memory")),
+        ("<@UBOT> Usage?", Usage()),
+        ("<@UBOT> policies?", Policy()),
         ("<@UBOT> /usgae", Mistyped("usgae", "usage")),
         ("<@UBOT> ask privatly what I earn", Mistyped("ask privatly", "ask privately")),
         ("<@UBOT> /ask privatley: why?", Mistyped("ask privatley", "ask privately")),
