@@ -8,7 +8,7 @@ from agent.errors import StreamBroken
 from agent.memory.audience import PersonAudience
 from agent.messages import Depth
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
-from bot.wording import GO_ON, NOTHING_RUNNING
+from bot.wording import GO_ON, NOTHING_RUNNING, use_command
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -82,6 +82,18 @@ async def test_the_word_stop_ends_the_answer_with_what_was_said_and_is_no_questi
         await idle(host)
         assert labels(stopped) == []
         assert [incoming.text for incoming in host.taken] == ["hello"]
+
+
+async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried_out_once() -> None:
+    async with recording() as (fake, host):
+        for order, said in (("stop", NOTHING_RUNNING), ("forget everything", use_command("forget"))):
+            ordered = await fake.write(ANN, order)
+            await page(fake, said)
+            await fake.again(ordered)
+        await fake.write(ANN, "hello")
+        async with asyncio.timeout(PATIENCE_S):
+            await host.arrived.wait()
+        assert fake.world.shown(DM_OF[ANN]) == [NOTHING_RUNNING, use_command("forget")]
 
 
 async def test_a_mention_with_the_word_stop_ends_the_answer_of_its_thread_whoever_writes_it() -> None:

@@ -1,7 +1,7 @@
 """What people write, edit and delete on Discord, on its way to the host.
 
 Above: `client` hands events over, `missed` what had been missed. Below: `conversations`, `inbound`, `members`,
-`orders`, `permissions`, `reactions`, `reading`, `refusals`, `surroundings`, `bot.triggers`, and `bot.host.Host`.
+`orders`, `permissions`, `place`, `reactions`, `reading`, `refusals`, `surroundings`, `bot.triggers`, `bot.host.Host`.
 
 Messages of one channel are handled in the order in which they came, however long it takes to read what one of them
 refers to, or to store it.
@@ -28,6 +28,7 @@ from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import Conversations, Said
 from bot.platforms.discord.inbound import Me, Post
 from bot.platforms.discord.members import Members
+from bot.platforms.discord.place import SOURCE
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.platforms.discord.surroundings import Surroundings
 from bot.repeats import repeats_of
@@ -137,11 +138,11 @@ class Intake:
         decided = _trigger(post, me, incoming.person.id, participants)
         if is_stop(incoming.text) and decided is not Trigger.IGNORE:
             if not late:
-                await self._stop(message, incoming, decided)
+                await self._once(message, lambda: self._stop(message, incoming, decided))
             return False
         if decided is Trigger.ANSWER and (command := orders.command_meant(incoming, direct=post.where.direct)):
             if not late:
-                await _reply(message, wording.use_command(command))
+                await self._once(message, lambda: _reply(message, wording.use_command(command)))
             return False
         match decided:
             case Trigger.ANSWER:
@@ -163,6 +164,17 @@ class Intake:
         new = in_thread and not known
         brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
         return await self._host.take(replace(incoming, quoted=brought.quoted, files=brought.files))
+
+    async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[None]]) -> None:
+        """Do what its words ask for at the first of the processes to which it comes. Raises CogencyError."""
+        what = f"{message.channel.id}:{message.id}"
+        if not await self._host.first(SOURCE, what):
+            return
+        try:
+            await obey()
+        except CogencyError:
+            await self._host.undone(SOURCE, what)
+            raise
 
     async def _stop(self, message: discord.Message, incoming: Incoming, decided: Trigger) -> None:
         """The word "stop", which is never a question."""
