@@ -86,7 +86,13 @@ class Endpoint:
         server.router.add_post(EVENTS_PATH, self._take)
         server.router.add_get(HEALTH_PATH, _healthy)
         # Slack compresses nothing, and what others compress is not worth unpacking.
-        self._runner = web.AppRunner(server, access_log=None, shutdown_timeout=LEAVE_S, auto_decompress=False)
+        self._runner = web.AppRunner(
+            server,
+            access_log=None,
+            shutdown_timeout=LEAVE_S,
+            auto_decompress=False,
+            keepalive_timeout=self._settings.idle_s,
+        )
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._settings.host, self._settings.port).start()

@@ -32,6 +32,9 @@ class HttpEvents:
     host: str
     port: int
     """Where to listen; what Slack reaches is a balancer or proxy before it, which speaks TLS. 0: any that is free."""
+    idle_s: float = 75.0
+    """A connection on which no request comes, or only half of its head, is closed after that: a little later than
+    balancers let go of theirs, and before somebody can hold them all."""
 
 
 class Streaming(StrEnum):

@@ -16,7 +16,7 @@ from bot.platforms.slack.run import serve
 from bot.secret import Secret
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
-from tests.fakes.slack import FakeSlack
+from tests.fakes.slack import BOUND_S, FakeSlack
 from tests.fakes.slack_bot import http_events, serving, settings
 from tests.fakes.slack_things import APP_TOKEN, SIGNING_SECRET
 
@@ -109,6 +109,16 @@ async def test_a_body_that_breaks_off_is_no_line_in_the_log(slack: FakeSlack, ca
         await writer.wait_closed()
         assert await slack.posts.healthy(at.port)
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /slack/events HTTP/1.1\r\nX-"])
+async def test_a_connection_on_which_no_request_comes_is_closed(slack: FakeSlack, sent: bytes) -> None:
+    at = replace(http_events(), idle_s=0.1)
+    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(BOUND_S):
+        reader, writer = await asyncio.open_connection(at.host, at.port)
+        writer.write(sent)
+        assert await reader.read() == b""
+        writer.close()
 
 
 @pytest.mark.parametrize("body", [b"not json", b"{"])
