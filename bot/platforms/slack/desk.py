@@ -37,8 +37,8 @@ from bot.spending_text import account_text
 MISTYPED: Final = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
 
 
-CLOSE_S: Final = 3.0
-"""How long the end of the process waits for what was asked for: a receipt that never comes is worse."""
+CLOSE_S: Final = 1.0
+"""How long the end of the process waits for what was asked for: as a rule, long enough for a receipt to be said."""
 
 
 @dataclass(frozen=True, slots=True)
