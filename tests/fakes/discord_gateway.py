@@ -64,6 +64,8 @@ class FakeDiscord:
         self.heartbeat_s = 41.25
         self.elsewhere = False
         """Commands come from a server that has not installed the bot, but their person has."""
+        self.app_may = ALL_PERMISSIONS
+        """What the bot may, as an interaction tells it."""
         self.member_may = ALL_PERMISSIONS
         """The permissions of whoever uses a command, in its channel."""
         self._silent: set[web.WebSocketResponse] = set()
@@ -241,7 +243,7 @@ class FakeDiscord:
             "version": 1,
             "channel_id": channel,
             "locale": "en-GB",
-            "app_permissions": ALL_PERMISSIONS,
+            "app_permissions": self.app_may,
             "entitlements": [],
             "attachment_size_limit": 10_485_760,
             "authorizing_integration_owners": {"1": person} if self.elsewhere else {"0": "0" if direct else GUILD},

@@ -100,6 +100,16 @@ async def test_what_happens_to_a_question_happens_to_it_where_it_was_asked_again
         await noticed(lambda: not host.store.turns)
 
 
+async def test_where_the_bot_may_not_write_by_itself_it_answers_again_behind_its_commands_answer() -> None:
+    async with talking(["One.", "Two."]) as (fake, host):
+        fake.app_may = "0"
+        fake.rest.fail("POST", f"/channels/{GENERAL}/messages$", 403, 50001, times=9)
+        await fake.command(ANN, "ask", question="which number?")
+        await fake.press(ANN, await ended(fake, host, "One."), "Regenerate")
+        await ended(fake, host, "Two.")
+        assert fake.world.shown(GENERAL) == ["One.", "Two."]
+
+
 # Judging
 
 

@@ -1,7 +1,7 @@
 """What the bot needs in a server, what it lacks there, and what keeps it from answering in a channel.
 
-Above: `client` says what is lacking at the start, `intake` before it answers, `reading` asks about threads. Below:
-`invite` has them all, `checks`; discord.py's servers and channels.
+Above: `client` says what is lacking at the start, `intake` before it answers; `pressing` and `reading` ask what is
+permitted. Below: `invite` has them all, `checks`; discord.py's servers and channels.
 
 Rule: what cannot be known, as in a server that is not in the cache, is taken to be permitted: Discord will say.
 """
@@ -49,6 +49,11 @@ def check(channel: object, *, in_thread: bool) -> None:
             f"I cannot answer in #{channel.name}: my role lacks {_listed(missing)} there. Whoever manages the server "
             "can give me that."
         )
+
+
+def may_answer(granted: discord.Permissions, *, in_thread: bool) -> bool:
+    """Whether the bot can write by itself where it has these permissions, and not only answer a command."""
+    return all(getattr(granted, name) for name in (_IN_THREADS if in_thread else _IN_CHANNELS))
 
 
 def _granted(channel: Channel) -> discord.Permissions | None:

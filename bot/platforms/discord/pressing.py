@@ -23,7 +23,7 @@ from agent.records import REACHED_ONCE, Answered, Incoming, Verdict
 from bot import wording
 from bot.host import Host
 from bot.latest import Latest
-from bot.platforms.discord import panels, reading, refusals
+from bot.platforms.discord import panels, permissions, reading, refusals
 from bot.platforms.discord.buttons import Pressed
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
@@ -184,17 +184,19 @@ def _press(interaction: Interaction, connection: Connection) -> Press | None:
         return None
     author = reading.author_of(interaction.user)
     direct = interaction.context.dm_channel is True
+    where = reading.where(interaction.channel or interaction, author, direct=direct)
     guild = interaction.client.get_guild(interaction.guild_id) if interaction.guild_id is not None else None
+    writes = permissions.may_answer(interaction.app_permissions, in_thread=where.parent is not None)
     return Press(
         id=interaction.id,
         application=interaction.application_id,
         token=interaction.token,
-        where=reading.where(interaction.channel or interaction, author, direct=direct),
+        where=where,
         author=author,
         page=page.id,
         conversation="",
         private=page.flags.ephemeral,
-        member=direct or guild is not None,
+        member=direct or (guild is not None and writes),
         time=connection.clock.now(),
         private_place=reading.private_place_of(interaction),
         by_person=installed_by_person(interaction),
