@@ -19,6 +19,8 @@ NAME: Final = "share_file"
 MAX_CHARS: Final = 200_000
 """Below what a block of calls may hold; a model writes no longer file in one go."""
 MAX_NAME_CHARS: Final = 100
+MAX_FILES: Final = 10
+"""With one answer: as many as Discord takes with one message."""
 DONE: Final = "The file will stand below your answer. Do not repeat its content there."
 
 _PROPERTIES: Final[dict[str, Json]] = {
@@ -36,7 +38,10 @@ _PROPERTIES: Final[dict[str, Json]] = {
 class ShareFileTool:
     timeout_s: float = 10.0
     name: str = NAME
-    description: str = "Hand the person a text file with your answer, when they ask for one or it is better had as one."
+    description: str = (
+        "Hand the person a text file with your answer, when they ask for one or it is better had as one; "
+        f"{MAX_FILES} at most."
+    )
     read_only: bool = True
 
     @property

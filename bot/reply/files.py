@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from agent.tools.share_file import MAX_FILES
 from bot.reply.markdown import Block, Fence, after
 from bot.surface import OutFile
 
@@ -20,8 +21,6 @@ LONG_LINES: Final = 60
 """Of code, or rows of a table: more than a screen shows, so that nobody wants to select it by hand."""
 MAX_PAGES: Final = 6
 """An answer of more pages is read more easily as a document."""
-MAX_FILES: Final = 10
-"""As many as Discord takes with one message."""
 MAX_BYTES: Final = 8_000_000
 """Of one file: below Discord's ten mebibytes, and far above what a model writes."""
 MAX_NAME_CHARS: Final = 60
