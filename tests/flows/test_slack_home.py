@@ -168,7 +168,10 @@ async def test_an_operator_sees_how_the_bot_does_and_lifts_a_budget(office: Offi
     assert "*Spent*" in seen
     window = await office.window(office.boss, modals.BUDGET.label)
     await fill_in(office.slack, office.boss.user, window, whose="person", person=office.ann.user, amount="exempt")
-    await office.boss.changed("no limit")
+    await office.boss.changed("@ann, today (UTC): ")
+    await office.slack.command(office.boss.user, office.general, "/budget", f"<@{office.ann.user}|ann>")
+    await office.slack.until(lambda: office.slack.state.whispers)
+    assert office.slack.state.whispers[0].text.startswith("@ann, today (UTC): ")
     assert "no limit" in await office.looks(office.ann)
     assert "For operators" not in office.ann.text
 

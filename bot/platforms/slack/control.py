@@ -96,7 +96,7 @@ class Control:
     async def show_budget(self, to: ReplyTo, words: str) -> None:
         """What `/budget` with these words says."""
         person = inbound.person_id(self.me, to.user)
-        answer = await self.host.budget(person, to.channel, words)
+        answer = await Names(self.people, self.places).in_budget(await self.host.budget(person, to.channel, words))
         changes = not words and self.host.operates(person)
         await self._say(to, answer, *row([modals.opening(modals.BUDGET, to.user, to.channel)] if changes else []))
 

@@ -2,7 +2,7 @@
 
 Above: `intake`. Below: `ornaments`, `people`, `place`, `bot.host`.
 
-Rules. At most four, from what is known about the person; general ones where nothing is. Once in a while for each
+Rules. At most four, first from what is known about the person, then general ones. Once in a while for each
 person: whoever goes back and forth has them before their eyes. Slack is told at once that the tab was opened.
 """
 
@@ -41,7 +41,7 @@ MOST_PEOPLE: Final = 2_000
 
 TITLE: Final = "You may want to ask"
 GENERAL: Final = tuple(Suggestion(title, message) for title, message in PROMPTS)
-"""For whom nothing is known about."""
+"""What anybody may ask."""
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Prompts:
         member = await self.people.member(opened.user)
         viewer = Viewer(member.person, person_place(self.me, member), opened.channel)
         try:
-            return await self.host.suggestions(viewer, MOST) or GENERAL
+            return (*await self.host.suggestions(viewer, MOST), *GENERAL)[:MOST]
         except CogencyError as error:
             log.log(severity(error), "nothing can be suggested: %s", error)
             return GENERAL

@@ -20,6 +20,7 @@ from bot.platforms.slack.commands import named
 from bot.platforms.slack.home import Home
 from bot.platforms.slack.home_blocks import News, part_of
 from bot.platforms.slack.inbound import Me, is_direct, person_id
+from bot.platforms.slack.names import Names
 from bot.platforms.slack.payload import fields, text
 from bot.platforms.slack.people import Member, People
 from bot.platforms.slack.place import Places, team_place
@@ -57,7 +58,8 @@ class Windows:
         member = await self.people.member(user)
         if text(view, "callback_id") == modals.BUDGET.view:
             asked = modals.budget_asked(view, self.me)
-            answer = await self.host.budget(person_id(self.me, user), to.channel, asked)
+            said = await self.host.budget(person_id(self.me, user), to.channel, asked)
+            answer = await Names(self.people, self.places).in_budget(said)
         else:
             answer = await self._policy(view, member, to)
         if to.home:

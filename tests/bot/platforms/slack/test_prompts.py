@@ -44,6 +44,16 @@ async def test_what_is_known_about_a_person_is_offered_to_them_alone(slack: Fake
     assert host.viewer.place.audience == PersonAudience(f"slack:T0TEAM:{ANN}")
 
 
+async def test_little_that_is_known_is_followed_by_what_anybody_may_ask(slack: FakeSlack) -> None:
+    async with serving(slack, Suggesting(suggested=(OWN,))):
+        await open_messages(slack)
+        await slack.until(lambda: slack.state.agents.prompts)
+    assert [message for _, message in slack.state.agents.prompts[DM]] == [
+        OWN.message,
+        *(each.message for each in GENERAL[:3]),
+    ]
+
+
 async def test_where_nothing_can_be_looked_up_the_general_ones_are_offered(slack: FakeSlack) -> None:
     async with serving(slack, Suggesting(suggested=(OWN,), fail_next=StoreError("The disk is full."))):
         await open_messages(slack)
