@@ -90,6 +90,7 @@ class LiveReply:
         self._writing = False
         self._just_posted: PageRef | None = None
         self._ornament_tries = 0
+        self._ornament_until = float("inf")
 
     @property
     def stray(self) -> PageRef | None:
@@ -238,6 +239,7 @@ class LiveReply:
             await self._surface.edit(write.page, write.frame.look)
         except SurfaceError as error:
             if write.ornament and not self._worth_another_try(error):
+                self._ornament_until = float("inf")
                 self._wall.edited(write)
             elif isinstance(error, PageFull):
                 self._wall.full(write)
@@ -246,15 +248,20 @@ class LiveReply:
             else:
                 raise
         else:
+            self._ornament_until = float("inf")
             self._wall.edited(write)
 
     def _worth_another_try(self, error: SurfaceError) -> bool:
         """Whether buttons that could not be set are waited for: the answer is complete without them."""
+        if isinstance(error, PageQueued):  # it was not even tried
+            now = self._clock.monotonic()
+            self._ornament_until = min(self._ornament_until, now + ORNAMENT_WAIT_S)
+            return now + error.wait_s <= self._ornament_until
         self._ornament_tries += 1
         if self._ornament_tries == ORNAMENT_TRIES:
             return False
         match error:
-            case PageLimited(retry_after_s=wait_s) | PageQueued(wait_s=wait_s):
+            case PageLimited(retry_after_s=wait_s):
                 return wait_s <= ORNAMENT_WAIT_S
             case _:
                 return isinstance(error, PageUnsent)

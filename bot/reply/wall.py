@@ -3,7 +3,8 @@
 Above: `bot.reply.live` performs the writes and reports back. Below: `bot.reply.frames`, `bot.surface`.
 
 Rules.
-- Pages are written in order: a page's last edit before the next page's post.
+- Pages are written in order: a page's last words before the next page's post. Buttons on an earlier page that are to
+  go wait until there are no words to be written.
 - A page found after a restart is edited like one of ours; nobody knows what it shows, so it is written in any case.
 - Where a page may hang that nobody knows of, because a post was interrupted, it is looked for before the next post.
 - At the end, pages that the reply does not need are deleted.
@@ -86,17 +87,23 @@ class Wall:
         if draft.ending:
             return None
         frames = self._frames.frames(draft)
+        ornament: Edit | None = None
         for place, frame in enumerate(frames):
             if self._only_final and not frame.look.final:
-                return None
+                return ornament
             if place == len(self._hung):
                 key = PageKey(self._turn, self._posts)
                 return Find(key) if self._uncertain else Post(key, frame)
             hung = self._hung[place]
             if not self._can_show(hung, frame):
-                return None
+                return ornament
             if self._worth_an_edit(hung, frame, complete=draft.complete, last=place == len(frames) - 1):
-                return Edit(hung.page, frame, ornament=self._only_buttons(hung, frame))
+                edit = Edit(hung.page, frame, ornament=self._only_buttons(hung, frame))
+                if not edit.ornament:
+                    return edit
+                ornament = ornament or edit
+        if ornament is not None:
+            return ornament
         if draft.final and (surplus := [*(hung.page for hung in self._hung[len(frames) :]), *self._given_up]):
             return Delete(surplus[-1])
         return None

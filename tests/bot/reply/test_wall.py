@@ -3,7 +3,7 @@
 from agent.events import TextArrived
 from bot.reply.draft import Draft
 from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
-from bot.surface import Limits, PageKey, PageRef
+from bot.surface import Limits, Offer, PageKey, PageRef
 
 LIMITS = Limits(page_chars=100, edit_interval_s=1, min_growth_chars=10, announce_final=False)
 A, B, C = PageRef("a"), PageRef("b"), PageRef("c")
@@ -135,6 +135,30 @@ def test_a_page_of_only_whitespace_is_not_shown() -> None:
         texts.append(write.frame.look.text)
         perform(wall, write, PageRef(str(write.key)))
     assert [text.strip() for text in texts] == ["It is", "blue"]
+
+
+def test_words_on_a_new_page_come_before_buttons_that_leave_the_old_one() -> None:
+    limits = Limits(page_chars=100, edit_interval_s=1, announce_final=False, offers=frozenset({Offer.STOP}))
+    wall = hung("word " * 20, limits)
+    longer = draft_of("word " * 30)
+    post = wall.next_write(longer)
+    assert isinstance(post, Post)
+    perform(wall, post, B)
+    last = wall.next_write(longer)
+    assert isinstance(last, Edit)
+    assert (last.page, last.ornament, last.frame.look.offers) == (A, True, frozenset())
+    perform(wall, last)
+    assert wall.next_write(longer) is None
+
+
+def test_a_page_whose_words_move_to_the_next_one_is_shortened_first() -> None:
+    wall = hung("word " * 12 + "\n\n" + "more " * 7)
+    longer = draft_of("word " * 12 + "\n\n" + "more " * 20)
+    edit = wall.next_write(longer)
+    assert isinstance(edit, Edit)
+    assert (edit.page, edit.ornament, edit.frame.look.text) == (A, False, "word " * 12 + "\n\n")
+    perform(wall, edit)
+    assert isinstance(wall.next_write(longer), Post)
 
 
 def test_what_closes_an_unfinished_page_fits_it_too() -> None:
