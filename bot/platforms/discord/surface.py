@@ -58,7 +58,12 @@ class DiscordSurface:
         """Discord has said so, whatever our clock says."""
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
-        self._limits = Limits(PAGE_CHARS, connection.edit_interval_s, announce_final=False, offers=buttons.OFFERS)
+        self._limits = Limits(
+            PAGE_CHARS,
+            edit_interval_s=0.25,  # some words more than were posted; then the pace of the place is what slows it down
+            announce_final=False,
+            offers=buttons.OFFERS,
+        )
         self._gates: dict[str, Gate] = {}
         self._below: dict[str, frozenset[Offer]] = {}
         """What is offered below each page, as far as is known."""
@@ -175,9 +180,12 @@ class DiscordSurface:
         return self._address.by_person and following >= FOLLOW_UPS
 
     async def _answer(self, rest: Rest, key: PageKey, text: str, components: Components) -> str:
+        place = self._address.interaction
         if key.number == 0 and not self._address.follows:
-            return await rest.answer(self._token, text, components)
-        return await rest.follow_up(self._token, text, components, private=self._address.private)
+            async with self._turn(place):
+                return await rest.answer(self._token, text, components)
+        async with self._turn(f"post {place}"):
+            return await rest.follow_up(self._token, text, components, private=self._address.private)
 
     async def _channel(self, rest: Rest) -> tuple[str, str]:
         """Where messages go, and which message the first of them replies to, if any."""
@@ -191,7 +199,7 @@ class DiscordSurface:
             return await rest.open_dm(address.person), ""
         if address.thread:
             with suppress(NoThread):
-                async with self._turn(f"threads {address.channel}"):
+                async with self._turn(f"threads {address.channel}", waiting=True):
                     return await rest.start_thread(address.channel, address.message, address.thread), ""
         return address.channel, address.message
 
@@ -211,14 +219,15 @@ class DiscordSurface:
         return not self._token_ended and self._address.token_lives(self._connection.clock.now())
 
     @asynccontextmanager
-    async def _turn(self, place: str) -> AsyncGenerator[None, None]:
+    async def _turn(self, place: str, *, waiting: bool = False) -> AsyncGenerator[None, None]:
         """Write at the pace of a place: Discord counts the edits of a channel, those of an interaction, and what is
-        posted, each by itself. A short wait is waited for; raises PageQueued for a longer one.
+        posted, each by itself. Raises PageQueued to be asked again with newer words; `waiting`: a short wait is waited
+        for.
         """
         gate = self._gates.setdefault(place, self._connection.gate(place))
         clock, who = self._connection.clock, self._asked.event_id
         while (wait := gate.wait(who, clock.monotonic())) > 0:
-            if wait > gate.gap_s:
+            if not waiting or wait > gate.gap_s:
                 raise PageQueued(wait)
             await clock.sleep(wait)
         try:

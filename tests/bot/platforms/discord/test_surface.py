@@ -1,11 +1,13 @@
 """Where pages appear and what their failures mean: a real client over real HTTP; Discord is scripted."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
+from typing import TypeVar
 
 import discord
 import pytest
@@ -37,6 +39,8 @@ from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_rest import Interaction
 from tests.fakes.discord_world import ANN, BOT, DM_OF, EPHEMERAL, GENERAL, VOICE
 from tests.fakes.fast_clock import FastClock
+
+T = TypeVar("T")
 
 FIRST, SECOND = PageKey(1, 0), PageKey(1, 1)
 SUPPRESSED = 1 << 2
@@ -86,6 +90,15 @@ class Room:
         self.fake.rest.interactions["token-8"] = interaction
         until = token_until(self.clock.now())
         return self.surface(Address(GENERAL, ANN, "", "", "8", BOT, "token-8", until, private))
+
+
+async def in_turn(there: Room, write: Callable[[], Awaitable[T]]) -> T:
+    """As a live reply does: whoever has to wait comes back."""
+    while True:
+        try:
+            return await write()
+        except PageQueued as queued:
+            await there.clock.sleep(queued.wait_s)
 
 
 @asynccontextmanager
@@ -175,17 +188,17 @@ async def test_what_a_failed_edit_means(there: Room, status: int, code: int, err
 
 async def test_a_long_limit_is_handed_on_and_a_short_one_waited_for(there: Room) -> None:
     surface = there.surface(Address(GENERAL, ANN))
-    page = await surface.post(FIRST, Look("Blue."))
+    page = await in_turn(there, partial(surface.post, FIRST, Look("Blue.")))
     google = {"Via": "1.1 google"}
     there.fake.rest.fail("PATCH", "/messages/", 429, headers=google, body={"retry_after": 0.2})
-    await surface.edit(page, Look("Blue boat."))
+    await in_turn(there, partial(surface.edit, page, Look("Blue boat.")))
     there.fake.rest.fail("PATCH", "/messages/", 429, headers=google, body={"retry_after": 60.0})
     with pytest.raises(PageLimited) as limited:
-        await surface.edit(page, Look("Blue boats."))
+        await in_turn(there, partial(surface.edit, page, Look("Blue boats.")))
     assert limited.value.retry_after_s == 60.0
     there.fake.rest.fail("PATCH", "/messages/", 429, body={"retry_after": 0.2})  # from a proxy that is not Discord's
     with pytest.raises(PageLimited):
-        await surface.edit(page, Look("Blue boats."))
+        await in_turn(there, partial(surface.edit, page, Look("Blue boats.")))
 
 
 async def test_a_server_that_is_away_leaves_the_page_unsent() -> None:
@@ -220,8 +233,8 @@ async def test_where_no_thread_can_be_started_the_reply_stands_in_place(there: R
         if code:
             there.fake.rest.fail("POST", "/threads$", 403, code)
         surface = there.surface(Address(channel, ANN, asked["id"], "the boat"), message=asked["id"])
-        await surface.post(FIRST, Look("Blue."))
-        await surface.post(SECOND, Look("And red.", final=True))
+        await in_turn(there, partial(surface.post, FIRST, Look("Blue.")))
+        await in_turn(there, partial(surface.post, SECOND, Look("And red.", final=True)))
         one, two = by_the_bot(there.fake)[-2:]
         assert one["message_reference"]["message_id"] == asked["id"]
         assert "message_reference" not in two
@@ -234,21 +247,12 @@ async def test_a_question_that_was_deleted_meanwhile_is_not_answered(there: Room
     assert by_the_bot(there.fake) == []
 
 
-async def edit_in_turn(there: Room, surface: DiscordSurface, page: PageRef, look: Look) -> None:
-    """As a live reply does: whoever has to wait comes back."""
-    while True:
-        try:
-            return await surface.edit(page, look)
-        except PageQueued as queued:
-            await there.clock.sleep(queued.wait_s)
-
-
 async def test_replies_in_one_channel_share_its_pace(there: Room) -> None:
     async def reply(number: str) -> None:
         surface = there.surface(Address(GENERAL, ANN), message=number)
-        page = await surface.post(FIRST, Look("0"))
+        page = await in_turn(there, partial(surface.post, FIRST, Look("0")))
         for text in "123":
-            await edit_in_turn(there, surface, page, Look(text))
+            await in_turn(there, partial(surface.edit, page, Look(text)))
 
     await asyncio.gather(reply("1"), reply("2"))
     times = edits_of(there.fake, GENERAL)
@@ -259,10 +263,10 @@ async def test_replies_in_one_channel_share_its_pace(there: Room) -> None:
 
 async def test_an_answer_of_an_interaction_is_edited_by_its_token_and_then_in_the_channel(there: Room) -> None:
     surface = there.asked()
-    page = await surface.post(FIRST, Look("Bl"))
-    await surface.edit(page, Look("Blue"))
+    page = await in_turn(there, partial(surface.post, FIRST, Look("Bl")))
+    await in_turn(there, partial(surface.edit, page, Look("Blue")))
     there.clock.ahead = timedelta(minutes=15)
-    await surface.edit(page, Look("Blue.", final=True))
+    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True)))
     assert there.fake.world.shown(GENERAL) == ["Blue."]
     assert len(by_the_bot(there.fake)) == 1
     assert len(edits_of(there.fake, GENERAL)) == 1
@@ -325,14 +329,14 @@ def below(there: Room, page: PageRef) -> list[str]:
 @pytest.mark.parametrize("where", ["a channel", "an interaction"])
 async def test_a_growing_page_can_be_stopped_and_a_complete_one_not(there: Room, where: str) -> None:
     surface = there.asked() if where == "an interaction" else there.surface(Address(GENERAL, ANN))
-    page = await surface.post(FIRST, Look("Bl", offers=STOP))
+    page = await in_turn(there, partial(surface.post, FIRST, Look("Bl", offers=STOP)))
     assert below(there, page) == ["Stop"]
-    await surface.edit(page, Look("Blu", offers=STOP))
+    await in_turn(there, partial(surface.edit, page, Look("Blu", offers=STOP)))
     assert below(there, page) == ["Stop"]
     assert "components" not in there.fake.calls[-1].body
-    await surface.edit(page, Look("Blue.", final=True))
+    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True)))
     assert below(there, page) == []
-    await surface.edit(page, Look("Blue.", final=True, offers=frozenset({Offer.CONTINUE})))
+    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True, offers=frozenset({Offer.CONTINUE}))))
     assert below(there, page) == ["Continue"]
 
 
