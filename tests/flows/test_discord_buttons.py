@@ -8,7 +8,8 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from agent.records import Answered, Verdict
-from bot.platforms.discord.pressing import NO_SUCH_REPLY, NOT_YOUR_QUESTION, NOTED
+from bot.platforms.discord.forgetting import REPLY_FORGOTTEN
+from bot.platforms.discord.pressing import NO_SUCH_REPLY, NOT_YOUR_QUESTION, NOTED, ONLY_THIS_PAGE
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -155,6 +156,26 @@ async def test_the_answer_of_a_command_is_deleted_too_public_or_private() -> Non
             await fake.command(ANN, "ask", question="which number?", private=private)
             await fake.press(ANN, await ended(fake, host, "One."), "Delete")
             await noticed(lambda fake=fake: not by_the_bot(fake))
+
+
+async def test_a_commands_answer_is_taken_away_when_it_is_forgotten_by_its_menu() -> None:
+    async with talking(["One."]) as (fake, host):
+        await fake.command(ANN, "ask", question="which number?")
+        called = await fake.choose_menu(ANN, "Forget this", await ended(fake, host, "One."))
+        await fake.until(lambda: called.original and "Forget" in labels(fake.world.messages[called.original]))
+        await fake.press(ANN, fake.world.messages[called.original], "Forget")
+        await told_alone(fake, REPLY_FORGOTTEN)
+        assert fake.world.shown(GENERAL) == []
+
+
+async def test_of_a_private_answer_of_several_pages_the_asker_is_told_which_stay() -> None:
+    async with talking(["One. " + "more " * 700]) as (fake, host):
+        await fake.command(ANN, "ask", question="tell me", private=True)
+        await fake.until(lambda: by_the_bot(fake) and labels(by_the_bot(fake)[-1]) == AT_THE_END)
+        async with asyncio.timeout(PATIENCE_S):
+            await host.turns.idle()
+        await fake.press(ANN, by_the_bot(fake)[-1], "Delete")
+        await told_alone(fake, ONLY_THIS_PAGE)
 
 
 async def test_nobody_else_deletes_it() -> None:

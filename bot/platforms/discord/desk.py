@@ -46,6 +46,7 @@ class Desk:
     ) -> None:
         self._tree = tree
         self._host = host
+        self._connection = connection
         self._members = members
         self._pressing = Pressing(host, connection, members, surroundings, said_last)
         commands = Commands(host, connection, surroundings, members, conversations)
@@ -78,7 +79,7 @@ class Desk:
 
     async def _pressed(self, interaction: Interaction, said: str) -> None:
         if (made := forgetting.decision(said)) is not None:
-            await forgetting.decide(interaction, made, self._host)
+            await forgetting.decide(interaction, made, self._host, self._connection)
         elif (decided := memory.pressed(said)) is not None:
             await memory.press(interaction, decided, self._host, self._members)
         elif (changed := preferences.pressed(said)) is not None:

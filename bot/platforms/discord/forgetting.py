@@ -1,7 +1,7 @@
 """`/forget`: what would fall, where only the caller sees it, and the buttons below.
 
 Above: `desk` puts it into the tree and hands over what is pressed, `menus` asks about one message. Below: `callers`,
-`interactions`, `panels`, `bot.host.Host`; `bot.memory.forget_words`.
+`interactions`, `panels`, `reactions` (the pages of a reply), `bot.host.Host`; `bot.memory.forget_words`.
 
 Who asked, and what they would agree to, stand in the button's own id. So only the caller can use it, and it works after
 a restart of the bot, with nothing remembered until it is pressed.
@@ -18,7 +18,8 @@ from agent.errors import CogencyError
 from bot import wording
 from bot.host import ForgetAnswer, Host
 from bot.memory.forget_words import MAX_TOKEN_CHARS
-from bot.platforms.discord import callers, panels
+from bot.platforms.discord import callers, panels, reactions
+from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.interactions import Choice, Interaction, Tree, everywhere, offered
 from bot.platforms.discord.panels import Part, button
 from bot.platforms.discord.place import known_as
@@ -115,7 +116,7 @@ async def ask(interaction: Interaction, host: Host, words: str, *, replies: bool
     await show(interaction, answer, replies=replies)
 
 
-async def decide(interaction: Interaction, made: Decision, host: Host) -> None:
+async def decide(interaction: Interaction, made: Decision, host: Host, connection: Connection) -> None:
     """Do what the button says, for the one who may press it, and put the receipt in its place."""
     if interaction.user.id != made.person:
         await panels.refuse(interaction, wording.NOT_YOURS)
@@ -125,21 +126,24 @@ async def decide(interaction: Interaction, made: Decision, host: Host) -> None:
     else:
         await interaction.response.defer()  # erasing with proof may take longer than three seconds
         try:
-            answer = await _forget(interaction, made, host)
+            answer = await _forget(interaction, made, host, connection)
         except CogencyError as error:
             answer = ForgetAnswer(wording.failure(error))
         await show(interaction, answer, replies=made.replies)
 
 
-async def _forget(interaction: Interaction, made: Decision, host: Host) -> ForgetAnswer:
+async def _forget(interaction: Interaction, made: Decision, host: Host, connection: Connection) -> ForgetAnswer:
     """Raises CogencyError."""
     match made.token.split("|"):
         case [kind, channel, message] if kind == MESSAGE:
             await host.withdraw(channel, {message, *repeats_of(message)})
             return ForgetAnswer(FORGOTTEN)
         case [kind, turn] if kind == REPLY and turn.isdecimal():
-            known = await host.delete_reply(int(turn), known_as(made.person))
-            return ForgetAnswer(REPLY_FORGOTTEN if known else NO_SUCH_REPLY)
+            reply = await host.reply_of(int(turn))
+            if reply is None or not await host.delete_reply(int(turn), known_as(made.person)):
+                return ForgetAnswer(NO_SUCH_REPLY)
+            await reactions.take_away(connection, interaction.channel_id or interaction.id, reply)
+            return ForgetAnswer(REPLY_FORGOTTEN)
         case _:
             return await host.forget(await callers.forgetter_of(interaction, host), made.token, replies=made.replies)
 

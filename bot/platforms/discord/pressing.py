@@ -23,7 +23,7 @@ from agent.records import REACHED_ONCE, Answered, Incoming, Verdict
 from bot import wording
 from bot.host import Host
 from bot.latest import Latest
-from bot.platforms.discord import panels, permissions, reading, refusals
+from bot.platforms.discord import panels, permissions, reactions, reading, refusals
 from bot.platforms.discord.buttons import Pressed
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.interactions import STORE_FIRST_S, Interaction, installed_by_person
@@ -32,12 +32,13 @@ from bot.platforms.discord.place import known_as
 from bot.platforms.discord.presses import Press, again, continued
 from bot.platforms.discord.surroundings import Surroundings
 from bot.repeats import message_of
-from bot.surface import Offer, SurfaceError
+from bot.surface import Offer
 
 log = logging.getLogger(__name__)
 
 NOTED = "Thank you, I have noted that. The other button changes it."
 NO_SUCH_REPLY = "I do not know this reply any more."
+ONLY_THIS_PAGE = "Forgotten. Discord lets me take away only this page of it: please dismiss the others yourself."
 NOT_YOUR_QUESTION = "Only the person who asked can have this question asked again."
 
 
@@ -121,12 +122,10 @@ class Pressing:
         with suppress(discord.NotFound):
             await interaction.delete_original_response()
         page = interaction.message
-        rest = await self.connection.rest()
-        for kept in reply.pages:
-            _, _, message = kept.partition("/")
-            if kept.startswith(REACHED_ONCE) and page is not None and not page.flags.ephemeral:
-                with suppress(SurfaceError):
-                    await rest.delete(str(page.channel.id), message)
+        if page is None or not page.flags.ephemeral:
+            await reactions.take_away(self.connection, interaction.channel_id or interaction.id, reply)
+        elif len(reply.pages) > 1:
+            await panels.follow(interaction, ONLY_THIS_PAGE)
 
     async def _continue(self, interaction: Interaction, conversation: str) -> None:
         async def question(made: Press) -> Incoming:

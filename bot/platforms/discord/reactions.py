@@ -1,7 +1,7 @@
 """Reactions to a reply, and its deletion: what readers think of it, and who wants it gone.
 
-Above: `client` hands over what was added or taken back, `intake` what was deleted. Below: `place`, `rest`,
-`bot.latest`, discord.py's events, `bot.host.Host`.
+Above: `client` hands over what was added or taken back, `intake` what was deleted; `pressing` and `forgetting` take
+away what is deleted there. Below: `place`, `rest`, `bot.latest`, discord.py's events, `bot.host.Host`.
 
 Rule. Nobody is answered: a reaction is a light word, and of all those that mean nothing here nobody wants to hear. What
 is refused, or concerns a message that is no reply, has no consequence. A page of a reply can be deleted by whoever
@@ -41,7 +41,7 @@ async def added(host: Host, connection: Connection, said_last: Latest, event: di
         return
     with suppress(Refused):
         if reply.person == person and await host.delete_reply(reply.turn, person):
-            await _take_away(connection, event.channel_id, reply)
+            await take_away(connection, event.channel_id, reply)
 
 
 async def taken_back(host: Host, said_last: Latest, event: discord.RawReactionActionEvent) -> None:
@@ -58,7 +58,7 @@ async def gone(host: Host, connection: Connection, channel: int, messages: Colle
     for message in messages:
         reply = await _reply(host, channel, message)
         if reply is not None and await host.delete_reply(reply.turn, reply.person):
-            await _take_away(connection, channel, reply)
+            await take_away(connection, channel, reply)
 
 
 def _meant(event: discord.RawReactionActionEvent) -> str:
@@ -72,7 +72,7 @@ async def _reply(host: Host, channel: int, message: int) -> Answered | None:
     return next((reply for reply in found if reply is not None), None)
 
 
-async def _take_away(connection: Connection, channel: int, reply: Answered) -> None:
+async def take_away(connection: Connection, channel: int, reply: Answered) -> None:
     """The pages of an interaction's answer, which the host cannot reach; all see them, or nobody could react."""
     rest = await connection.rest()
     for page in reply.pages:
