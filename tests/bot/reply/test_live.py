@@ -673,6 +673,8 @@ async def test_a_page_of_an_earlier_process_loses_its_buttons_though_its_text_st
     [
         ([PageLimited(2.0), PageLimited(1.0)], JUDGED),
         ([PageUnsent("down")] * 3, frozenset({Offer.STOP})),
+        ([PageQueued(0.5)] * 5, JUDGED),
+        ([PageQueued(8.0)] * 3, frozenset({Offer.STOP})),
         ([PageLimited(60.0)], frozenset({Offer.STOP})),
         ([PageGone("deleted")], frozenset({Offer.STOP})),
     ],
