@@ -8,6 +8,7 @@ import discord
 import pytest
 from discord import app_commands
 
+from bot.latest import Latest
 from bot.platforms.discord.connection import Connection
 from bot.platforms.discord.conversations import Conversations
 from bot.platforms.discord.desk import Desk
@@ -40,6 +41,7 @@ async def payload() -> list[dict[str, Any]]:
         Surroundings(client),
         members,
         Conversations(host, DiscordSettings(Secret("t"))),
+        Latest(),
     )
     return [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
 
