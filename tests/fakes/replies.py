@@ -1,4 +1,4 @@
-"""The port Replies in memory, on the lists of `tests.fakes.store`."""
+"""The port Replies in memory, on what `tests.fakes.store` holds."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agent.records import Answered, Author, StoredMessage, Verdict
+from agent.records import Answered, Author, Verdict
 
 if TYPE_CHECKING:
-    from tests.fakes.store import FakeTurn
+    from tests.fakes.store import FakeStore
 
 
 @dataclass
 class FakeReplies:
-    turns: list[FakeTurn]
-    messages: list[tuple[int, StoredMessage]]
-    judged: dict[tuple[int, str], tuple[Verdict, datetime]]
+    store: FakeStore
 
     async def at(self, source: str, shown: str, channel: str = "") -> Answered | None:
-        for turn in self.turns[::-1]:
+        for turn in self.store.turns[::-1]:
             asked = turn.incoming
             here = asked.source == source and channel in ("", asked.channel)
             if here and turn.closing is not None and shown in turn.closing.pages:
@@ -29,8 +27,8 @@ class FakeReplies:
         return None
 
     async def of(self, turn: int) -> Answered | None:
-        found = next((one for one in self.turns if one.id == turn and one.closing is not None), None)
-        question = next((m for number, m in self.messages if number == turn and m.author is Author.PERSON), None)
+        found = next((one for one in self.store.turns if one.id == turn and one.closing is not None), None)
+        question = next((m for number, m in self.store.messages if number == turn and m.author is Author.PERSON), None)
         if found is None or found.closing is None or not found.closing.pages or question is None:
             return None
         asked = found.incoming
@@ -49,10 +47,10 @@ class FakeReplies:
     async def judge(self, turn: int, person: str, verdict: Verdict | None, now: datetime) -> bool:
         if await self.of(turn) is None:
             return False
-        self.judged.pop((turn, person), None)
+        self.store.judged.pop((turn, person), None)
         if verdict is not None:
-            self.judged[turn, person] = (verdict, now)
+            self.store.judged[turn, person] = (verdict, now)
         return True
 
     async def verdicts(self, since: datetime) -> Mapping[Verdict, int]:
-        return Counter(verdict for verdict, time in self.judged.values() if time >= since)
+        return Counter(verdict for verdict, time in self.store.judged.values() if time >= since)

@@ -132,7 +132,7 @@ class FakeStore:
 
     @property
     def replies(self) -> Replies:
-        return FakeReplies(self.turns, self.messages, self.judged)
+        return FakeReplies(self)
 
     async def close(self) -> None:
         """Nothing to give back."""

@@ -47,6 +47,20 @@ async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -
     assert told == [(world.bob, NOT_YOUR_QUESTION), (world.ann, ASKED_ALREADY)]
 
 
+async def test_the_second_answer_can_be_asked_for_once_more() -> None:
+    async with workspace(["It is blue.", "It is azure.", "It is navy."]) as world, world.running():
+        await asked(world)
+        for turns in (2, 3):
+            answer = world.slack.state.answers(world.general)[-1]
+            await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
+            await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
+            await world.answered(turns)
+        assert [answer.text for answer in world.slack.state.answers(world.general)][1:] == [
+            "It is azure.",
+            "It is navy.",
+        ]
+
+
 async def test_a_deleted_reply_disappears_and_is_not_said_to_the_model_again() -> None:
     async with workspace(["It is mauve.", "Hello."]) as world, world.running():
         answer = await asked(world)
