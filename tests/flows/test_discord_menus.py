@@ -17,6 +17,7 @@ from bot.platforms.discord.forgetting import FORGOTTEN, REPLY_FORGOTTEN, TIMES, 
 from bot.platforms.discord.interactions import STORE_FIRST_S
 from bot.platforms.discord.menus import ASK, CHOOSE_AGAIN, FORGET, NOT_YOUR_MESSAGE, SOURCE_WORDS, WILL_FORGET
 from bot.platforms.discord.surface import TOO_LONG
+from bot.wording import NOT_YOURS
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, pings, serving
@@ -182,6 +183,15 @@ async def test_a_message_is_asked_about_in_a_window() -> None:
         ]
         assert [one.name for one in taken.files] == ["times.txt"]
         await fake.until(lambda: asked.acknowledged)
+
+
+async def test_a_window_is_its_openers_alone() -> None:
+    async with recording() as (fake, host):
+        chosen = await fake.choose_menu(ANN, ASK, await fake.say(BO, "The ferry leaves at nine."))
+        await fake.until(lambda: chosen.window)
+        refused = await fake.submit(BO, chosen.window, "what does it say?")
+        assert seen(await shown_for(fake, refused)) == NOT_YOURS
+        assert host.taken == []
 
 
 async def test_the_window_works_after_a_restart_if_the_message_can_be_read() -> None:
