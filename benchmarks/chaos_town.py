@@ -129,7 +129,7 @@ class Town:
             await self.slack.deliver(envelope, chance.randrange(max(1, len(self.slack.sockets))))
         while not self.slack.acks.keys() & {envelope["envelope_id"] for envelope in envelopes}:  # noqa: ASYNC110 -- as below
             await asyncio.sleep(0.05)
-        return "" if conversation.direct else thread or message.ts
+        return thread or message.ts
 
     async def _ask_on_discord(self, conversation: Conversation, question: str, chance: Random) -> None:
         person = next((one for one, channel in DM_OF.items() if channel == conversation.channel), "")

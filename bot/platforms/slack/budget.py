@@ -51,6 +51,11 @@ class Budget:
         self._due.pop(who, None)
         return 0.0
 
+    def is_scarce(self, now: float) -> bool:
+        """Whether half of the calls of a window have been made."""
+        self._forget_old(now)
+        return 2 * len(self._made) >= self.calls
+
     def spare(self, who: str, now: float) -> bool:
         """Whether a call that is not worth waiting for can be made now; it is then counted."""
         made = self.wait(who, now) == 0.0
@@ -79,6 +84,9 @@ class Budget:
         active = {other: max(asked, self._due.get(other, asked)) for other, asked in self._asked.items()}
         for other in [other for other, until in active.items() if now - until > ACTIVE_S]:
             self.left(other)
+        self._forget_old(now)
+
+    def _forget_old(self, now: float) -> None:
         while self._made and self._made[0] <= now - self.window_s:
             self._made.popleft()
 

@@ -62,6 +62,12 @@ LOOK_BACK: Final = 100
 """Messages read to find a page again: it was posted moments ago."""
 
 
+HELD_S: Final = 0.5
+MOST_HELD_S: Final = 6.0
+"""Where half of a minute's edits are used up, an answer waits so long for its end before it begins to grow: what is
+complete by then takes one post and no edit, and leaves the edits to answers that are long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """What all replies of a workspace share."""
@@ -99,6 +105,7 @@ class SlackSurface:
         self._streams = Streams(workspace.api, workspace.budgets, workspace.clock, _place(workspace, to), name)
         self._streaming = self._may_stream()
         self._limits = STREAM_LIMITS if self._streaming else LIMITS
+        self._held_until: float | None = None
         self._live: dict[str, Stream] = {}
         """The streams that have not ended, by their messages."""
         self._keys: dict[str, PageKey | None] = {}
@@ -132,6 +139,8 @@ class SlackSurface:
         if not ts:
             if not look.text.strip():
                 raise PageQueued(WORDLESS_S)
+            if not look.final and self._is_held():
+                raise PageQueued(HELD_S)
             ts = await self._messages.post(key, look)
             self._keys[ts] = None
         self._session.said()
@@ -165,6 +174,12 @@ class SlackSurface:
 
     def leave(self, *, ended: bool) -> None:
         self._session.leave(ended=ended)
+
+    def _is_held(self) -> bool:
+        """Whether a message that has to be edited later is not begun yet, because many are."""
+        now = self._workspace.clock.monotonic()
+        self._held_until = self._held_until or now + MOST_HELD_S
+        return now < self._held_until and self._workspace.budgets.updates.is_scarce(now)
 
     def _may_stream(self) -> bool:
         now = self._workspace.clock.monotonic()

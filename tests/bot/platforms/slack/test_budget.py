@@ -118,3 +118,12 @@ def test_a_refusal_holds_the_queue_back() -> None:
     queue = Queue(1.0)
     queue.limited(5.0, 3.0)
     assert queue.join(6.0) == 2.0
+
+
+def test_calls_are_scarce_while_half_of_a_window_is_used_up() -> None:
+    budget = Budget(4, 60)
+    assert not budget.is_scarce(0.0)
+    for who in "ab":
+        assert budget.wait(who, 100.0) == 0.0
+    assert budget.is_scarce(101.0)
+    assert not budget.is_scarce(161.0)

@@ -11,7 +11,7 @@ from bot.platforms.slack.private import LIMITS as PRIVATE_LIMITS
 from bot.platforms.slack.private import PrivateSurface
 from bot.platforms.slack.reply_to import ReplyTo, decode
 from bot.platforms.slack.sessions import Sessions
-from bot.platforms.slack.surface import LIMITS, SlackSurface, Workspace
+from bot.platforms.slack.surface import LIMITS, MOST_HELD_S, SlackSurface, Workspace
 from bot.surface import (
     Look,
     PageFull,
@@ -197,3 +197,19 @@ def test_where_an_answer_goes_survives_storage() -> None:
     assert decode(to.encode()) == to
     with pytest.raises(ValueError, match="not a place"):
         decode("{}")
+
+
+async def test_where_edits_are_scarce_an_answer_is_posted_once_complete_or_begun_after_a_while(
+    api: SlackApi, to: ReplyTo, sessions: Sessions
+) -> None:
+    clock = FakeClock()
+    workspace = Workspace(api, ME, clock)
+    for reply in range(workspace.budgets.updates.calls // 2):
+        assert workspace.budgets.updates.spare(f"{reply}", clock.monotonic())
+    growing = of_workspace(workspace, to, sessions)
+    with pytest.raises(PageQueued):
+        await growing.post(KEY, Look("Hel"))
+    await clock.sleep(MOST_HELD_S)
+    assert await growing.post(KEY, Look("Hel"))
+    await clock.sleep(1.0)
+    assert await of_workspace(workspace, to, sessions).post(PageKey(8, 0), Look("Hello.", final=True))
