@@ -24,8 +24,8 @@ from bot.casts import LogLevel, command_prefix, whole
 from bot.exits import Exit
 from bot.logs import log_to
 from bot.output import OutputError, write_out
-from bot.platforms.discord import invite
-from bot.platforms.slack.features import EVERYTHING, Feature
+from bot.platforms.discord.setup import invite
+from bot.platforms.slack.setup.features import EVERYTHING, Feature
 from bot.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ async def _budget(settings: Settings, *, words: list[str]) -> Exit:
 async def _slack_manifest(
     settings: Settings, *, features: frozenset[Feature], prefix: str | None, http: str, name: str, as_json: bool
 ) -> Exit:
-    from bot.platforms.slack import manifest  # noqa: PLC0415 -- as above
+    from bot.platforms.slack.setup import manifest  # noqa: PLC0415 -- as above
 
     before = settings.slack_command_prefix if prefix is None else prefix
     try:

@@ -76,7 +76,7 @@ async def discord_application(settings: Settings) -> str:
     discord = discord_settings(settings)
     if discord is None:
         raise SettingsError("DISCORD_TOKEN is missing: set it, or name the application with --application.")
-    from bot.platforms.discord.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
+    from bot.platforms.discord.setup.doctor import application_id  # noqa: PLC0415 -- only who uses Discord loads its libraries
 
     return await application_id(discord)
 
@@ -89,11 +89,11 @@ async def _platforms(settings: Settings) -> list[Finding]:
         return [finding("not every setting of a platform is there", str(error))]
     found: list[Finding] = []
     if slack is not None:
-        from bot.platforms.slack import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
+        from bot.platforms.slack.setup import doctor as of_slack  # noqa: PLC0415 -- only who uses Slack loads its libraries
 
         found += await of_slack.examine(slack, CLOCK, settings.slack_config_token)
     if discord is not None:
-        from bot.platforms.discord import doctor as of_discord  # noqa: PLC0415 -- as above
+        from bot.platforms.discord.setup import doctor as of_discord  # noqa: PLC0415 -- as above
 
         found += await of_discord.examine(discord, CLOCK)
     if slack is None and discord is None:

@@ -36,7 +36,7 @@ from bot.models.desk import ModelDesk
 from bot.models.embedding import open_embedder
 from bot.models.hearing import open_transcriber
 from bot.models.switch import ModelSwitch
-from bot.platforms.slack.commands import named
+from bot.platforms.slack.setup.commands import named
 from bot.settings import Settings
 from bot.surface import Surface
 from bot.turns.mind import Mind

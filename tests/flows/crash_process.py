@@ -84,6 +84,9 @@ class DyingLedger:
             self.steps.here("the turn is claimed")
         return claim
 
+    async def put_down(self, claim: Claim, text: str) -> None:
+        await self.inner.put_down(claim, text)
+
     async def load(self) -> Load:
         return await self.inner.load()
 

@@ -8,8 +8,8 @@ import pytest
 
 from agent.providers.scripted import Answer, Answering, ScriptedProvider
 from agent.records import Answered, Verdict
-from bot.platforms.discord.forgetting import REPLY_FORGOTTEN
-from bot.platforms.discord.pressing import NO_SUCH_REPLY, NOT_YOUR_QUESTION, NOTED, ONLY_THIS_PAGE
+from bot.platforms.discord.commands.forgetting import REPLY_FORGOTTEN
+from bot.platforms.discord.replies.pressing import NO_SUCH_REPLY, NOT_YOUR_QUESTION, NOTED, ONLY_THIS_PAGE
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from agent.memory.audience import PersonAudience, label
 from agent.providers.scripted import Answer, Answering, Pause, ScriptedProvider
-from bot.platforms.discord.inbound import private_conversation
+from bot.platforms.discord.reading.inbound import private_conversation
 from bot.wording import NOT_YOURS
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.answers import answer_of

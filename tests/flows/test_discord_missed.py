@@ -13,7 +13,7 @@ from agent.errors import Refused, StoreUnavailable
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from bot.host import Forgetter
-from bot.platforms.discord.place import SOURCE
+from bot.platforms.discord.members.place import SOURCE
 from bot.turns.missed import Bounds
 from bot.wording import KEPT_WAITING
 from tests.fakes.discord_bot import by_the_bot, serving

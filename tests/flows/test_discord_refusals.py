@@ -8,7 +8,7 @@ from typing import Any
 from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import label
-from bot.platforms.discord.inbound import budget_ids
+from bot.platforms.discord.reading.inbound import budget_ids
 from bot.platforms.discord.settings import Ranks
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord

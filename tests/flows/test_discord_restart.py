@@ -3,7 +3,7 @@
 import asyncio
 
 from agent.providers.scripted import Part, Pause, ScriptedProvider
-from bot.platforms.discord.pressing import NOTED
+from bot.platforms.discord.replies.pressing import NOTED
 from tests.fakes.answering_host import answering_host
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving

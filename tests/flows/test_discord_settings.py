@@ -7,7 +7,7 @@ from typing import Any
 from agent.errors import StoreUnavailable
 from agent.memory.forgetting import PAUSED
 from bot.memory.pauses import PAUSE
-from bot.platforms.discord.preferences import PRIVATE, REPLIES, YES
+from bot.platforms.discord.commands.preferences import PRIVATE, REPLIES, YES
 from bot.platforms.discord.settings import Ranks
 from bot.wording import NOT_YOURS, UNAVAILABLE
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving

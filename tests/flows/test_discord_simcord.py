@@ -12,13 +12,13 @@ import simcord
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Verdict
 from bot.platforms.discord.client import DiscordClient
-from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.forgetting import FORGOTTEN
-from bot.platforms.discord.menus import ASK, FORGET
-from bot.platforms.discord.place import SOURCE
-from bot.platforms.discord.pressing import NOTED
+from bot.platforms.discord.commands.forgetting import FORGOTTEN
+from bot.platforms.discord.commands.menus import ASK, FORGET
+from bot.platforms.discord.members.place import SOURCE
+from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.replies.pressing import NOTED
+from bot.platforms.discord.replies.surface import DiscordSurface
 from bot.platforms.discord.settings import DiscordSettings
-from bot.platforms.discord.surface import DiscordSurface
 from bot.secret import Secret
 from bot.turns.missed import Listening
 from tests.fakes.answering_host import AnsweringHost, answering_host

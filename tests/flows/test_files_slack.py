@@ -13,7 +13,7 @@ from agent.providers.scripted import ScriptedProvider
 from bot.attachments import notes
 from bot.attachments.reading import CANNOT_LISTEN
 from bot.hosting import BotHost
-from bot.platforms.slack.uploads import HERE
+from bot.platforms.slack.replies.uploads import HERE
 from bot.reply.files import LONG_LINES
 from bot.surface import FILES, OutFile, PageKey
 from tests.fakes import pdfs

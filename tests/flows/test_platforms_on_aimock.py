@@ -11,7 +11,7 @@ from agent.providers.replay import Patience
 from agent.providers.retry import RetryPolicy
 from bot.app import CLOCK
 from bot.hosting import BotHost
-from bot.platforms.slack.surface import LIMITS
+from bot.platforms.slack.replies.surface import LIMITS
 from tests.fakes.aimock import AiMock
 from tests.fakes.answers import answer_of
 from tests.fakes.discord_bot import WINDOW_S, edits_of

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bot.app import CLOCK
 from bot.exits import Exit
-from bot.platforms.discord import invite
-from bot.platforms.slack.features import EVERYTHING, scopes
+from bot.platforms.discord.setup import invite
+from bot.platforms.slack.setup.features import EVERYTHING, scopes
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT

@@ -14,9 +14,9 @@ import pytest
 from agent.messages import Message
 from agent.providers.scripted import Answer, Answering, Pause, Until
 from agent.records import Hit, RecallQuery
-from bot.platforms.slack.activity import loading_messages
-from bot.platforms.slack.looking import MESSAGE, NOTE
-from bot.platforms.slack.prompts import GENERAL
+from bot.platforms.slack.reading.looking import MESSAGE, NOTE
+from bot.platforms.slack.replies.activity import loading_messages
+from bot.platforms.slack.views.prompts import GENERAL
 from bot.reply.draft import THINKING
 from bot.wording import STOPPED
 from tests.fakes.fast_clock import FastClock

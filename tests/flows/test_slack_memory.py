@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from agent.messages import Message
 from agent.providers.scripted import ScriptedProvider
-from bot.platforms.slack import inbound
-from bot.platforms.slack.inbound import Me
+from bot.platforms.slack.reading import inbound
+from bot.platforms.slack.reading.inbound import Me
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

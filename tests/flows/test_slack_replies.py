@@ -10,7 +10,7 @@ import pytest
 from agent.messages import Message
 from agent.ports import Clock
 from agent.providers.scripted import Answer, Answering, Pause, ScriptedProvider
-from bot.platforms.slack.surface import LIMITS
+from bot.platforms.slack.replies.surface import LIMITS
 from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock

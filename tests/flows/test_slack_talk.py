@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime
 
 from agent.records import Verdict
-from bot.platforms.slack import forms
-from bot.platforms.slack.replies import ASKED_ALREADY, NOT_YOUR_QUESTION, THANKS
+from bot.platforms.slack.pressing import ASKED_ALREADY, NOT_YOUR_QUESTION, THANKS
+from bot.platforms.slack.views import forms
 from tests.fakes.slack_things import FakeMessage
 from tests.flows.test_slack_replies import ME, World, workspace
 

@@ -15,18 +15,20 @@ from discord import app_commands
 from agent.memory.forgetting import Gone
 from bot.host import Host
 from bot.latest import Latest
-from bot.platforms.discord import closing, permissions, places, reactions
-from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.conversations import Conversations
-from bot.platforms.discord.desk import Desk
+from bot.platforms.discord import closing
+from bot.platforms.discord.commands.desk import Desk
 from bot.platforms.discord.intake import Intake
-from bot.platforms.discord.members import Members
+from bot.platforms.discord.members import permissions, places
+from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.place import known_as
 from bot.platforms.discord.missed import Missed
-from bot.platforms.discord.place import known_as
-from bot.platforms.discord.rest import Rest
+from bot.platforms.discord.reading.conversations import Conversations
+from bot.platforms.discord.reading.surroundings import Surroundings
+from bot.platforms.discord.replies import reactions
+from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.replies.rest import Rest
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.shards import Shards
-from bot.platforms.discord.surroundings import Surroundings
 from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)

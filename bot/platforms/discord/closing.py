@@ -9,7 +9,7 @@ import discord
 
 from agent.memory.audience import TeamAudience
 from bot.host import Host
-from bot.platforms.discord.reading import channel_place
+from bot.platforms.discord.reading.reading import channel_place
 
 
 async def by_channel(host: Host, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:

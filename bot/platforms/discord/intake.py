@@ -22,15 +22,18 @@ from bot import wording
 from bot.access.told import Told
 from bot.host import Host
 from bot.logs import severity
-from bot.platforms.discord import inbound, orders, permissions, reactions, reading, refusals
-from bot.platforms.discord.address import decode
-from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.conversations import Conversations, Said
-from bot.platforms.discord.inbound import Me, Post
-from bot.platforms.discord.members import Members
-from bot.platforms.discord.place import SOURCE
+from bot.platforms.discord.commands import refusals
+from bot.platforms.discord.members import permissions
+from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.place import SOURCE
+from bot.platforms.discord.reading import inbound, orders, reading
+from bot.platforms.discord.reading.conversations import Conversations, Said
+from bot.platforms.discord.reading.inbound import Me, Post
+from bot.platforms.discord.reading.surroundings import Surroundings
+from bot.platforms.discord.replies import reactions
+from bot.platforms.discord.replies.address import decode
+from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
-from bot.platforms.discord.surroundings import Surroundings
 from bot.repeats import repeats_of
 from bot.triggers import Trigger, is_stop, trigger
 from bot.turns.missed import Listening

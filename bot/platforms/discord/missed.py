@@ -27,8 +27,8 @@ from agent.errors import CogencyError, StoreUnavailable
 from agent.records import LastSeen
 from bot.amounts import counted
 from bot.logs import severity
-from bot.platforms.discord.membership import UNREADABLE
-from bot.platforms.discord.place import known_as
+from bot.platforms.discord.members.membership import UNREADABLE
+from bot.platforms.discord.members.place import known_as
 from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)

@@ -24,12 +24,12 @@ from agent.providers.http import Http
 from agent.records import Incoming, ShownPage
 from bot.host import Host
 from bot.platforms.discord.client import DiscordClient, ShardedClient
-from bot.platforms.discord.connection import Connection
-from bot.platforms.discord.files import fetch
-from bot.platforms.discord.membership import DiscordMembership
-from bot.platforms.discord.place import SOURCE
+from bot.platforms.discord.members.membership import DiscordMembership
+from bot.platforms.discord.members.place import SOURCE
+from bot.platforms.discord.reading.files import fetch
+from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.replies.surface import DiscordSurface
 from bot.platforms.discord.settings import DiscordSettings
-from bot.platforms.discord.surface import DiscordSurface
 from bot.surface import Surface
 from bot.turns.missed import Listening
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.host import Host
-from bot.platforms.slack import inbound
-from bot.platforms.slack.agent_view import AgentEvent, LookedAt, Opened, SessionRenamed, SessionStopped
-from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.looking import Looking
-from bot.platforms.slack.prompts import Prompts
-from bot.platforms.slack.sessions import Sessions
+from bot.platforms.slack.reading import inbound
+from bot.platforms.slack.reading.agent_view import AgentEvent, LookedAt, Opened, SessionRenamed, SessionStopped
+from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.reading.looking import Looking
+from bot.platforms.slack.replies.sessions import Sessions
+from bot.platforms.slack.views.prompts import Prompts
 
 MESSAGES = "messages"
 """The tab in which people write to the agent."""

@@ -15,17 +15,19 @@ from agent.ports import Clock
 from agent.records import POSTED, Incoming, Quoted
 from bot import wording
 from bot.host import Host
-from bot.platforms.slack import commands, forms, inbound
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused
-from bot.platforms.slack.fresh import Once
-from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import quoted, readable
-from bot.platforms.slack.names import Names
+from bot.platforms.slack.members.names import Names
+from bot.platforms.slack.members.people import Member, People
+from bot.platforms.slack.members.place import Places, person_place
 from bot.platforms.slack.payload import fields, first_text, items, text
-from bot.platforms.slack.people import Member, People
-from bot.platforms.slack.place import Places, person_place
-from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command, of_message
-from bot.platforms.slack.whisper import Whisper
+from bot.platforms.slack.reading import inbound
+from bot.platforms.slack.reading.fresh import Once
+from bot.platforms.slack.reading.inbound import Heard, Me
+from bot.platforms.slack.replies.reply_to import ReplyTo, of_click, of_command, of_message
+from bot.platforms.slack.replies.whisper import Whisper
+from bot.platforms.slack.setup import commands
+from bot.platforms.slack.views import forms
 
 ASK_USAGE: Final = (
     "Write your question after `/ask`; `/ask privately …` answers so that only you see it, "

@@ -17,18 +17,19 @@ from agent.ports import Clock
 from bot import wording
 from bot.access.told import Told
 from bot.host import Asker, Host
-from bot.platforms.slack import inbound, modals
 from bot.platforms.slack.api import SlackApi, SlackError
-from bot.platforms.slack.block_kit import row
-from bot.platforms.slack.commands import named
-from bot.platforms.slack.direct import Direct
-from bot.platforms.slack.inbound import Heard, Me
-from bot.platforms.slack.names import Names
+from bot.platforms.slack.members.names import Names
+from bot.platforms.slack.members.people import People
+from bot.platforms.slack.members.place import Places, team_place
 from bot.platforms.slack.payload import text
-from bot.platforms.slack.people import People
-from bot.platforms.slack.place import Places, team_place
-from bot.platforms.slack.reply_to import ReplyTo, of_command, of_message
-from bot.platforms.slack.whisper import Whisper
+from bot.platforms.slack.reading import inbound
+from bot.platforms.slack.reading.direct import Direct
+from bot.platforms.slack.reading.inbound import Heard, Me
+from bot.platforms.slack.replies.reply_to import ReplyTo, of_command, of_message
+from bot.platforms.slack.replies.whisper import Whisper
+from bot.platforms.slack.setup.commands import named
+from bot.platforms.slack.views import modals
+from bot.platforms.slack.views.block_kit import row
 
 log = logging.getLogger(__name__)
 

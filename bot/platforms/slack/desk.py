@@ -15,23 +15,23 @@ from agent.ports import Clock
 from bot import wording
 from bot.host import Host
 from bot.latest import Latest
-from bot.platforms.slack import inbound
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.asking import Asking
-from bot.platforms.slack.commands import help_text, named
-from bot.platforms.slack.direct import Direct
-from bot.platforms.slack.forgetting import ForgetView
-from bot.platforms.slack.fresh import Once
-from bot.platforms.slack.home import Home
-from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.memory import MemoryView
+from bot.platforms.slack.delivery.underway import Underway
+from bot.platforms.slack.members.people import People
+from bot.platforms.slack.members.place import Places
 from bot.platforms.slack.payload import fields, text
-from bot.platforms.slack.people import People
-from bot.platforms.slack.place import Places
-from bot.platforms.slack.replies import Replies
-from bot.platforms.slack.reply_to import ReplyTo, of_click, of_command, of_window
-from bot.platforms.slack.underway import Underway
-from bot.platforms.slack.whisper import Whisper
+from bot.platforms.slack.pressing import Replies
+from bot.platforms.slack.reading import inbound
+from bot.platforms.slack.reading.direct import Direct
+from bot.platforms.slack.reading.fresh import Once
+from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.replies.reply_to import ReplyTo, of_click, of_command, of_window
+from bot.platforms.slack.replies.whisper import Whisper
+from bot.platforms.slack.setup.commands import help_text, named
+from bot.platforms.slack.views.forgetting import ForgetView
+from bot.platforms.slack.views.home import Home
+from bot.platforms.slack.views.memory import MemoryView
 from bot.spending_text import account_text
 
 MISTYPED: Final = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."

@@ -17,21 +17,21 @@ from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted
 from bot.host import Host
-from bot.platforms.slack import agent_view, inbound, orders
 from bot.platforms.slack.agent_desk import AgentDesk
-from bot.platforms.slack.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
-from bot.platforms.slack.home_blocks import home_opened
-from bot.platforms.slack.inbound import Heard, Me
 from bot.platforms.slack.markup import without_mention
-from bot.platforms.slack.names import Names
-from bot.platforms.slack.orders import Order
-from bot.platforms.slack.people import Member, People, member_of
-from bot.platforms.slack.place import Places, closed_place, group_place, person_place
-from bot.platforms.slack.reactions import read_reaction
-from bot.platforms.slack.reply_to import ReplyTo, of_message
-from bot.platforms.slack.threads import Threads
+from bot.platforms.slack.members.names import Names
+from bot.platforms.slack.members.people import Member, People, member_of
+from bot.platforms.slack.members.place import Places, closed_place, group_place, person_place
+from bot.platforms.slack.reading import agent_view, inbound, orders
+from bot.platforms.slack.reading.changes import Changed, read_change, read_closed, read_gone
+from bot.platforms.slack.reading.inbound import Heard, Me
+from bot.platforms.slack.reading.orders import Order
+from bot.platforms.slack.reading.reactions import read_reaction
+from bot.platforms.slack.reading.threads import Threads
+from bot.platforms.slack.replies.reply_to import ReplyTo, of_message
+from bot.platforms.slack.views.home_blocks import home_opened
 from bot.repeats import repeats_of
 from bot.triggers import Trigger, trigger
 

@@ -21,13 +21,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import CogencyError, Refused, SettingsError
 from bot.logs import severity
-from bot.platforms.slack import forget_blocks, forms, home_blocks, memory_blocks, modals, reply_blocks
 from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
+from bot.platforms.slack.delivery.owed import Owed
 from bot.platforms.slack.desk import Desk
-from bot.platforms.slack.inbound import Me
-from bot.platforms.slack.owed import Owed
-from bot.platforms.slack.windows import Windows
+from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.views import forget_blocks, forms, home_blocks, memory_blocks, modals, reply_blocks
+from bot.platforms.slack.views.windows import Windows
 from bot.secret import Secret
 from bot.surface import Offer
 

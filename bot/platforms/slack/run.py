@@ -22,35 +22,35 @@ from bot.host import Host
 from bot.platforms.slack.agent_desk import AgentDesk
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.control import Control
+from bot.platforms.slack.delivery.http import Endpoint
+from bot.platforms.slack.delivery.line import Delivery, Line
+from bot.platforms.slack.delivery.missed import Missed
+from bot.platforms.slack.delivery.owed import Owed
+from bot.platforms.slack.delivery.sockets import Sockets
 from bot.platforms.slack.desk import Desk
-from bot.platforms.slack.features import scopes, wanted
-from bot.platforms.slack.files import Files
-from bot.platforms.slack.groups import Groups
-from bot.platforms.slack.guests import Guests
-from bot.platforms.slack.home import Home
-from bot.platforms.slack.http import Endpoint
-from bot.platforms.slack.inbound import Me
 from bot.platforms.slack.intake import Intake
-from bot.platforms.slack.line import Delivery, Line
 from bot.platforms.slack.listeners import bolt_app
-from bot.platforms.slack.looking import Looking
-from bot.platforms.slack.membership import SlackMembership
-from bot.platforms.slack.missed import Missed
-from bot.platforms.slack.ornaments import Ornaments
-from bot.platforms.slack.owed import Owed
+from bot.platforms.slack.members.groups import Groups
+from bot.platforms.slack.members.guests import Guests
+from bot.platforms.slack.members.membership import SlackMembership
+from bot.platforms.slack.members.people import People
+from bot.platforms.slack.members.place import Places
 from bot.platforms.slack.payload import text
-from bot.platforms.slack.people import People
-from bot.platforms.slack.place import Places
-from bot.platforms.slack.private import PrivateSurface
-from bot.platforms.slack.prompts import Prompts
-from bot.platforms.slack.reply_to import decode
-from bot.platforms.slack.sessions import Sessions
+from bot.platforms.slack.reading.files import Files
+from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.reading.looking import Looking
+from bot.platforms.slack.reading.threads import Threads
+from bot.platforms.slack.replies.ornaments import Ornaments
+from bot.platforms.slack.replies.private import PrivateSurface
+from bot.platforms.slack.replies.reply_to import decode
+from bot.platforms.slack.replies.sessions import Sessions
+from bot.platforms.slack.replies.surface import SlackSurface, Workspace, delete_page
 from bot.platforms.slack.settings import HttpEvents, SlackSettings, SocketMode
-from bot.platforms.slack.sockets import Sockets
-from bot.platforms.slack.surface import SlackSurface, Workspace, delete_page
-from bot.platforms.slack.threads import Threads
+from bot.platforms.slack.setup.features import scopes, wanted
+from bot.platforms.slack.views.home import Home
+from bot.platforms.slack.views.prompts import Prompts
+from bot.platforms.slack.views.windows import Windows
 from bot.platforms.slack.web import web_client
-from bot.platforms.slack.windows import Windows
 from bot.surface import Surface
 from bot.turns.missed import Listening
 

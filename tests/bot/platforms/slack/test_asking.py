@@ -8,8 +8,8 @@ import pytest
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer
-from bot.platforms.slack import forms
-from bot.platforms.slack.commands import COMMANDS, help_text
+from bot.platforms.slack.setup.commands import COMMANDS, help_text
+from bot.platforms.slack.views import forms
 from bot.surface import Look, PageKey
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack

@@ -3,7 +3,7 @@
 from typing import Any
 
 from agent.records import Incoming
-from bot.platforms.slack import threads
+from bot.platforms.slack.reading import threads
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

@@ -9,7 +9,7 @@ from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import ModelCall, Usage
 from agent.spending import Account, Spent
 from bot.host import MemoryAnswer, ShownEntry
-from bot.platforms.slack import forms
+from bot.platforms.slack.views import forms
 from bot.surface import Look, PageKey
 from bot.wording import forget_declined, receipt_text
 from tests.fakes.host import FakeHost

@@ -10,8 +10,8 @@ from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Incoming
-from bot.platforms.slack.inbound import Me, budget_ids
-from bot.platforms.slack.people import member_of
+from bot.platforms.slack.members.people import member_of
+from bot.platforms.slack.reading.inbound import Me, budget_ids
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

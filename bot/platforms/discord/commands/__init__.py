@@ -1,0 +1,1 @@
+"""Slash commands, menus of messages, and the panels that they answer with."""

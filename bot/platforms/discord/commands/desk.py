@@ -1,0 +1,102 @@
+"""The commands of the bot, its buttons and its windows, put together: what goes into the tree, and who takes what.
+
+Above: `client`. Below: `commands`, `control`, `forgetting`, `memory`, `menus`, `preferences`, `buttons`, `pressing`,
+`syncing`, `translations`.
+"""
+
+import logging
+from contextlib import suppress
+
+import discord
+from discord import app_commands
+
+from bot.host import Host
+from bot.latest import Latest
+from bot.platforms.discord.commands import forgetting, memory, menus, panels, preferences
+from bot.platforms.discord.commands.asking import Commands
+from bot.platforms.discord.commands.control import Control
+from bot.platforms.discord.commands.interactions import Interaction, Tree
+from bot.platforms.discord.commands.menus import Menus
+from bot.platforms.discord.commands.preferences import Preferences
+from bot.platforms.discord.commands.syncing import sync
+from bot.platforms.discord.commands.translations import Translator
+from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.reading.conversations import Conversations
+from bot.platforms.discord.reading.surroundings import Surroundings
+from bot.platforms.discord.replies import buttons
+from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.replies.pressing import Pressing
+
+log = logging.getLogger(__name__)
+
+CHANGED = "This command has changed meanwhile: please write it once more in a minute."
+"""Discord's clients keep what they know of commands for a while."""
+PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_submit)
+
+
+class Desk:
+    def __init__(
+        self,
+        tree: Tree,
+        host: Host,
+        connection: Connection,
+        surroundings: Surroundings,
+        members: Members,
+        conversations: Conversations,
+        said_last: Latest,
+    ) -> None:
+        self._tree = tree
+        self._host = host
+        self._connection = connection
+        self._members = members
+        self._pressing = Pressing(host, connection, members, surroundings, said_last)
+        commands = Commands(host, connection, surroundings, members, conversations)
+        self._preferences = Preferences(host, members)
+        self._menus = Menus(host, commands)
+        commands.add_to(tree)
+        forgetting.add_to(tree, host)
+        memory.add_to(tree, host, members)
+        Control(host, members, commands.asked_last).add_to(tree)
+        self._preferences.add_to(tree)
+        self._menus.add_to(tree)
+        tree.error(_failed)
+
+    async def tell(self, client: discord.Client) -> None:
+        """Tell Discord of the commands, if they have changed. Everything else works without them."""
+        await self._tree.set_translator(Translator())
+        try:
+            await sync(client, self._tree)
+        except discord.HTTPException as error:
+            log.warning("Discord did not take the slash commands (%s); everything else works", error)
+
+    async def take(self, interaction: Interaction) -> None:
+        """Slash commands and entries of menus are the tree's; here the buttons, choices and windows come in."""
+        if interaction.type not in PRESSED or not isinstance(interaction.data, dict):
+            return
+        try:
+            await self._pressed(interaction, str(interaction.data.get("custom_id", "")))
+        except discord.HTTPException as error:
+            log.info("a button or a window could not be answered (Discord's error %d)", error.code)
+
+    async def _pressed(self, interaction: Interaction, said: str) -> None:
+        if (made := forgetting.decision(said)) is not None:
+            await forgetting.decide(interaction, made, self._host, self._connection)
+        elif (decided := memory.pressed(said)) is not None:
+            await memory.press(interaction, decided, self._host, self._members)
+        elif (changed := preferences.pressed(said)) is not None:
+            await self._preferences.press(interaction, changed)
+        elif (about := menus.sent(said)) is not None:
+            await self._menus.ask(interaction, about)
+        elif (below := buttons.pressed(said)) is not None:
+            await self._pressing.press(interaction, below)
+
+
+async def _failed(interaction: Interaction, error: app_commands.AppCommandError) -> None:
+    """A command could not be carried out. What concerns the caller has been told to them where it went wrong."""
+    if isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch):
+        with suppress(discord.HTTPException):
+            await panels.refuse(interaction, CHANGED)
+    elif isinstance(error, app_commands.CommandInvokeError) and isinstance(error.original, discord.HTTPException):
+        log.info("a command could not be answered (Discord's error %d)", error.original.code)
+    else:
+        log.error("a command failed", exc_info=error)

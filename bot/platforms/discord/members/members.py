@@ -1,0 +1,76 @@
+"""Who somebody is: in a server as Discord says with what they wrote, in a DM with the bot as the servers say.
+
+Above: `client`, `commands`, `control`, `memory`, `preferences`, `pressing`. Below: `ranks`, `reading`, discord.py's
+servers.
+
+Rules. For a DM the bot's servers are asked, a few at most, and what they say is remembered for a minute. Whoever cannot
+be found there in time is a stranger. The operator's roles count everywhere.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import discord
+
+from agent.ports import Clock
+from bot.platforms.discord.members.membership import UNREADABLE
+from bot.platforms.discord.members.ranks import ranked
+from bot.platforms.discord.reading.inbound import STRANGER, Author, Standing
+from bot.platforms.discord.reading.reading import standing_of
+from bot.platforms.discord.settings import Ranks
+
+MAX_SERVERS: Final = 5
+"""One request each, while somebody waits."""
+PATIENCE_S: Final = 2.0
+"""For all of them: Discord takes the answer to a command for three seconds."""
+MAX_AGE_S: Final = 60.0
+"""Authority is resolved at the time of use; a minute is the most that a change may take to count."""
+MAX_KNOWN: Final = 2_000
+"""As many people as write to one bot within a minute."""
+
+
+@dataclass(slots=True)
+class Members:
+    """`servers`: those that the bot is in. `home`: the ids of those that count in DMs; empty for all."""
+
+    servers: Callable[[], Sequence[discord.Guild]]
+    home: frozenset[str]
+    clock: Clock
+    ranks: Ranks = field(default_factory=Ranks)
+    _known: dict[int, tuple[float, Standing]] = field(default_factory=dict[int, "tuple[float, Standing]"])
+
+    async def known(self, author: Author, *, direct: bool) -> Author:
+        """The author with the standing that counts; in a DM with the bot it has to be looked up."""
+        standing = await self._standing(author.id) if direct else author.standing
+        return replace(author, standing=ranked(standing, self.ranks))
+
+    async def _standing(self, person: int) -> Standing:
+        """Their highest in these servers, by Discord's word alone. Never raises: a failure is a stranger, and not
+        remembered.
+        """
+        now = self.clock.monotonic()
+        if person in self._known and now - self._known[person][0] <= MAX_AGE_S:
+            return self._known[person][1]
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                found = await self._look_for(person)
+        except UNREADABLE:
+            return STRANGER
+        self._known.pop(person, None)
+        self._known[person] = (now, found)
+        while len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+        return found
+
+    async def _look_for(self, person: int) -> Standing:
+        best = STRANGER
+        servers = [server for server in self.servers() if not self.home or str(server.id) in self.home]
+        for server in servers[:MAX_SERVERS]:
+            try:
+                found = standing_of(await server.fetch_member(person))
+            except discord.NotFound:
+                continue
+            best = max(best, found, key=lambda standing: ranked(standing, self.ranks).authority)
+        return best

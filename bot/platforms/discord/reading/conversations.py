@@ -1,0 +1,93 @@
+"""Which conversation a message or a command on Discord belongs to.
+
+Above: `intake`, `commands`. Below: `inbound`, `place`, `preferences` (the name of a choice), `settings`,
+`bot.host.Host`.
+
+Rules.
+- What managers chose for a channel goes before what they chose for its server, and that before the operator's setting.
+- In a chain a reply to one of the bot's replies goes on in the conversation of that reply, in its own channel only.
+- A direct message goes on in its conversation until nothing was said there for a while, or /new was used. The word
+  "stop" begins none.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agent.records import REACHED_ONCE, Incoming
+from bot.host import Host
+from bot.platforms.discord.commands.preferences import REPLIES
+from bot.platforms.discord.members.place import SOURCE, known_as
+from bot.platforms.discord.reading import inbound
+from bot.platforms.discord.reading.inbound import Me, Post, Question, Where
+from bot.platforms.discord.settings import DiscordSettings, ReplyMode
+from bot.triggers import is_stop
+
+_MODES: Final = {mode.value: mode for mode in ReplyMode}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as the bot takes it. `joined`: it stands in a thread or a chain, in which nobody needs to mention the
+    bot.
+    """
+
+    incoming: Incoming
+    joined: bool
+
+
+class Conversations:
+    """Every method may raise CogencyError."""
+
+    def __init__(self, host: Host, settings: DiscordSettings) -> None:
+        self._host = host
+        self._settings = settings
+
+    async def of_post(self, post: Post, me: Me) -> Said | None:
+        """The message in its conversation; None if it is not for the bot to read, as `inbound.read` says."""
+        where = post.where
+        meant = inbound.mentioned(post, me) or inbound.answers_me(post, me)
+        asked_in_channel = meant and not where.direct and where.parent is None
+        mode = await self._mode(where, post.author.standing.team) if asked_in_channel else self._settings.reply_mode
+        incoming = inbound.read(post, me, mode)
+        if incoming is None:
+            return None
+        if where.direct:
+            return Said(await self._rolling(incoming), joined=False)
+        if asked_in_channel and mode is ReplyMode.CHAIN and (link := await self._link(post, incoming, me)):
+            return Said(replace(incoming, conversation=link), joined=True)
+        return Said(incoming, joined=where.parent is not None)
+
+    async def of_question(self, question: Question) -> Incoming:
+        """The `/ask` in its conversation."""
+        where = question.where
+        in_channel = not where.direct and where.parent is None and not question.private
+        team = question.author.standing.team
+        mode = await self._mode(where, team) if in_channel else self._settings.reply_mode
+        incoming = inbound.asked(question, mode)
+        return await self._rolling(incoming) if where.direct else incoming
+
+    async def _mode(self, where: Where, team: str) -> ReplyMode:
+        for owner in (f"channel:{where.channel}", f"team:{team}"):
+            chosen = (await self._host.choices(owner)).get(REPLIES, "")
+            if chosen in _MODES:
+                return _MODES[chosen]
+        return self._settings.reply_mode
+
+    async def _rolling(self, incoming: Incoming) -> Incoming:
+        channel = known_as(incoming.channel)
+        if is_stop(incoming.text):
+            return replace(incoming, conversation=await self._host.current_conversation(channel))
+        conversation = await self._host.conversation(
+            channel, incoming.message_id, incoming.time, idle=self._settings.dm_idle
+        )
+        return replace(incoming, conversation=conversation)
+
+    async def _link(self, post: Post, incoming: Incoming, me: Me) -> str:
+        """The conversation of the bot's reply to which a message replies; "" if there is none."""
+        if post.replies_to is None or not inbound.answers_me(post, me):
+            return ""
+        for page in (f"{incoming.channel}/{post.replies_to.id}", f"{REACHED_ONCE}/{post.replies_to.id}"):
+            reply = await self._host.reply_at(SOURCE, page)
+            if reply is not None and reply.channel == incoming.channel:
+                return reply.conversation
+        return ""

@@ -1,0 +1,1 @@
+"""What the application needs, and whether it has it."""

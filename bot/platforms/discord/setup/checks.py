@@ -1,0 +1,149 @@
+"""What Discord's answers say about how the application is set up. Pure.
+
+Above: `doctor`, which asks Discord. Below: `invite`, `settings`, `bot.doctor`.
+
+Rule: what Discord did not tell is left out of the facts, and is a finding that says so.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bot.amounts import counted
+from bot.doctor import Finding, Level
+from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.setup.invite import PERMISSIONS, server_link
+
+WHERE: Final = "Discord"
+PORTAL: Final = "in the developer portal"
+FEW_SESSIONS: Final = 50
+"""A bot that begins sessions faster than Discord allows has lost its connection again and again."""
+
+_CONTENT: Final = 1 << 18 | 1 << 19
+"""The application's flags for the message content intent: granted, or for a bot in few servers."""
+_ADMINISTRATOR: Final = 1 << 3
+
+Told = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What Discord said; None: it did not say. `gateway` is its answer about connections."""
+
+    settings: DiscordSettings
+    application: Told | None = None
+    guilds: tuple[Told, ...] | None = None
+    gateway: Told | None = None
+
+
+def findings(facts: Facts) -> list[Finding]:
+    return [*_application(facts), *_guilds(facts), *_gateway(facts)]
+
+
+def _application(facts: Facts) -> Iterator[Finding]:
+    app = facts.application
+    if app is None:
+        yield _unknown("how the application is set up")
+        return
+    yield Finding(Level.GOOD, WHERE, f"the token is that of “{app.get('name', '?')}”")
+    yield _content(int(app.get("flags") or 0), facts.settings)
+    if app.get("interactions_endpoint_url"):
+        yield Finding(
+            Level.PROBLEM,
+            WHERE,
+            "commands and buttons go to a web address, not to this bot",
+            f"Empty “Interactions Endpoint URL” {PORTAL}, page General Information.",
+        )
+    if app.get("bot_require_code_grant"):
+        yield Finding(
+            Level.PROBLEM,
+            WHERE,
+            "the bot cannot be added by a link",
+            f"Switch “Requires OAuth2 Code Grant” off {PORTAL}, page Bot.",
+        )
+    if app.get("bot_public") is False:
+        yield Finding(Level.NOTE, WHERE, "only its owner can add the bot to a server")
+    yield from _installs(app.get("integration_types_config"))
+
+
+def _content(flags: int, settings: DiscordSettings) -> Finding:
+    without = "in its threads the bot is told only of messages that mention it"
+    if not settings.message_content:
+        return Finding(Level.NOTE, WHERE, f"COGENCY_DISCORD_MESSAGE_CONTENT is off: {without}")
+    if flags & _CONTENT:
+        return Finding(Level.GOOD, WHERE, "the message content intent is granted")
+    return Finding(
+        Level.WARNING,
+        WHERE,
+        f"the message content intent is missing: {without}",
+        f"Switch it on {PORTAL}, page Bot, or set COGENCY_DISCORD_MESSAGE_CONTENT=off.",
+    )
+
+
+def _installs(contexts: object) -> Iterator[Finding]:
+    if not isinstance(contexts, dict):
+        return
+    installation = f"{PORTAL}, page Installation"
+    if "0" not in contexts:
+        yield Finding(
+            Level.WARNING, WHERE, "the bot cannot be added to servers", f"Allow “Guild Install” {installation}."
+        )
+    if "1" not in contexts:
+        yield Finding(
+            Level.NOTE,
+            WHERE,
+            "nobody can use its commands outside of its servers",
+            f"To change that, allow “User Install” {installation}.",
+        )
+
+
+def _guilds(facts: Facts) -> Iterator[Finding]:
+    if facts.guilds is None:
+        yield _unknown("in which servers the bot is")
+        return
+    link = server_link(str((facts.application or {}).get("id", "APPLICATION_ID")))
+    if not facts.guilds:
+        yield Finding(Level.WARNING, WHERE, "the bot is in no server", f"Open {link}")
+    for guild in facts.guilds:
+        name, missing = guild.get("name", "?"), lacking(int(guild.get("permissions") or 0))
+        if missing:
+            remedy = f"Give them to its role in the server's settings, or open {link}"
+            yield Finding(Level.WARNING, WHERE, f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
+        else:
+            yield Finding(Level.GOOD, WHERE, f"in “{name}” the bot may do what it needs to")
+    known = {str(guild.get("id")) for guild in facts.guilds}
+    for home in sorted(one for one in facts.settings.home if one.isdecimal() and one not in known):
+        yield Finding(
+            Level.WARNING, WHERE, f"COGENCY_ALLOW names the server {home}, in which the bot is not", f"Open {link}"
+        )
+
+
+def lacking(granted: int) -> list[str]:
+    """The titles of the permissions that are missing from such a set."""
+    if granted & _ADMINISTRATOR:
+        return []
+    return [permission.title for permission in PERMISSIONS.values() if not granted & permission.bit]
+
+
+def _gateway(facts: Facts) -> Iterator[Finding]:
+    if facts.gateway is None:
+        yield _unknown("how many connections the bot may begin")
+        return
+    starts: Told = facts.gateway.get("session_start_limit") or {}
+    remaining, hours = int(starts.get("remaining", 0)), int(starts.get("reset_after", 0)) / 3_600_000
+    left = f"{counted(remaining, 'connection', 'connections')} may begin within {hours:.1f} h"
+    level = Level.GOOD if remaining > FEW_SESSIONS else Level.WARNING if remaining else Level.PROBLEM
+    remedy = "" if level is Level.GOOD else "Do not start the bot again and again before then."
+    yield Finding(level, WHERE, left, remedy)
+    yield from _shards(int(facts.gateway.get("shards", 1)), facts.settings.shards)
+
+
+def _shards(recommended: int, chosen: int | None) -> Iterable[Finding]:
+    if chosen is None or chosen >= recommended:
+        return ()
+    what = f"Discord recommends {recommended} connections at once, COGENCY_DISCORD_SHARDS is {chosen}"
+    return (Finding(Level.WARNING, WHERE, what, "Set COGENCY_DISCORD_SHARDS=auto."),)
+
+
+def _unknown(what: str) -> Finding:
+    return Finding(Level.WARNING, WHERE, f"it could not be found out {what}", "Try again later.")

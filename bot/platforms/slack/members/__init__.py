@@ -1,0 +1,1 @@
+"""Who somebody is, and who reads along where."""

@@ -1,0 +1,111 @@
+"""Where a message is read, and so what may be used in the answer.
+
+Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `guests`, `agent.memory.audience`.
+
+Rule: everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
+from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`). Only a channel that
+is known to be private or shared keeps what it held before to itself: guests and failures come and go.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.messages import JsonObject
+from agent.ports import Clock
+from bot.platforms.slack.api import Method, SlackApi, SlackError
+from bot.platforms.slack.members.guests import Guests
+from bot.platforms.slack.members.people import Member
+from bot.platforms.slack.payload import fields, flag, text
+from bot.platforms.slack.reading.fresh import Fresh
+from bot.platforms.slack.reading.inbound import Me
+
+NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
+"""A channel of which any of these is true is not simply public."""
+
+MAX_NAMES = 5
+"""Names looked up for one message: each may cost a request before the question is acknowledged."""
+
+
+def channel_place(me: Me, channel: str, info: JsonObject) -> Place:
+    """The place of a channel; `info` is the `channel` of conversations.info, {} if unknown. Pure."""
+    if flag(info, "is_channel") and not any(flag(info, fact) for fact in NARROW):
+        return team_place(me)
+    return closed_place(me, channel) if info else group_place(me, channel)
+
+
+def team_place(me: Me) -> Place:
+    """All public channels of the workspace. Pure."""
+    return Place(TeamAudience(me.source), within_team=me.source)
+
+
+def group_place(me: Me, channel: str) -> Place:
+    """The place of whatever is not known to be public. Pure."""
+    return Place(GroupAudience(f"{me.source}:{channel}"))
+
+
+def closed_place(me: Me, channel: str) -> Place:
+    """The place of a channel of which Slack said that it is private or shared. Pure."""
+    return replace(group_place(me, channel), whole_channel=True)
+
+
+def person_place(me: Me, member: Member) -> Place:
+    """Where only this person reads: their DM with the bot, or an answer that only they see. Pure."""
+    return Place(PersonAudience(member.person.id), within_team=me.source if member.full else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """`name`: "" unless the channel is public."""
+
+    place: Place
+    name: str
+
+
+class Places:
+    """Looks channels up, and remembers them for a minute."""
+
+    def __init__(self, api: SlackApi, me: Me, clock: Clock, guests: Guests) -> None:
+        self._api = api
+        self._me = me
+        self._guests = guests
+        self._known = Fresh(self._load, clock)
+
+    async def of(self, channel: str) -> Place:
+        """Never raises: a failure is a group of its own, and so is a DM, which is nobody's to look into."""
+        if channel.startswith("D"):
+            return group_place(self._me, channel)
+        try:
+            return (await self._known.get(channel)).place
+        except SlackError:
+            return group_place(self._me, channel)
+
+    async def names(self, channels: Iterable[str]) -> dict[str, str]:
+        """The names of these channels by id, as far as they are public. Never raises."""
+        wanted = list(dict.fromkeys(channels))[:MAX_NAMES]
+        names = await asyncio.gather(*(self._name(channel) for channel in wanted))
+        return {channel: name for channel, name in zip(wanted, names, strict=True) if name}
+
+    async def _name(self, channel: str) -> str:
+        try:
+            return (await self._known.get(channel)).name
+        except SlackError:
+            return ""
+
+    async def asked_in(self, channel: str, author: Member) -> Place:
+        """The place of what somebody asks there. Where a guest writes, one reads: also one that is not listed yet."""
+        place = await self.of(channel)
+        return place if author.full else group_place(self._me, channel)
+
+    def forget(self, channel: str) -> None:
+        """It has changed its kind."""
+        self._known.drop(channel)
+
+    async def _load(self, channel: str) -> _Known:
+        info = fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
+        place = channel_place(self._me, channel, info)
+        if not isinstance(place.audience, TeamAudience):
+            return _Known(place, "")
+        read_by_guests = await self._guests.read(channel)
+        return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"))

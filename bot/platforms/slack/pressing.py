@@ -1,0 +1,193 @@
+"""What readers do about a reply: judge it, delete it, have it answered again or go on.
+
+Above: `listeners` (buttons) and `intake` (reactions). Below: `reply_blocks`, `reactions`, `changes`, `threads`,
+`people`, `place`, `whisper`, `bot.host`, `bot.wording`.
+
+Rules. Everybody who reads a reply may judge it, once, and change their mind. Only the asker has it deleted or answered
+again. "Continue" is a question in the presser's name. What is asked so is stored before Slack is told that the press
+arrived, and once for each reply, however often the button is pressed. What is said about it shows only to the presser;
+to a reaction, nothing is said.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from agent.errors import Refused
+from agent.memory.audience import TeamAudience, label
+from agent.messages import JsonObject
+from agent.ports import Clock
+from agent.records import Answered, Attachment, Incoming, Verdict
+from bot import wording
+from bot.host import Host
+from bot.latest import Latest
+from bot.platforms.slack.api import SlackApi, SlackError
+from bot.platforms.slack.markup import MessageLink
+from bot.platforms.slack.members.people import People
+from bot.platforms.slack.members.place import Places, person_place
+from bot.platforms.slack.payload import text
+from bot.platforms.slack.reading import inbound
+from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.reading.reactions import DELETE, Reacted
+from bot.platforms.slack.reading.threads import message_at
+from bot.platforms.slack.replies.reply_to import ReplyTo, of_click
+from bot.platforms.slack.replies.whisper import Whisper
+from bot.platforms.slack.views import reply_blocks
+from bot.platforms.slack.views.reply_blocks import Clicked
+from bot.repeats import message_of, repeat_of
+from bot.surface import Offer
+
+LOOK_S: Final = 2.0
+"""Slack wants a press acknowledged within three seconds, and what it asks must still be stored."""
+
+THANKS: Final = {
+    Verdict.GOOD: "Thank you. I have noted that this answer was good.",
+    Verdict.BAD: "Thank you. I have noted that this answer was not good.",
+}
+UNKNOWN_REPLY: Final = "I do not know this reply any more."
+NOT_YOUR_QUESTION: Final = "Only the person who asked can have this answered again."
+MORE_PUBLIC: Final = "More people read this channel than when you asked; please ask again, if they may read it."
+OFTEN_ENOUGH: Final = "I have answered this as often as I can; please ask it as a new question."
+ASKED_ALREADY: Final = "I have been asked this already; the answer stands below, or is on its way."
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    host: Host
+    api: SlackApi
+    me: Me
+    people: People
+    places: Places
+    clock: Clock
+    said_last: Latest
+    """The last verdict of each person on each reply, as far as it was seen."""
+
+    async def clicked(self, body: JsonObject, action: JsonObject) -> None:
+        """A button below a reply. Raises CogencyError when what it asks for could not be stored."""
+        made = reply_blocks.clicked(action)
+        user = text(body, "user", "id")
+        if made is None or not user:
+            return
+        here = replace(of_click(body), thread_ts=made.to.thread_ts, after=_shown_on(body) or made.to.after)
+        match made.offer:
+            case Offer.STOP:
+                await self.host.stop(made.conversation)
+            case Offer.GOOD:
+                await self._judge(made, here, Verdict.GOOD)
+            case Offer.BAD:
+                await self._judge(made, here, Verdict.BAD)
+            case Offer.DELETE:
+                await self._delete(made, here)
+            case Offer.CONTINUE:
+                await self._ask(await self._question(made, here, f"continue:{made.turn}", wording.GO_ON), here)
+            case Offer.REGENERATE:
+                await self._again(made, here)
+            case _:
+                assert_never(made.offer)
+
+    async def reacted(self, reacted: Reacted) -> None:
+        """Somebody reacted to a message, or took that back. Raises CogencyError."""
+        reply = await self.host.reply_at(self.me.source, reacted.ts, reacted.channel)
+        if reply is None:
+            return
+        person = inbound.person_id(self.me, reacted.user)
+        if reacted.name in DELETE:
+            if reacted.added and reply.person == person:
+                await self.host.delete_reply(reply.turn, person)
+        elif reacted.verdict is not None:
+            await self._note(reply, person, reacted, reacted.verdict)
+
+    async def gone(self, channel: str, page: str) -> None:
+        """Somebody deleted a page of a reply: its words are forgotten, and its other pages go, too."""
+        reply = await self.host.reply_at(self.me.source, page, channel)
+        if reply is not None:
+            await self.host.delete_reply(reply.turn, reply.person)
+
+    async def _note(self, reply: Answered, person: str, reacted: Reacted, verdict: Verdict) -> None:
+        """What is taken back counts only if nothing was said after it."""
+        key = f"{reply.turn}:{person}"
+        if reacted.added:
+            self.said_last.keep(key, verdict)
+            await self.host.judge(reply.turn, person, verdict)
+        elif self.said_last.of(key) in ("", verdict):
+            await self.host.judge(reply.turn, person, None)
+
+    async def _judge(self, made: Clicked, here: ReplyTo, verdict: Verdict) -> None:
+        person = inbound.person_id(self.me, here.user)
+        self.said_last.keep(f"{made.turn}:{person}", verdict)
+        kept = await self._known(made) is not None and await self.host.judge(made.turn, person, verdict)
+        await self._say(here, THANKS[verdict] if kept else UNKNOWN_REPLY)
+
+    async def _delete(self, made: Clicked, here: ReplyTo) -> None:
+        """A private answer stands in no channel: its message goes by the way on which the press came."""
+        person = inbound.person_id(self.me, here.user)
+        if await self._known(made) is None or not await self.host.delete_reply(made.turn, person):
+            await self._say(here, UNKNOWN_REPLY)
+        elif made.to.private and here.response_url:
+            await self.api.respond(here.response_url, delete_original=True)
+
+    async def _again(self, made: Clicked, here: ReplyTo) -> None:
+        reply = await self._known(made)
+        if reply is None:
+            await self._say(here, UNKNOWN_REPLY)
+        elif reply.person != inbound.person_id(self.me, here.user):
+            raise Refused(NOT_YOUR_QUESTION)
+        else:
+            if (once := repeat_of(reply.message_id)) is None:
+                raise Refused(OFTEN_ENOUGH)
+            incoming = await self._question(made, here, once, reply.question)
+            if isinstance(incoming.place.audience, TeamAudience) and label(incoming.place.audience) != reply.audience:
+                raise Refused(MORE_PUBLIC)
+            files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
+            await self._ask(replace(incoming, files=files), here)
+
+    async def _known(self, made: Clicked) -> Answered | None:
+        """The reply that the button stands below; None if it is forgotten, or if its number is now another reply's, as
+        after a return to an older copy of the database: what that one says may not be for those who read here.
+        """
+        reply = await self.host.reply_of(made.turn)
+        return reply if reply is not None and reply.conversation == made.conversation else None
+
+    async def _files(self, ts: str, to: ReplyTo, author: str) -> tuple[Attachment, ...]:
+        """What is attached to the question; () where that cannot be told in time."""
+        if not inbound.is_ts(ts):
+            return ()
+        try:
+            async with asyncio.timeout(LOOK_S):
+                message = await message_at(self.api, MessageLink(to.channel, ts, to.thread_ts))
+        except (SlackError, TimeoutError):
+            return ()
+        return tuple(replace(file, author=author) for file in inbound.attachments(message or {}, self.me))
+
+    async def _ask(self, incoming: Incoming, here: ReplyTo) -> None:
+        if not await self.host.take(incoming):
+            await self._say(here, ASKED_ALREADY)
+
+    async def _question(self, made: Clicked, here: ReplyTo, once: str, asked: str) -> Incoming:
+        """A question of the presser, answered where the reply stands. `once` names it for ever."""
+        member = await self.people.member(here.user)
+        to = replace(here, channel=made.to.channel, private=made.to.private)
+        alone = to.private or inbound.is_direct(to.channel)
+        return Incoming(
+            source=self.me.source,
+            event_id=f"{to.channel}:{once}",
+            channel=to.channel,
+            message_id=once,
+            conversation=made.conversation,
+            person=member.person,
+            place=person_place(self.me, member) if alone else await self.places.asked_in(to.channel, member),
+            text=asked,
+            authority=member.authority,
+            roles=member.groups,
+            team=self.me.team,
+            time=self.clock.now(),
+            reply_to=(to if to.private else replace(to, response_url="")).encode(),
+        )
+
+    async def _say(self, to: ReplyTo, sentence: str) -> None:
+        await Whisper(self.api, to).say(sentence)
+
+
+def _shown_on(body: JsonObject) -> str:
+    """The page below which the button stands."""
+    return text(body, "container", "message_ts") or text(body, "message", "ts")

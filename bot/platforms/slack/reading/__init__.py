@@ -1,0 +1,1 @@
+"""What an event, a message or a press says. Mostly pure."""

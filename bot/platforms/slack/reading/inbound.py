@@ -1,0 +1,217 @@
+"""What an event, a command or a shortcut of Slack says to the bot, or None if it is not for it. Pure.
+
+Above: `intake`, `orders`, `desk`, `control`. Below: `agent_view`, `markup`, `payload`.
+
+The rules.
+- A mention arrives as two events, `app_mention` and `message`; both read as the same message: channel and time stamp.
+- The bot's own messages are never read, those of other bots only if they are on the list.
+- Edits and deletions begin nothing: they change questions that wait. What Slack itself says in a channel is not read;
+  files and replies that were also sent to the channel are messages like any other.
+- Who is from another workspace, or writes in a shared channel, is an outsider: the place is then the narrowest one.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Final
+
+from agent.messages import Depth, JsonObject
+from agent.records import Attachment
+from bot.attachments.kinds import Kind, announced
+from bot.platforms.slack.markup import mentioned_users, without_mention
+from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
+from bot.platforms.slack.reading.agent_view import Thing, things
+
+USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
+"""The subtypes of what somebody wrote, as opposed to what happened."""
+
+FILE_URLS = ("url_private_download", "url_private")
+"""Where a file says that it is; with the bot's token, and the better one first."""
+
+PRIVATELY: Final = "privately"
+_PRIVATE: Final = (PRIVATELY, "private")
+_ALIKE: Final = 0.8
+"""How near a mistyped "privately" is: two letters of nine. "privacy" is another word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The bot as Slack knows it. `address` is the workspace's, with a slash at its end; `prefix` stands before the
+    names of its commands.
+    """
+
+    team: str
+    user: str
+    bot: str
+    address: str = ""
+    name: str = "bot"
+    prefix: str = ""
+
+    @property
+    def source(self) -> str:
+        return f"slack:{self.team}"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One message that somebody wrote, as Slack sent it: `text` still holds ids and escapes."""
+
+    event_id: str
+    channel: str
+    ts: str
+    thread_ts: str
+    user: str
+    text: str
+    direct: bool
+    mentioned: bool
+    outside: bool
+    files: tuple[Attachment, ...] = ()
+    by_bot: bool = False
+    bot_name: str = ""
+    """Set for a message of another bot that has no user."""
+    sees: tuple[Thing, ...] | None = None
+    """What its author looked at, if Slack said so."""
+
+    @property
+    def in_thread(self) -> bool:
+        """Whether it answers in a thread that had begun before it."""
+        return self.thread_ts not in ("", self.ts)
+
+    @property
+    def time(self) -> datetime:
+        return time_of(self.ts)
+
+
+def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozenset()) -> Heard | None:
+    """The message in an event's envelope; None if there is none for the bot."""
+    event = fields(body, "event")
+    kind, user, bot = text(event, "type"), text(event, "user"), text(event, "bot_id")
+    channel, ts = text(event, "channel"), text(event, "ts")
+    if kind not in ("message", "app_mention") or not (channel and is_ts(ts)) or not (user or bot):
+        return None
+    if user == me.user or (bot and (bot == me.bot or bot not in allowed_bots)):
+        return None
+    if text(event, "subtype") not in USER_SUBTYPES or flag(event, "hidden"):
+        return None
+    written = text(event, "text")
+    return Heard(
+        event_id=text(body, "event_id"),
+        channel=channel,
+        ts=ts,
+        thread_ts=text(event, "thread_ts"),
+        user=user or bot,
+        text=written,
+        direct=text(event, "channel_type") == "im" or (channel.startswith("D") and kind == "message"),
+        mentioned=kind == "app_mention" or me.user in mentioned_users(written),
+        outside=_outside(body, event, me),
+        files=attachments(event, me),
+        by_bot=bool(bot),
+        bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
+        sees=things(event, "app_context"),
+    )
+
+
+def conversation(me: Me, heard: Heard) -> str:
+    """The thread that the message is in, or begins; also in a DM."""
+    return thread_conversation(me, heard.channel, heard.thread_ts or heard.ts)
+
+
+def thread_conversation(me: Me, channel: str, root: str) -> str:
+    return f"{me.source}:{channel}:{root}"
+
+
+def whole_channel(me: Me, channel: str) -> str:
+    """What was said in a DM outside its threads, while all of that was one conversation."""
+    return f"{me.source}:{channel}"
+
+
+def is_direct(channel: str) -> bool:
+    """Whether this is the id of direct messages of two."""
+    return channel.startswith("D")
+
+
+def private_conversation(me: Me, channel: str, user: str) -> str:
+    """What one person asks in a channel so that only they see the answer: never part of the channel."""
+    return f"{me.source}:{channel}:private:{user}"
+
+
+def private_message(event: str) -> str:
+    """The id of such a question, which `event` names: a message in a channel, or a press of something."""
+    return f"private:{event}"
+
+
+def person_id(me: Me, user: str) -> str:
+    return f"{me.source}:{user}"
+
+
+def permalink(me: Me, channel: str, ts: str, root: str = "") -> str | None:
+    """The link to a message, in the form that Slack itself gives."""
+    if not me.address:
+        return None
+    thread = f"?thread_ts={root}&cid={channel}" if root not in ("", ts) else ""
+    return f"{me.address}archives/{channel}/p{ts.replace('.', '')}{thread}"
+
+
+def budget_ids(words: str, me: Me) -> str:
+    """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
+    return re.sub(
+        r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>",
+        lambda found: f"person:{person_id(me, found[1])}" if found[1] else f"channel:{found[2]}",
+        words,
+    )
+
+
+def depth_words(words: str) -> tuple[Depth, str]:
+    """How deep the answer should go, and the question: "deep: why …", "fast: when …"."""
+    first, colon, rest = words.strip().partition(":")
+    depth = {"deep": Depth.DEEP, "fast": Depth.FAST}.get(first.strip().casefold())
+    return (depth, rest.strip()) if colon and depth is not None and rest.strip() else (Depth.ADAPT, words.strip())
+
+
+def ask_words(words: str) -> tuple[str, bool]:
+    """The question of `/ask`, and whether its answer should be private: "privately what is …"."""
+    first, _, rest = words.strip().partition(" ")
+    private = first.casefold().rstrip(":,") in _PRIVATE
+    return (rest.strip(), True) if private else (words.strip(), False)
+
+
+def nearly_private(words: str) -> str:
+    """The first word of the question, if it is most likely a mistyped "privately"; "" otherwise."""
+    first = words.strip().partition(" ")[0].casefold().rstrip(":,")
+    return first if first not in _PRIVATE and get_close_matches(first, [PRIVATELY], 1, _ALIKE) else ""
+
+
+def is_ts(ts: str) -> bool:
+    """Whether this is one of Slack's time stamps, which name messages."""
+    return bool(re.fullmatch(r"\d{1,11}\.\d{1,9}", ts))
+
+
+def time_of(ts: str) -> datetime:
+    return datetime.fromtimestamp(float(ts), UTC)
+
+
+def attachments(message: JsonObject, me: Me) -> tuple[Attachment, ...]:
+    """What is attached to a message; sound is what it says, where it has no words for the bot."""
+    wordless = not without_mention(text(message, "text"), me.user).strip()
+    return tuple(attachment(file, wordless=wordless) for file in items(message, "files"))
+
+
+def attachment(file: JsonObject, *, wordless: bool = False) -> Attachment:
+    """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all."""
+    name, kind = first_text(file, "name", "title") or "file", text(file, "mimetype")
+    if text(file, "subtype") == "slack_audio":  # a recorded clip, which comes as a film without pictures
+        kind = kind.replace("video/", "audio/") or "audio/mp4"
+    known = first_text(file, *FILE_URLS) or text(file, "file_access") == "check_file_info"
+    return Attachment(
+        name,
+        kind,
+        number(file, "size"),
+        f"{text(file, 'id')} {first_text(file, *FILE_URLS)}".rstrip() if known else "",
+        spoken=wordless and announced(name, kind) is Kind.SOUND,
+    )
+
+
+def _outside(body: JsonObject, event: JsonObject, me: Me) -> bool:
+    home = first_text(event, "user_team", "source_team", "team") or me.team
+    return flag(body, "is_ext_shared_channel") or home != me.team

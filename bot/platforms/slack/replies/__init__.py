@@ -1,0 +1,1 @@
+"""How an answer is shown: streams, messages, status lines, within what Slack allows."""

@@ -1,0 +1,169 @@
+"""What people see of the agent besides its words: that it works and at what, a Stop button, the title of a thread.
+
+Above: `surface` (one `Session` for each reply), `intake` (what people do with a session). Below: `ornaments`,
+`activity`, `budget`.
+
+Theory of operation. A reply says what it does (`doing`), that it has shown words (`said`), and that it is left
+(`leave`); none of that waits for Slack. One task for each reply brings Slack's view in line with what was said last: it
+opens the session with its title, shows the line, shows it again before Slack takes it away, and sets the session at
+rest when the reply has ended. All of that is ornament.
+
+Rules
+- A native stream sets a session to work, and at its end at rest (`rests`); that is not done a second time.
+- Slack takes a line away when a message comes, and with it what is left of an earlier process.
+- A title that a person gave stays.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from agent.ports import Clock
+from bot.platforms.slack.api import Method
+from bot.platforms.slack.delivery.underway import Underway
+from bot.platforms.slack.payload import text
+from bot.platforms.slack.reading.fresh import Once
+from bot.platforms.slack.replies.activity import loading_messages, status_of, title_of
+from bot.platforms.slack.replies.budget import Budget
+from bot.platforms.slack.replies.ornaments import Ornaments
+from bot.platforms.slack.replies.reply_to import ReplyTo
+
+REFRESH_S: Final = 100.0
+"""Slack takes a line away after two minutes without a message."""
+
+BEGINS_PER_MINUTE: Final = 20
+"""Slack takes 50 changes of sessions a minute for the whole workspace: each that begins must also end."""
+
+CLOSE_S: Final = 2.0
+"""How long the end of the process waits for sessions that are being set at rest."""
+
+
+@dataclass(slots=True)
+class Sessions:
+    """Those of one workspace."""
+
+    ornaments: Ornaments
+    clock: Clock
+    named: Once = field(default_factory=Once)
+    """The threads to which a person gave a title."""
+    begins: Budget = field(default_factory=lambda: Budget(BEGINS_PER_MINUTE, window_s=60.0))
+    underway: Underway = field(default_factory=lambda: Underway(CLOSE_S))
+
+    def of(self, to: ReplyTo, question: str) -> "Session":
+        """The part of one reply in the session of its thread."""
+        return Session(self, to, title_of(question))
+
+    def renamed(self, channel: str, thread: str) -> None:
+        """A person gave the session a title."""
+        self.named.first(f"{channel}:{thread}")
+
+    async def rest(self, channel: str, thread: str) -> None:
+        """Set a session at rest."""
+        call, where = self.ornaments.call, thread or None
+        if await call(Method.SET_SESSION, channel, thread_ts=where, status="active") is None:
+            await call(Method.SET_STATUS, channel, thread_ts=where, status="")  # an empty line does so, too
+
+    def rest_soon(self, channel: str, thread: str) -> None:
+        """The same, without waiting for Slack."""
+        self.underway.begin(self.rest(channel, thread))
+
+    async def close(self) -> None:
+        """Let those that end come to their end, for a moment."""
+        await self.underway.close()
+
+
+class Session:
+    """One reply's part in it. Its methods return at once."""
+
+    def __init__(self, sessions: Sessions, to: ReplyTo, title: str) -> None:
+        self._sessions = sessions
+        self._channel = to.channel
+        self._thread = to.thread_ts or to.after
+        self._user = to.user
+        self._title = title
+        self._line = ""
+        self._begun = False
+        self._said = False
+        self._at_rest = False
+        self._left: bool | None = None
+        """Whether the reply had ended when it was left; None while it is not."""
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+
+    def doing(self, line: str) -> None:
+        """What the bot does now; "" when its words show that, or it does nothing."""
+        self._line = line
+        if self._task is None or self._task.done():
+            self._task = self._sessions.underway.begin(self._follow())
+        self._changed.set()
+
+    def said(self) -> None:
+        """A message with words has come."""
+        self._said = True
+
+    def rests(self) -> None:
+        """Slack has set the session at rest."""
+        self._at_rest = True
+
+    def leave(self, *, ended: bool) -> None:
+        """Nothing more is said from here: the reply has ended, or somebody else goes on."""
+        self._left = ended
+        self._changed.set()
+
+    async def _follow(self) -> None:
+        """Never shows what is no longer so, and leaves what was said last."""
+        while not self._left:
+            self._changed.clear()
+            if self._line:
+                await self._show(self._line)
+            if self._left is not None:
+                break
+            await self._changes_within(REFRESH_S if self._line else None)
+        if self._left and not self._at_rest and self._may_seem_to_work():
+            await self._sessions.rest(self._channel, self._thread)
+
+    def _may_seem_to_work(self) -> bool:
+        """Where there are no sessions, a message has taken the line away."""
+        return not self._said or not self._sessions.ornaments.rests(Method.SET_SESSION, self._channel)
+
+    async def _show(self, line: str) -> None:
+        if not self._begun:
+            self._begun = True
+            await self._open()
+        await self._sessions.ornaments.call(
+            Method.SET_STATUS,
+            self._channel,
+            thread_ts=self._thread,
+            status=status_of(line),
+            loading_messages=[*loading_messages(line)] or None,
+        )
+        self._at_rest = False  # even if it was set at rest meanwhile: this may have come later
+
+    async def _open(self) -> None:
+        """Set the session to work; one that is new gets its title with that, one without gets it now."""
+        sessions, name = self._sessions, f"{self._channel}:{self._thread}"
+        if sessions.begins.wait(name, sessions.clock.monotonic()) > 0:
+            return
+        sessions.begins.left(name)
+        answer = await sessions.ornaments.call(
+            Method.SET_SESSION,
+            self._channel,
+            thread_ts=self._thread,
+            status="processing",
+            title=self._title or None,
+            initiator_user_id=self._user if self._user.startswith(("U", "W")) else None,  # not another bot
+        )
+        nameless = answer is not None and "title" in answer and not text(answer, "title")
+        if nameless and self._title and sessions.named.first(name):
+            await sessions.ornaments.call(
+                Method.RENAME_SESSION, self._channel, thread_ts=self._thread, title=self._title
+            )
+
+    async def _changes_within(self, seconds: float | None) -> None:
+        changing = asyncio.create_task(self._changed.wait())
+        passing = [] if seconds is None else [asyncio.create_task(self._sessions.clock.sleep(seconds))]
+        try:
+            await asyncio.wait({changing, *passing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiting in (changing, *passing):
+                waiting.cancel()

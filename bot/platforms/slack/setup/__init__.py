@@ -1,0 +1,1 @@
+"""What the app needs, and whether it has it."""

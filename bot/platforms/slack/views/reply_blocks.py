@@ -1,0 +1,129 @@
+"""What stands below a reply: what its readers may do about it, as blocks, and how their clicks are read. Pure.
+
+Above: `surface`, `messages` and `private` show them, `replies` does what they say. Below: `payload`, `reply_to`,
+`bot.surface`.
+
+Rules. A button carries the reply's turn and where it stands, so that it works after a restart and on every replica. It
+carries no right: who may do what is asked of the host at the click.
+"""
+
+import json
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Final
+
+from agent.messages import Json, JsonObject
+from bot.platforms.slack.payload import number, text
+from bot.platforms.slack.replies.reply_to import ReplyTo, decode
+from bot.surface import Offer
+
+ACTION: Final = "cogency_reply"
+"""What the action ids of these buttons begin with; behind it a colon, and what the button does."""
+
+_LABELS: Final = {
+    Offer.STOP: "Stop",
+    Offer.CONTINUE: "Continue",
+    Offer.REGENERATE: "Regenerate",
+    Offer.GOOD: "Good answer",
+    Offer.BAD: "Bad answer",
+    Offer.DELETE: "Delete this reply",
+}
+_JUDGING: Final = (Offer.GOOD, Offer.BAD)
+_BUTTONS: Final = (Offer.STOP, Offer.CONTINUE, Offer.REGENERATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Clicked:
+    """A button below the reply of `turn` was clicked; `to` is where the reply stands, and whom it answers."""
+
+    offer: Offer
+    turn: int
+    conversation: str
+    to: ReplyTo
+
+
+def below(offers: AbstractSet[Offer], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False) -> list[Json]:
+    """The blocks below a reply; [] where nothing is offered. Two at most.
+
+    `plain`: with ordinary buttons only, for a server that refuses `context_actions` (invalid_blocks).
+    """
+    value = _Value(turn, conversation, replace(to, response_url=""))  # its address is long, and good for half an hour
+    if plain:
+        return _row([_button(offer, value) for offer in Offer if offer in offers])
+    judging: list[Json] = [_feedback(value)] if offers >= {*_JUDGING} else []
+    deleting: list[Json] = [_trash(value)] if Offer.DELETE in offers else []
+    small: list[Json] = [*judging, *deleting]
+    context: list[Json] = [{"type": "context_actions", "elements": small}] if small else []
+    return context + _row([_button(offer, value) for offer in _BUTTONS if offer in offers])
+
+
+def clicked(action: JsonObject) -> Clicked | None:
+    """What a click asks for; None if it is not on one of these buttons."""
+    try:
+        value: Json = json.loads(text(action, "value"))
+        made = Clicked(Offer(text(value, "do")), number(value, "turn"), text(value, "in"), decode(text(value, "to")))
+    except ValueError:
+        return None
+    return made if made.turn else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    turn: int
+    conversation: str
+    to: ReplyTo
+
+    def of(self, offer: Offer) -> str:
+        return json.dumps({"do": offer, "turn": self.turn, "in": self.conversation, "to": self.to.encode()})
+
+
+def _row(buttons: list[Json]) -> list[Json]:
+    return [{"type": "actions", "elements": buttons}] if buttons else []
+
+
+def _button(offer: Offer, value: _Value) -> Json:
+    button: dict[str, Json] = {
+        "type": "button",
+        "action_id": f"{ACTION}:{offer}",
+        "text": _plain(_LABELS[offer]),
+        "value": value.of(offer),
+    }
+    return button | ({"style": "danger", "confirm": _confirm()} if offer is Offer.DELETE else {})
+
+
+def _feedback(value: _Value) -> Json:
+    def judging(offer: Offer) -> Json:
+        label = _LABELS[offer]
+        return {"text": _plain(label), "accessibility_label": label, "value": value.of(offer)}
+
+    return {
+        "type": "feedback_buttons",
+        "action_id": f"{ACTION}:judge",
+        "positive_button": judging(Offer.GOOD),
+        "negative_button": judging(Offer.BAD),
+    }
+
+
+def _trash(value: _Value) -> Json:
+    return {
+        "type": "icon_button",
+        "action_id": f"{ACTION}:{Offer.DELETE}",
+        "icon": "trash",
+        "text": _plain(_LABELS[Offer.DELETE]),
+        "value": value.of(Offer.DELETE),
+        "visible_to_user_ids": [value.to.user],
+        "confirm": _confirm(),
+    }
+
+
+def _confirm() -> Json:
+    return {
+        "title": _plain("Delete this reply?"),
+        "text": _plain("It disappears for everybody, and I forget that I said it."),
+        "confirm": _plain("Delete"),
+        "deny": _plain("Keep"),
+    }
+
+
+def _plain(words: str) -> Json:
+    return {"type": "plain_text", "text": words}

@@ -1,0 +1,117 @@
+"""What Discord is told of the commands: within its limits, in every language, and only when something changed."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import discord
+import pytest
+from discord import app_commands
+
+from bot.latest import Latest
+from bot.platforms.discord.commands.desk import Desk
+from bot.platforms.discord.commands.interactions import Tree
+from bot.platforms.discord.commands.syncing import same
+from bot.platforms.discord.commands.translations import LANGUAGES, TRANSLATIONS, Translator
+from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.reading.conversations import Conversations
+from bot.platforms.discord.reading.surroundings import Surroundings
+from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.settings import DiscordSettings
+from bot.secret import Secret
+from tests.fakes.clock import FakeClock
+from tests.fakes.host import FakeHost
+
+SLASH, MENU = 1, 3
+MAX_TEXT, MAX_MENU, MAX_COMMANDS, MAX_MENUS, MAX_OPTIONS, MAX_CHOICES = 100, 32, 100, 15, 25, 25
+"""Discord's limits."""
+
+
+@pytest.fixture
+async def payload() -> list[dict[str, Any]]:
+    """All commands, as they are put."""
+    client = discord.Client(intents=discord.Intents(guilds=True))
+    tree: Tree = app_commands.CommandTree(client)
+    host, clock = FakeHost(), FakeClock()
+    members = Members(list, frozenset(), clock)
+    Desk(
+        tree,
+        host,
+        Connection(clock, 1.0),
+        Surroundings(client),
+        members,
+        Conversations(host, DiscordSettings(Secret("t"))),
+        Latest(),
+    )
+    return [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
+
+
+def shown(part: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Every text of a command that people read in a menu of Discord, with its translations."""
+    if part.get("description"):
+        yield part["description"], part.get("description_localizations") or {}
+    if part.get("type") == MENU and "options" not in part:
+        yield part["name"], part.get("name_localizations") or {}
+    for option in part.get("options", ()):
+        yield option["description"], option.get("description_localizations") or {}
+        for choice in option.get("choices", ()):
+            yield choice["name"], choice.get("name_localizations") or {}
+
+
+async def test_every_text_is_translated_within_discords_limits(payload: list[dict[str, Any]]) -> None:
+    languages = {language.value for language in LANGUAGES} | {discord.Locale.latin_american_spanish.value}
+    for command in payload:
+        most = MAX_MENU if command["type"] == MENU else MAX_TEXT
+        for text, translations in shown(command):
+            assert set(translations) == languages, text
+            assert all(1 <= len(each) <= most for each in (text, *translations.values())), text
+
+
+async def test_no_translation_is_left_over(payload: list[dict[str, Any]]) -> None:
+    assert {text for command in payload for text, _ in shown(command)} == set(TRANSLATIONS)
+
+
+async def test_names_and_numbers_are_within_discords_limits(payload: list[dict[str, Any]]) -> None:
+    slash = [command for command in payload if command["type"] == SLASH]
+    assert len(slash) <= MAX_COMMANDS
+    assert len(payload) - len(slash) <= MAX_MENUS
+    for command in slash:
+        assert len(command["options"]) <= MAX_OPTIONS
+        for named in (command, *command["options"]):
+            assert re.fullmatch(r"[a-z_]{1,32}", named["name"])
+            assert not named.get("name_localizations"), "documentation and messages name it so"
+            assert len(named.get("choices", ())) <= MAX_CHOICES
+
+
+async def test_each_command_is_offered_where_it_can_be_answered(payload: list[dict[str, Any]]) -> None:
+    offered = {command["name"]: (command["integration_types"], command["contexts"]) for command in payload}
+    assert offered.pop("policy") == ([0], [0])
+    assert offered.pop("new") == ([0, 1], [1])
+    assert set(map(str, offered.values())) == {"([0, 1], [0, 1, 2])"}
+
+
+async def test_what_discord_adds_is_no_change(payload: list[dict[str, Any]]) -> None:
+    kept = [as_discord_keeps_it({**command, "id": "1", "version": "2", "dm_permission": True}) for command in payload]
+    assert same(payload, kept[::-1])
+
+
+async def test_any_change_is_one(payload: list[dict[str, Any]]) -> None:
+    first = payload[0]
+    other_words = {**first, "description": "Something else"}
+    other_language = {**first, "description_localizations": {"de": "Anders"}}
+    other_places = {**first, "contexts": [0]}
+    fewer_options = {**first, "options": first["options"][1:]}
+    optional = {**first, "options": [{**first["options"][0], "required": False}, *first["options"][1:]]}
+    for changed in (other_words, other_language, other_places, fewer_options, optional):
+        assert not same(payload, [changed, *payload[1:]])
+    assert not same(payload, payload[1:])
+
+
+def as_discord_keeps_it(part: object) -> Any:
+    """Without what is usual."""
+    if isinstance(part, list):
+        return [as_discord_keeps_it(each) for each in cast("list[object]", part)]
+    if not isinstance(part, dict):
+        return part
+    kept = cast("dict[str, object]", part)
+    return {key: as_discord_keeps_it(value) for key, value in kept.items() if value not in (False, None, [])}

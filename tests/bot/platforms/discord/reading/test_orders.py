@@ -1,0 +1,66 @@
+"""Which messages mean a slash command."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.platforms.discord.reading.inbound import Me, Post, Where, read
+from bot.platforms.discord.reading.orders import command_meant
+from bot.platforms.discord.settings import ReplyMode
+from bot.wording import use_command
+from tests.bot.platforms.discord.reading.test_inbound import CHANNEL, DM, ME, POST
+
+
+def meant(said: str, where: Where = CHANNEL, post: Post = POST, me: Me = ME) -> str:
+    incoming = read(replace(post, content=f"<@900> {said}", where=where), me, ReplyMode.THREAD)
+    assert incoming is not None
+    return command_meant(incoming, direct=where.direct)
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ("forget everything", "forget"),
+        ("Forget about Apollo.", "forget"),
+        ("/forget", "forget"),
+        ("forget today!", "forget"),
+        ("memory", "memory"),
+        ("memory delete 3", "memory"),
+        ("policy", "policy"),
+        ("policy set budget: 5 EUR", "policy"),
+        ("budget", "budget"),
+        ("model", "model"),
+        ("/model other:model", "model"),
+        ("usage?", "usage"),
+        ("/new", "new"),
+        ("/settings", "settings"),
+        ("/help", "help"),
+    ],
+)
+def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, command: str) -> None:
+    assert meant(said) == command
+    assert f"`/{command}`" in use_command(command)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "hello",
+        "help",
+        "new boats are expensive",
+        "forget about it, what is the time?",
+        "please forget what I said about boats",
+        "memory leaks in C",
+        "policy of the United Nations",
+        "budget plans for next year",
+        "model trains are fun",
+        "usage of the subjunctive",
+    ],
+)
+def test_other_messages_are_questions(said: str) -> None:
+    assert meant(said) == ""
+
+
+def test_there_are_no_policies_in_direct_messages() -> None:
+    assert (meant("policy", DM), meant("memory", DM)) == ("", "memory")

@@ -1,0 +1,361 @@
+"""Where pages appear and what their failures mean: a real client over real HTTP; Discord is scripted."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import pairwise
+from typing import TypeVar
+
+import discord
+import pytest
+
+from agent.memory.audience import PersonAudience, Place
+from agent.records import Incoming, Person
+from bot.platforms.discord.client import MAX_RATE_LIMIT_WAIT_S
+from bot.platforms.discord.replies.address import Address, token_until
+from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.replies.rest import Rest
+from bot.platforms.discord.replies.surface import DiscordSurface
+from bot.platforms.discord.run import point_at
+from bot.surface import (
+    Look,
+    Offer,
+    PageFound,
+    PageGone,
+    PageKey,
+    PageLimited,
+    PageLocked,
+    PageQueued,
+    PageRef,
+    PageUnsent,
+)
+from tests.fakes.clock import NOON
+from tests.fakes.discord_bot import by_the_bot, edits_of, settings
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_requests import TOKEN
+from tests.fakes.discord_rest import Interaction
+from tests.fakes.discord_world import ANN, BOT, DM_OF, EPHEMERAL, GENERAL, VOICE
+from tests.fakes.fast_clock import FastClock
+
+T = TypeVar("T")
+
+FIRST, SECOND = PageKey(1, 0), PageKey(1, 1)
+SUPPRESSED = 1 << 2
+STOP = frozenset({Offer.STOP})
+
+
+class Clock(FastClock):
+    """Real time, which can be moved ahead."""
+
+    ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead.total_seconds()
+
+
+@dataclass
+class Room:
+    fake: FakeDiscord
+    connection: Connection
+    clock: Clock
+    rest: Rest
+
+    def surface(self, address: Address, message: str = "7") -> DiscordSurface:
+        incoming = Incoming(
+            source="discord",
+            event_id=message,
+            channel=address.channel,
+            message_id=message,
+            conversation="discord:20",
+            person=Person(f"discord:{ANN}", "Ann"),
+            place=Place(PersonAudience(f"discord:{ANN}")),
+            text="?",
+            time=NOON,
+            reply_to=address.encode(),
+        )
+        return DiscordSurface(self.connection, incoming)
+
+    def asked(self, *, private: bool = False) -> DiscordSurface:
+        """The surface of an acknowledged `/ask`."""
+        world = self.fake.world
+        interaction = Interaction("8", "token-8", ANN, GENERAL, world.clock.monotonic(), acknowledged=True)
+        flags = EPHEMERAL if private else 0
+        interaction.original = world.message(GENERAL, BOT, "", flags=flags, token="token-8")["id"]
+        self.fake.rest.interactions["token-8"] = interaction
+        until = token_until(self.clock.now())
+        return self.surface(Address(GENERAL, ANN, "", "", "8", BOT, "token-8", until, private))
+
+
+async def in_turn(there: Room, write: Callable[[], Awaitable[T]]) -> T:
+    """As a live reply does: whoever has to wait comes back."""
+    while True:
+        try:
+            return await write()
+        except PageQueued as queued:
+            await there.clock.sleep(queued.wait_s)
+
+
+@asynccontextmanager
+async def room(*, log_in: bool = True) -> AsyncGenerator[Room, None]:
+    clock = Clock(speed=1.0)
+    async with running_discord(clock, window_s=1.0) as fake:
+        point_at(settings(fake))
+        connection = Connection(clock, 0.24)
+        client = discord.Client(intents=discord.Intents.none(), max_ratelimit_timeout=MAX_RATE_LIMIT_WAIT_S)
+        async with client:
+            await client.login(TOKEN)
+            rest = Rest(client)
+            if log_in:
+                connection.log_in(rest)
+            yield Room(fake, connection, clock, rest)
+        await connection.close()
+
+
+@pytest.fixture
+async def there() -> AsyncGenerator[Room, None]:
+    async with room() as made:
+        yield made
+
+
+async def test_a_page_notifies_nobody_and_shows_no_embeds(there: Room) -> None:
+    surface = there.surface(Address(GENERAL, ANN))
+    page = await surface.post(FIRST, Look("@everyone <@41> https://example.org"))
+    await surface.edit(page, Look("@everyone again", final=True))
+    for call in there.fake.calls[-2:]:
+        assert call.body["allowed_mentions"] == {"parse": [], "replied_user": False}
+        assert call.body["flags"] & SUPPRESSED
+    assert there.fake.world.shown(GENERAL) == ["@everyone again"]
+
+
+async def test_posting_the_same_page_again_makes_no_second_message(there: Room) -> None:
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True))
+    assert await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True)) == page
+    assert await there.surface(Address(GENERAL, ANN)).post(SECOND, Look("And red.", final=True)) != page
+    assert await there.surface(Address(GENERAL, ANN), message="9").post(FIRST, Look("Green.", final=True)) != page
+    assert there.fake.world.shown(GENERAL) == ["Blue.", "And red.", "Green."]
+
+
+async def test_a_page_that_a_dead_process_had_posted_is_found_and_left_as_it_is(there: Room) -> None:
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Bl"))
+    with pytest.raises(PageFound) as found:
+        await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True))
+    assert found.value.page == page
+    assert there.fake.world.shown(GENERAL) == ["Bl"]
+
+
+async def test_a_page_whose_answer_was_lost_is_posted_once(there: Room) -> None:
+    there.fake.rest.fail("POST", "/messages$", 502, lost=True)
+    await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True))
+    assert there.fake.world.shown(GENERAL) == ["Blue."]
+
+
+async def test_a_message_that_was_deleted_is_gone(there: Room) -> None:
+    surface = there.surface(Address(GENERAL, ANN))
+    page = await surface.post(FIRST, Look("Blue."))
+    await surface.delete(page)
+    with pytest.raises(PageGone):
+        await surface.edit(page, Look("Blue boat.", final=True))
+    with pytest.raises(PageGone):
+        await surface.delete(page)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error"),
+    [
+        (404, 10003, PageGone),
+        (403, 50001, PageGone),
+        (403, 50013, PageGone),
+        (400, 30046, PageLocked),
+        (403, 50005, PageLocked),
+        (400, 50083, PageLocked),
+        (400, 50035, PageUnsent),
+        (503, 0, PageUnsent),
+    ],
+)
+async def test_what_a_failed_edit_means(there: Room, status: int, code: int, error: type[Exception]) -> None:
+    surface = there.surface(Address(GENERAL, ANN))
+    page = await surface.post(FIRST, Look("Blue."))
+    there.fake.rest.fail("PATCH", "/messages/", status, code)
+    with pytest.raises(error):
+        await surface.edit(page, Look("Blue boat.", final=True))
+
+
+async def test_a_long_limit_is_handed_on_and_a_short_one_waited_for(there: Room) -> None:
+    surface = there.surface(Address(GENERAL, ANN))
+    page = await in_turn(there, partial(surface.post, FIRST, Look("Blue.")))
+    google = {"Via": "1.1 google"}
+    there.fake.rest.fail("PATCH", "/messages/", 429, headers=google, body={"retry_after": 0.2})
+    await in_turn(there, partial(surface.edit, page, Look("Blue boat.")))
+    there.fake.rest.fail("PATCH", "/messages/", 429, headers=google, body={"retry_after": 60.0})
+    with pytest.raises(PageLimited) as limited:
+        await in_turn(there, partial(surface.edit, page, Look("Blue boats.")))
+    assert limited.value.retry_after_s == 60.0
+    there.fake.rest.fail("PATCH", "/messages/", 429, body={"retry_after": 0.2})  # from a proxy that is not Discord's
+    with pytest.raises(PageLimited):
+        await in_turn(there, partial(surface.edit, page, Look("Blue boats.")))
+
+
+async def test_a_server_that_is_away_leaves_the_page_unsent() -> None:
+    async with room() as there:
+        surface = there.surface(Address(GENERAL, ANN))
+        address = there.fake.address
+    with pytest.raises(PageUnsent):
+        await surface.post(FIRST, Look("Blue."))
+    assert address
+
+
+async def test_a_reply_that_goes_on_before_the_bot_is_logged_in_waits_for_it() -> None:
+    async with room(log_in=False) as there:
+        posting = asyncio.create_task(there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", final=True)))
+        await asyncio.sleep(0)
+        assert not posting.done()
+        there.connection.log_in(there.rest)
+        await posting
+        assert there.fake.world.shown(GENERAL) == ["Blue."]
+
+
+async def test_a_thread_that_somebody_else_started_is_used(there: Room) -> None:
+    asked = there.fake.world.message(GENERAL, ANN, "?")
+    there.fake.world.start_thread(GENERAL, asked["id"], "theirs")
+    await there.surface(Address(GENERAL, ANN, asked["id"], "ours")).post(FIRST, Look("Blue.", final=True))
+    assert there.fake.world.shown(asked["id"]) == ["Blue."]
+
+
+async def test_where_no_thread_can_be_started_the_reply_stands_in_place(there: Room) -> None:
+    for channel, code in [(GENERAL, 50013), (VOICE, 0)]:
+        asked = there.fake.world.message(channel, ANN, "?")
+        if code:
+            there.fake.rest.fail("POST", "/threads$", 403, code)
+        surface = there.surface(Address(channel, ANN, asked["id"], "the boat"), message=asked["id"])
+        await in_turn(there, partial(surface.post, FIRST, Look("Blue.")))
+        await in_turn(there, partial(surface.post, SECOND, Look("And red.", final=True)))
+        one, two = by_the_bot(there.fake)[-2:]
+        assert one["message_reference"]["message_id"] == asked["id"]
+        assert "message_reference" not in two
+        assert there.fake.world.shown(channel) == ["Blue.", "And red."]
+
+
+async def test_a_question_that_was_deleted_meanwhile_is_not_answered(there: Room) -> None:
+    with pytest.raises(PageGone):
+        await there.surface(Address(GENERAL, ANN, "12345", "the boat")).post(FIRST, Look("Blue.", final=True))
+    assert by_the_bot(there.fake) == []
+
+
+async def test_replies_in_one_channel_share_its_pace(there: Room) -> None:
+    async def reply(number: str) -> None:
+        surface = there.surface(Address(GENERAL, ANN), message=number)
+        page = await in_turn(there, partial(surface.post, FIRST, Look("0")))
+        for text in "123":
+            await in_turn(there, partial(surface.edit, page, Look(text)))
+
+    await asyncio.gather(reply("1"), reply("2"))
+    times = edits_of(there.fake, GENERAL)
+    assert len(times) == 6
+    assert all(later - earlier > 0.2 for earlier, later in pairwise(times))
+    assert all(call.status != 429 for call in there.fake.calls)
+
+
+async def test_an_answer_of_an_interaction_is_edited_by_its_token_and_then_in_the_channel(there: Room) -> None:
+    surface = there.asked()
+    page = await in_turn(there, partial(surface.post, FIRST, Look("Bl")))
+    await in_turn(there, partial(surface.edit, page, Look("Blue")))
+    there.clock.ahead = timedelta(minutes=15)
+    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True)))
+    assert there.fake.world.shown(GENERAL) == ["Blue."]
+    assert len(by_the_bot(there.fake)) == 1
+    assert len(edits_of(there.fake, GENERAL)) == 1
+
+
+async def test_a_private_answer_is_locked_when_its_token_ends_and_goes_on_in_the_dm(there: Room) -> None:
+    surface = there.asked(private=True)
+    page = await surface.post(FIRST, Look("Bl"))
+    there.clock.ahead = timedelta(minutes=15)
+    with pytest.raises(PageLocked):
+        await surface.edit(page, Look("Blue.", final=True))
+    await surface.post(SECOND, Look("ue.", final=True))
+    assert there.fake.world.shown(DM_OF[ANN]) == ["ue."]
+    assert there.fake.world.shown(GENERAL) == []
+
+
+async def test_a_token_that_discord_ends_early_counts_as_ended(there: Room) -> None:
+    surface = there.asked(private=True)
+    there.fake.rest.fail("PATCH", "@original$", 401, 50027)
+    await surface.post(FIRST, Look("Blue.", final=True))
+    assert there.fake.world.shown(DM_OF[ANN]) == ["Blue."]
+
+
+async def test_a_dm_that_is_closed_is_gone(there: Room) -> None:
+    surface = there.asked(private=True)
+    there.clock.ahead = timedelta(minutes=15)
+    there.fake.rest.fail("POST", "/messages$", 403, 50007)
+    with pytest.raises(PageGone):
+        await surface.post(FIRST, Look("Blue.", final=True))
+
+
+async def test_typing_is_shown_until_the_first_page(there: Room) -> None:
+    surface = there.surface(Address(GENERAL, ANN))
+    await surface.status("Thinking…")
+    await surface.status("Searching past threads…")
+    await there.fake.until(lambda: there.fake.calls[-1].path.endswith("/typing"))
+    await surface.status("")
+    await surface.post(FIRST, Look("Blue.", final=True))
+    assert sum(call.path.endswith("/typing") for call in there.fake.calls) == 1
+
+
+async def test_a_deferred_interaction_needs_no_typing(there: Room) -> None:
+    await there.asked().status("Thinking…")
+    assert not any(call.path.endswith("/typing") for call in there.fake.calls)
+
+
+async def test_a_page_of_an_earlier_process_is_edited_by_what_its_id_says(there: Room) -> None:
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Bl"))
+    again = there.surface(Address(GENERAL, ANN))
+    await again.edit(PageRef(page.id), Look("Blue.", final=True))
+    assert there.fake.world.shown(GENERAL) == ["Blue."]
+
+
+def below(there: Room, page: PageRef) -> list[str]:
+    """The labels of the buttons below a page."""
+    message = there.fake.world.messages[page.id.partition("/")[2]]
+    return [button["label"] for row in message["components"] for button in row["components"]]
+
+
+@pytest.mark.parametrize("where", ["a channel", "an interaction"])
+async def test_a_growing_page_can_be_stopped_and_a_complete_one_not(there: Room, where: str) -> None:
+    surface = there.asked() if where == "an interaction" else there.surface(Address(GENERAL, ANN))
+    page = await in_turn(there, partial(surface.post, FIRST, Look("Bl", offers=STOP)))
+    assert below(there, page) == ["Stop"]
+    await in_turn(there, partial(surface.edit, page, Look("Blu", offers=STOP)))
+    assert below(there, page) == ["Stop"]
+    assert "components" not in there.fake.calls[-1].body
+    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True)))
+    assert below(there, page) == []
+    await in_turn(there, partial(surface.edit, page, Look("Blue.", final=True, offers=frozenset({Offer.CONTINUE}))))
+    assert below(there, page) == ["Continue"]
+
+
+async def test_a_button_of_a_dead_process_goes_with_the_last_edit_of_the_next(there: Room) -> None:
+    page = await there.surface(Address(GENERAL, ANN)).post(FIRST, Look("Blue.", offers=STOP))
+    again = there.surface(Address(GENERAL, ANN))
+    with pytest.raises(PageFound):
+        await again.post(FIRST, Look("Blue.", final=True))
+    await again.edit(page, Look("Blue.", final=True))
+    assert below(there, page) == []
+
+
+async def test_what_follows_a_press_is_a_message_of_its_own(there: Room) -> None:
+    asked = there.asked(private=True)
+    cut = await asked.post(FIRST, Look("Half", final=True))
+    until = token_until(there.clock.now())
+    address = Address(GENERAL, ANN, "", "", "8", BOT, "token-8", until, private=True, follows=True)
+    more = await there.surface(address).post(FIRST, Look("the rest", final=True))
+    assert more != cut
+    first, second = by_the_bot(there.fake)
+    assert (first["content"], second["content"]) == ("Half", "the rest")
+    assert second["flags"] & EPHEMERAL

@@ -1,0 +1,106 @@
+"""What the doctor finds in Discord's answers, one sentence for each thing that is wrong."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.doctor import Level, healthy
+from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.setup.checks import Facts, findings
+from bot.platforms.discord.setup.invite import EVERYTHING, Feature, needed, person_link, server_link, text
+from bot.secret import Secret
+
+SETTINGS = DiscordSettings(Secret("any"))
+APPLICATION: dict[str, object] = {
+    "id": "900",
+    "name": "cogency",
+    "flags": 1 << 19,
+    "bot_public": True,
+    "bot_require_code_grant": False,
+    "interactions_endpoint_url": None,
+    "integration_types_config": {"0": {}, "1": {}},
+}
+HARBOUR = {"id": "10", "name": "harbour", "permissions": str(needed(EVERYTHING))}
+DAY_MS = int(timedelta(days=1).total_seconds() * 1000)
+STARTS = {"total": 1000, "remaining": 990, "reset_after": DAY_MS}
+GATEWAY: dict[str, object] = {"shards": 1, "session_start_limit": STARTS}
+WELL = Facts(SETTINGS, APPLICATION, (HARBOUR,), GATEWAY)
+
+
+def wrong(facts: Facts) -> list[tuple[Level, str]]:
+    return [(found.level, found.what) for found in findings(facts) if found.level is not Level.GOOD]
+
+
+def test_nothing_is_wrong_with_an_application_that_is_set_up() -> None:
+    assert wrong(WELL) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "says"),
+    [
+        ({"flags": 0}, Level.WARNING, "told only of messages that mention it"),
+        ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a web address"),
+        ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added by a link"),
+        ({"bot_public": False}, Level.NOTE, "only its owner"),
+        ({"integration_types_config": {"1": {}}}, Level.WARNING, "cannot be added to servers"),
+        ({"integration_types_config": {"0": {}}}, Level.NOTE, "outside of its servers"),
+    ],
+)
+def test_what_is_wrong_with_the_application_is_one_finding(change: dict[str, object], level: Level, says: str) -> None:
+    ((found, what),) = wrong(replace(WELL, application=APPLICATION | change))
+    assert found is level
+    assert says in what
+
+
+def test_a_bot_that_was_told_to_do_without_the_texts_of_messages_is_only_reminded_of_it() -> None:
+    settings = replace(SETTINGS, message_content=False)
+    ((level, what),) = wrong(replace(WELL, settings=settings, application=APPLICATION | {"flags": 0}))
+    assert (level, what[:38]) == (Level.NOTE, "COGENCY_DISCORD_MESSAGE_CONTENT is off")
+
+
+def test_permissions_that_are_missing_are_named_with_their_server() -> None:
+    granted = needed(EVERYTHING) & ~needed([Feature.FILES])
+    ((_, what),) = wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(granted)},)))
+    assert what == "in “harbour” the bot lacks Attach Files"
+    assert wrong(replace(WELL, guilds=({**HARBOUR, "permissions": str(1 << 3)},))) == [], "administrators may all"
+
+
+def test_a_bot_without_a_server_is_shown_the_link_to_one() -> None:
+    (found,) = (each for each in findings(replace(WELL, guilds=())) if each.level is Level.WARNING)
+    assert found.remedy == f"Open {server_link('900')}"
+
+
+def test_a_server_that_the_settings_name_must_be_one_of_the_bots() -> None:
+    settings = replace(SETTINGS, home=frozenset({"10", "11", "T0123"}))
+    assert wrong(replace(WELL, settings=settings)) == [
+        (Level.WARNING, "COGENCY_ALLOW names the server 11, in which the bot is not")
+    ]
+
+
+@pytest.mark.parametrize(("remaining", "level"), [(990, Level.GOOD), (50, Level.WARNING), (0, Level.PROBLEM)])
+def test_sessions_that_run_out_are_told_before_they_have(remaining: int, level: Level) -> None:
+    starts = {**STARTS, "remaining": remaining}
+    found = findings(replace(WELL, gateway={**GATEWAY, "session_start_limit": starts}))
+    (sessions,) = (each for each in found if "may begin within 24.0 h" in each.what)
+    assert sessions.level is level
+    assert healthy(found) is (remaining > 0)
+
+
+def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decides() -> None:
+    more = replace(WELL, gateway={**GATEWAY, "shards": 3})
+    assert wrong(more) == [(Level.WARNING, "Discord recommends 3 connections at once, COGENCY_DISCORD_SHARDS is 1")]
+    for chosen in (None, 3):
+        assert wrong(replace(more, settings=replace(SETTINGS, shards=chosen))) == []
+
+
+def test_what_discord_did_not_say_is_a_warning_and_no_verdict() -> None:
+    assert [level for level, _ in wrong(Facts(SETTINGS))] == [Level.WARNING] * 3
+
+
+def test_a_link_asks_for_what_its_features_need_and_for_nothing_else() -> None:
+    assert server_link("1", [Feature.MENTIONS]).endswith("&scope=bot&permissions=68608&integration_type=0")
+    assert "applications.commands" in server_link("1", [Feature.COMMANDS])
+    assert "permissions=0&" in server_link("1", [Feature.COMMANDS])
+    assert person_link("1") in text("1")
+    assert person_link("1") not in text("1", [Feature.MENTIONS])

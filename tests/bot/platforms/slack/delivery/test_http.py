@@ -1,0 +1,192 @@
+"""Only what Slack signed lately is read; everything else learns nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeAlias
+
+import pytest
+from aiohttp import ClientSession
+
+from agent.errors import SettingsError
+from bot.platforms.slack.delivery.http import BODY_BYTES, UNSIGNED
+from bot.platforms.slack.run import serve
+from bot.secret import Secret
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import BOUND_S, FakeSlack
+from tests.fakes.slack_bot import http_events, serving, settings
+from tests.fakes.slack_things import APP_TOKEN, SIGNING_SECRET
+
+BODY = json.dumps({"type": "url_verification", "challenge": "3eZbrw1a", "token": "old"}).encode()
+Headers: TypeAlias = dict[str, str]
+
+
+@pytest.fixture
+async def slack() -> AsyncGenerator[FakeSlack, None]:
+    async with FakeSlack(FastClock(), over_http=True) as fake:
+        fake.state.user("ann")
+        fake.state.channel("ann", "im")
+        yield fake
+
+
+async def test_slacks_question_whose_address_this_is_gets_its_challenge_back(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        status, said = await slack.posts.post(BODY, slack.posts.signed(BODY))
+    assert (status, json.loads(said)) == (200, {"challenge": "3eZbrw1a"})
+
+
+def stale(slack: FakeSlack, minutes: float) -> Headers:
+    """Signed by Slack, but at another time."""
+    now = slack.posts.clock
+    slack.posts.clock = FastClock(slack.clock.now() + timedelta(minutes=minutes))
+    headers = slack.posts.signed(BODY)
+    slack.posts.clock = now
+    return headers
+
+
+FORGED: dict[str, Callable[[FakeSlack], Headers]] = {
+    "with another secret": lambda slack: slack.posts.signed(BODY, secret="00000000000000000000000000000000"),
+    "for another body": lambda slack: slack.posts.signed(BODY + b" "),
+    "without a signature": lambda slack: without(slack, "X-Slack-Signature"),
+    "without a time": lambda slack: without(slack, "X-Slack-Request-Timestamp"),
+    "at no time": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Request-Timestamp": "noon"},
+    "at a time that is too large": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Request-Timestamp": "9" * 500},
+    "in another version": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Signature": "v1=0"},
+    "in letters that no signature has": lambda slack: slack.posts.signed(BODY) | {"X-Slack-Signature": "v0=é"},
+    "more than five minutes ago": lambda slack: stale(slack, -5.1),
+    "more than five minutes ahead": lambda slack: stale(slack, 6),
+}
+
+
+def without(slack: FakeSlack, name: str) -> Headers:
+    return {key: value for key, value in slack.posts.signed(BODY).items() if key != name}
+
+
+@pytest.mark.parametrize("how", FORGED)
+async def test_what_is_not_slacks_is_refused_without_a_word(slack: FakeSlack, how: str) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        status, said = await slack.posts.post(BODY, FORGED[how](slack))
+    assert (status, said) == (401, b"")
+
+
+async def test_a_wrong_secret_stands_in_the_log_once_a_minute_and_what_is_not_signed_at_all_does_not(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    forged = {**slack.posts.signed(BODY), "X-Slack-Signature": "v0=" + "0" * 64}
+    async with serving(slack, FakeHost()):
+        for headers in (without(slack, "X-Slack-Signature"), forged, forged):
+            await slack.posts.post(BODY, headers)
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [UNSIGNED]
+
+
+async def test_bytes_that_are_no_text_are_refused(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        status, said = await slack.posts.post(b"\xff\xfe", slack.posts.signed(BODY))
+    assert (status, said) == (401, b"")
+
+
+async def test_what_says_that_it_is_compressed_is_not_unpacked(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(slack, FakeHost()):
+        headers = slack.posts.signed(BODY + b" ") | {"Content-Encoding": "gzip"}
+        status, said = await slack.posts.post(BODY, headers)
+    assert (status, said) == (401, b"")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_body_that_breaks_off_is_no_line_in_the_log(slack: FakeSlack, caplog: pytest.LogCaptureFixture) -> None:
+    at = http_events()
+    async with serving(slack, FakeHost(), delivery=at):
+        _, writer = await asyncio.open_connection(at.host, at.port)
+        writer.write(b"POST /slack/events HTTP/1.1\r\nHost: bot\r\nContent-Length: 100\r\n\r\n{")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        assert await slack.posts.healthy(at.port)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /slack/events HTTP/1.1\r\nX-"])
+async def test_a_connection_on_which_no_request_comes_is_closed(slack: FakeSlack, sent: bytes) -> None:
+    at = replace(http_events(), idle_s=0.1)
+    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(BOUND_S):
+        reader, writer = await asyncio.open_connection(at.host, at.port)
+        writer.write(sent)
+        assert await reader.read() == b""
+        writer.close()
+
+
+@pytest.mark.parametrize("body", [b"not json", b"{"])
+async def test_what_slack_would_never_send_is_refused_though_it_is_signed(slack: FakeSlack, body: bytes) -> None:
+    async with serving(slack, FakeHost()):
+        status, said = await slack.posts.post(body, slack.posts.signed(body))
+    assert (status, said) == (400, b"")
+
+
+async def test_a_repeated_request_of_four_minutes_ago_is_still_taken(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        status, _ = await slack.posts.post(BODY, stale(slack, -4))
+    assert status == 200
+
+
+async def test_a_body_beyond_the_limit_is_not_read(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        body = b" " * (BODY_BYTES + 1)
+        status, _ = await slack.posts.post(body, slack.posts.signed(body))
+    assert status == 413
+
+
+async def test_slacks_check_of_the_certificate_is_answered(slack: FakeSlack) -> None:
+    body = b"ssl_check=1&token=old"
+    async with serving(slack, FakeHost()):
+        headers = slack.posts.signed(body, "application/x-www-form-urlencoded")
+        status, _ = await slack.posts.post(body, headers)
+    assert status == 200
+
+
+@pytest.mark.parametrize(("path", "status"), [("/health", 200), ("/slack/events", 405), ("/", 404), ("/.env", 404)])
+async def test_there_is_nothing_to_get_but_health(slack: FakeSlack, path: str, status: int) -> None:
+    at = http_events()
+    async with (
+        serving(slack, FakeHost(), delivery=at),
+        ClientSession() as session,
+        session.get(f"http://127.0.0.1:{at.port}{path}") as response,
+    ):
+        assert response.status == status
+
+
+async def test_two_processes_behind_a_balancer_take_turns_and_know_the_same(slack: FakeSlack) -> None:
+    one, two = FakeHost(), FakeHost()
+    two.taken, two.overheard = one.taken, one.overheard
+    async with serving(slack, one), serving(slack, two):
+        for number in range(4):
+            await slack.say("U0ANN", "D0ANN", f"{number}?")
+            await slack.settled()
+        assert len({attempt.port for attempt in slack.posts.attempts}) == 2
+    assert [taken.text for taken in one.taken] == ["0?", "1?", "2?", "3?"]
+
+
+async def test_an_address_that_is_taken_is_one_sentence_that_names_the_setting(slack: FakeSlack) -> None:
+    first = http_events()
+    async with serving(slack, FakeHost(), delivery=first):
+        with pytest.raises(SettingsError, match=rf"^COGENCY_SLACK_HTTP: cannot listen on 127.0.0.1:{first.port} \("):
+            await serve(FakeHost(), replace(settings(slack), delivery=first), slack.clock)
+
+
+async def test_no_app_token_is_needed_and_none_is_used(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost()):
+        await slack.say("U0ANN", "D0ANN", "hello")
+        await slack.settled()
+    assert slack.opened == 0
+    assert not slack.state.called("apps.connections.open")
+    assert APP_TOKEN not in {call.token for call in slack.state.calls}
+
+
+async def test_the_signing_secret_is_not_shown() -> None:
+    assert SIGNING_SECRET not in repr(http_events())
+    assert repr(Secret(SIGNING_SECRET)) == "Secret(…)"

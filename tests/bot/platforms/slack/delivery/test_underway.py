@@ -1,0 +1,35 @@
+"""What was begun comes to its end, or is ended: nothing of it outlives the adapter."""
+
+import asyncio
+
+import pytest
+
+from bot.platforms.slack.delivery.underway import Underway
+
+
+async def hang() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_what_ends_in_time_is_waited_for() -> None:
+    underway, done = Underway(patience_s=9.0), list[str]()
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        done.append("it")
+
+    underway.begin(work())
+    await underway.close()
+    assert done == ["it"]
+
+
+@pytest.mark.parametrize("patience_s", [0.0, 0.01])
+async def test_what_does_not_end_is_cancelled(patience_s: float) -> None:
+    underway = Underway(patience_s)
+    task = underway.begin(hang())
+    await underway.close()
+    assert task.cancelled()
+
+
+async def test_there_may_be_nothing_to_close() -> None:
+    await Underway(9.0).close()

@@ -1,0 +1,151 @@
+"""User groups make managers and roles; what Slack does not tell lets nobody in and keeps everybody out."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agent.authority import Authority
+from agent.records import Incoming
+from bot.access.lists import AccessRules, entries, refusal
+from bot.platforms.slack.members.groups import Belonging
+from bot.platforms.slack.members.people import belonging, member_of
+from bot.platforms.slack.reading.inbound import Me
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import DOWN, Fault, limited
+from tests.fakes.slack_things import BOT_USER
+
+ANN, BOB, DM = "U0ANN", "U0BOB", "D0ANN"
+US = Me("T1", "UBOT", "BBOT")
+LEADS, CREW = "S0LEADS", "S0CREW"
+FAULTS = [DOWN, limited(30), Fault(error="missing_scope"), Fault(error="no_such_subteam")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "authority"),
+    [
+        ({"team_id": "T1"}, Authority.MANAGER),
+        ({"team_id": "T1", "is_owner": True}, Authority.ADMIN),
+        ({"team_id": "T2", "enterprise_user": {"teams": ["T1"]}}, Authority.MANAGER),
+        ({"team_id": "T1", "is_restricted": True}, Authority.GUEST),
+        ({"team_id": "T1", "is_stranger": True}, Authority.STRANGER),
+        ({"team_id": "T2"}, Authority.STRANGER),
+        ({}, Authority.STRANGER),
+    ],
+)
+def test_only_a_full_member_becomes_a_manager_and_nobody_loses_by_it(
+    facts: dict[str, Any], authority: Authority
+) -> None:
+    assert belonging(member_of(US, "U1", facts), Belonging(manager=True)).authority is authority
+
+
+async def asked(slack: FakeSlack, times: int = 1, **settings: Any) -> list[Incoming]:
+    host = FakeHost()
+    async with serving(slack, host, **settings):
+        for number in range(times):
+            await slack.say(ANN, DM, f"{number}?")
+            await slack.settled()
+    assert len(host.taken) == times
+    return host.taken
+
+
+async def test_a_member_of_a_named_group_is_a_manager_and_others_are_not(slack: FakeSlack) -> None:
+    slack.state.groups = {LEADS: {ANN}, CREW: {BOB}}
+    (taken,) = await asked(slack, managers=frozenset({LEADS}))
+    assert taken.authority is Authority.MANAGER
+    slack.state.groups = {LEADS: {BOB}, CREW: {ANN}}
+    (taken,) = await asked(slack, managers=frozenset({LEADS}))
+    assert taken.authority is Authority.EMPLOYEE
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_where_slack_does_not_tell_nobody_is_a_manager(slack: FakeSlack, fault: Fault) -> None:
+    slack.state.groups = {LEADS: {ANN}}
+    slack.faults["usergroups.users.list"].append(fault)
+    (taken,) = await asked(slack, managers=frozenset({LEADS}))
+    assert taken.authority is Authority.EMPLOYEE
+
+
+@pytest.mark.parametrize("fault", [Fault(), DOWN])
+async def test_a_group_is_asked_for_once_a_minute_whatever_the_answer(slack: FakeSlack, fault: Fault) -> None:
+    slack.state.groups = {LEADS: {ANN}}
+    slack.faults["usergroups.users.list"].append(fault)
+    began = slack.clock.monotonic()
+    taken = await asked(slack, times=4, managers=frozenset({LEADS}))
+    minutes = (slack.clock.monotonic() - began) // 60
+    assert len(slack.state.called("usergroups.users.list")) <= minutes + 1
+    assert len(taken) == 4
+
+
+async def test_a_group_is_a_role_by_which_lists_let_in_and_keep_out(slack: FakeSlack) -> None:
+    slack.state.groups = {LEADS: {ANN}, CREW: {BOB}}
+    (taken,) = await asked(slack, groups=frozenset({LEADS, CREW}), denied=frozenset({CREW}))
+    assert taken.roles == {LEADS}
+    assert refusal(AccessRules(allow=entries(f"role:{LEADS}")), taken) is None
+    assert refusal(AccessRules(allow=entries(f"role:{CREW}")), taken) is not None
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_where_slack_does_not_tell_a_role_that_keeps_out_is_everybodys(slack: FakeSlack, fault: Fault) -> None:
+    slack.state.groups = {LEADS: {ANN}, CREW: set()}
+    slack.faults["usergroups.users.list"] += [fault] * 2
+    (taken,) = await asked(slack, groups=frozenset({LEADS}), denied=frozenset({CREW}))
+    assert taken.roles == {CREW}
+
+
+async def test_without_named_groups_none_is_asked_for(slack: FakeSlack) -> None:
+    (taken,) = await asked(slack)
+    assert taken.roles == frozenset()
+    assert not slack.state.called("usergroups.users.list")
+
+
+async def test_somebody_who_was_deactivated_is_not_answered(slack: FakeSlack) -> None:
+    slack.state.users[ANN].facts |= {"deleted": True}
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.say(ANN, "C0GENERAL", f"<@{BOT_USER}> hello")
+        await slack.say(ANN, DM, "usage")
+        await slack.settled()
+        await asyncio.sleep(0)
+    assert not host.taken
+    assert not slack.state.whispers
+
+
+async def test_a_guest_whom_nobody_listed_yet_asks_by_command_in_a_place_of_its_own(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(BOB, "C0GENERAL", f"<@{BOT_USER}> hello")
+        await slack.settled()
+        gus = slack.state.user("gus", is_restricted=True)
+        slack.state.channels["C0GENERAL"].members.add(gus)
+        await slack.acked(await slack.command(gus, "C0GENERAL", "/ask", "what is new?"))
+    bob, guest = host.taken
+    assert bob.place.within_team is not None
+    assert guest.place.within_team is None
+    assert guest.authority is Authority.GUEST
+
+
+async def test_whom_the_bot_may_not_see_is_a_stranger(slack: FakeSlack) -> None:
+    slack.faults["users.info"] += [Fault(error="user_not_visible")] * 5
+    (taken,) = await asked(slack)
+    assert taken.authority is Authority.STRANGER
+    assert taken.place.within_team is None
+
+
+async def test_in_a_channel_shared_with_another_workspace_an_admin_stays_one_and_nothing_flows_in(
+    slack: FakeSlack,
+) -> None:
+    slack.state.users[ANN].facts |= {"is_admin": True}
+    slack.state.channels["C0GENERAL"].facts |= {"is_ext_shared": True}
+    eve = slack.state.user("eve", team_id="T0OTHER", is_stranger=True)
+    slack.state.channels["C0GENERAL"].members.add(eve)
+    host = FakeHost()
+    async with serving(slack, host):
+        for user in (ANN, eve):
+            await slack.say(user, "C0GENERAL", f"<@{BOT_USER}> hello")
+            await slack.settled()
+    assert [taken.authority for taken in host.taken] == [Authority.ADMIN, Authority.STRANGER]
+    assert all(taken.place.within_team is None for taken in host.taken)

@@ -1,0 +1,120 @@
+"""Who reads a channel of Slack, by what Slack says of it: whatever is not simply public is a group of its own."""
+
+from typing import Any
+
+import pytest
+
+from agent.authority import Authority
+from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
+from agent.records import Person
+from bot.platforms.slack.members.people import Member
+from bot.platforms.slack.members.place import channel_place, person_place
+from bot.platforms.slack.reading.inbound import Me
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import DOWN
+from tests.fakes.slack_things import BOT_USER, TEAM
+
+ME = Me("T1", "U0BOT", "B0BOT")
+PUBLIC = Place(TeamAudience("slack:T1"), within_team="slack:T1")
+GROUP = Place(GroupAudience("slack:T1:C1"))
+OPEN = {"is_channel": True, "is_private": False}
+
+
+@pytest.mark.parametrize(
+    ("info", "place"),
+    [
+        (OPEN, PUBLIC),
+        (OPEN | {"is_general": True}, PUBLIC),
+        (OPEN | {"is_archived": True}, PUBLIC),
+        (OPEN | {"is_private": True}, GROUP),
+        ({"is_group": True, "is_private": True}, GROUP),
+        ({"is_group": True, "is_mpim": True, "is_private": True}, GROUP),
+        ({"is_channel": True, "is_mpim": True}, GROUP),
+        ({"is_im": True}, GROUP),
+        (OPEN | {"is_shared": True, "is_ext_shared": True}, GROUP),
+        (OPEN | {"is_pending_ext_shared": True}, GROUP),
+        (OPEN | {"is_shared": True, "is_org_shared": True}, GROUP),
+        ({}, GROUP),
+        ({"is_channel": "yes"}, GROUP),
+    ],
+)
+def test_a_channel_is_the_workspaces_only_if_it_is_nothing_but_public(info: dict[str, Any], place: Place) -> None:
+    assert channel_place(ME, "C1", info) == place
+
+
+@pytest.mark.parametrize(
+    ("authority", "within"),
+    [
+        (Authority.ADMIN, "slack:T1"),
+        (Authority.EMPLOYEE, "slack:T1"),
+        (Authority.GUEST, None),
+        (Authority.STRANGER, None),
+    ],
+)
+def test_what_only_one_person_reads_lies_within_the_workspace_for_full_members(
+    authority: Authority, within: str | None
+) -> None:
+    member = Member(Person("slack:T1:U7", "Ann"), authority)
+    assert person_place(ME, member) == Place(PersonAudience("slack:T1:U7"), within_team=within)
+
+
+async def asked_in(slack: FakeSlack, channel: str, **envelope: Any) -> Place:
+    """The place of a question that ann asks there."""
+    host = FakeHost()
+    async with serving(slack, host):
+        message = slack.state.write("U0ANN", channel, f"<@{BOT_USER}> hello")
+        for event in slack.events_of(message):
+            await slack.deliver(slack.envelope(event, **envelope))
+        await slack.settled()
+    return host.taken[0].place
+
+
+async def test_a_channel_that_turns_private_is_a_group_and_the_workspaces_again_when_it_is_opened(
+    slack: FakeSlack,
+) -> None:
+    public = Place(TeamAudience(f"slack:{TEAM}"), within_team=f"slack:{TEAM}")
+    assert await asked_in(slack, "C0GENERAL") == public
+    slack.state.channels["C0GENERAL"].kind = "private"
+    assert await asked_in(slack, "C0GENERAL") == Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
+    slack.state.channels["C0GENERAL"].kind = "public"
+    assert await asked_in(slack, "C0GENERAL") == public
+
+
+async def test_an_event_from_a_shared_channel_is_of_a_group_whatever_slack_says_of_the_channel(
+    slack: FakeSlack,
+) -> None:
+    assert await asked_in(slack, "C0GENERAL", is_ext_shared_channel=True) == Place(
+        GroupAudience(f"slack:{TEAM}:C0GENERAL")
+    )
+
+
+async def test_a_channel_of_which_slack_says_nothing_is_a_group(slack: FakeSlack) -> None:
+    slack.faults["conversations.info"].extend([DOWN] * 5)
+    assert await asked_in(slack, "C0GENERAL") == Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
+
+
+async def test_a_channel_that_slack_says_is_private_or_shared_is_closed_at_once(slack: FakeSlack) -> None:
+    host, group = FakeHost(), Place(GroupAudience(f"slack:{TEAM}:C0GENERAL"))
+    converted = {"type": "message", "subtype": "channel_convert_to_private", "channel": "C0GENERAL", "ts": "1.000001"}
+    async with serving(slack, host):
+        await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")
+        await slack.settled()
+        slack.state.channels["C0GENERAL"].kind = "private"
+        await slack.deliver(slack.envelope({**converted, "user": "U0ANN", "channel_type": "group"}))
+        await slack.deliver(slack.envelope({"type": "channel_shared", "channel": "C0GENERAL"}))
+        await slack.settled()
+        await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")
+        await slack.settled()
+    assert host.narrowed == [("C0GENERAL", group)] * 2
+    assert all(place.whole_channel for _, place in host.narrowed)
+    assert host.taken[1].place == group
+
+
+async def test_only_a_channel_that_is_known_to_be_closed_keeps_what_it_held(slack: FakeSlack) -> None:
+    assert channel_place(ME, "C1", OPEN | {"is_private": True}).whole_channel
+    assert channel_place(ME, "C1", OPEN | {"is_ext_shared": True}).whole_channel
+    assert not channel_place(ME, "C1", {}).whole_channel
+    slack.state.channels["C0GENERAL"].members.add(slack.state.user("gil", is_restricted=True))
+    assert not (await asked_in(slack, "C0GENERAL")).whole_channel

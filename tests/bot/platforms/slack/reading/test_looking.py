@@ -1,0 +1,54 @@
+"""What people look at is remembered for a while, for as many people as there may be, and taken for one question."""
+
+from bot.platforms.slack.api import SlackApi
+from bot.platforms.slack.members.groups import Groups
+from bot.platforms.slack.members.guests import Guests
+from bot.platforms.slack.members.membership import SlackMembership
+from bot.platforms.slack.members.people import People
+from bot.platforms.slack.members.place import Places, group_place
+from bot.platforms.slack.reading.agent_view import Kind, Thing
+from bot.platforms.slack.reading.inbound import Heard, Me
+from bot.platforms.slack.reading.looking import MOST_PEOPLE, Looking
+from bot.platforms.slack.reading.threads import Threads
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
+
+ME = Me(TEAM, BOT_USER, BOT_ID)
+DM = "D0ANN"
+CANVAS = (Thing(Kind.CANVAS, "F1"),)
+
+
+def looking(slack: FakeSlack, api: SlackApi) -> Looking:
+    places = Places(api, ME, slack.clock, Guests(api, ME, slack.clock))
+    threads = Threads(api, ME, People(api, ME, slack.clock, Groups(api, slack.clock)), places, SlackMembership(api, ME))
+    return Looking(ME, places, threads, slack.clock)
+
+
+async def noted(looking: Looking, user: str, sees: tuple[Thing, ...] | None = None) -> list[str]:
+    """The notes beside a direct message of this user."""
+    heard = Heard("Ev1", DM, "1.1", "", user, "what is this?", direct=True, mentioned=False, outside=False, sees=sees)
+    return [quoted.text for quoted in await looking.beside(heard, "ann", group_place(ME, DM))]
+
+
+async def test_it_is_taken_once_and_replaced_by_what_comes_later(slack: FakeSlack, api: SlackApi) -> None:
+    view = looking(slack, api)
+    view.sees("U1", (Thing(Kind.LIST, "F2"),))
+    view.sees("U1", CANVAS)
+    view.sees("U2", CANVAS)
+    view.sees("U2", ())
+    assert [await noted(view, user) for user in ("U1", "U1", "U2")] == [["a canvas"], [], []]
+
+
+async def test_what_slack_says_with_the_message_holds(slack: FakeSlack, api: SlackApi) -> None:
+    view = looking(slack, api)
+    view.sees("U1", CANVAS)
+    assert await noted(view, "U1", ()) == []
+    assert await noted(view, "U1") == []
+
+
+async def test_of_too_many_people_those_who_looked_last_are_remembered(slack: FakeSlack, api: SlackApi) -> None:
+    view = looking(slack, api)
+    for number in range(MOST_PEOPLE + 1):
+        view.sees(f"U{number}", CANVAS)
+    assert await noted(view, "U0") == []
+    assert await noted(view, f"U{MOST_PEOPLE}") == ["a canvas"]

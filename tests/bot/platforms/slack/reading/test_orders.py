@@ -1,0 +1,125 @@
+"""What a message of Slack orders to be done at once."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.messages import JsonObject
+from bot.platforms.slack.reading.inbound import Heard, Me, read_event
+from bot.platforms.slack.reading.orders import (
+    AskPrivately,
+    Budget,
+    Forget,
+    Help,
+    Memory,
+    Mistyped,
+    Model,
+    Order,
+    Policy,
+    Usage,
+    order,
+    says_stop,
+    without_ask,
+)
+
+ME = Me("T1", "UBOT", "BBOT", name="cogency")
+
+
+def heard(words: str) -> Heard:
+    event: JsonObject = {"type": "app_mention", "user": "U1", "text": words, "channel": "C1", "ts": "1700000000.0001"}
+    body: JsonObject = {"event_id": "Ev1", "event": {**event}}
+    read = read_event(body, ME)
+    assert read is not None
+    return read
+
+
+@pytest.mark.parametrize(
+    ("written", "ordered"),
+    [
+        ("<@UBOT> memory", Memory()),
+        ("<@UBOT> Memory delete 3", Memory("delete 3")),
+        ("<@UBOT> memory is a strange thing", None),
+        ("<@UBOT> what is memory", None),
+        ("<@UBOT> Usage.", Usage()),
+        ("<@UBOT> show my usage", Usage()),
+        ("<@UBOT> model?", Model("")),
+        ("<@UBOT> /model `ollama:small`", Model("ollama:small")),
+        ("<@UBOT> model your answer on this", None),
+        ("<@UBOT>", None),
+        ("<@UBOT> policy", Policy()),
+        ("<@UBOT> policy set budget: 5 EUR", Policy("set budget: 5 EUR")),
+        ("<@UBOT> policy makers are slow", None),
+        ("<@UBOT> Help!", Help()),
+        ("<@UBOT> help me with this", None),
+        ("<@UBOT> /ask", Help()),
+        ("<@UBOT> /ask why?", None),
+        ("<@UBOT> /ask privately why?", AskPrivately("why?")),
+        ("<@UBOT> ask privately: deep: why?", AskPrivately("deep: why?")),
+        ("<@UBOT> ask Bob privately", None),
+        ("<@UBOT> /policy of trade", Policy("of trade")),
+        ("<@UBOT> /memory nonsense", Memory("nonsense")),
+        ("<@UBOT> /memmory delete 3", Mistyped("memmory", "memory")),
+        ("<@UBOT> Usage?", Usage()),
+        ("<@UBOT> policies?", Policy()),
+        ("<@UBOT> /usgae", Mistyped("usgae", "usage")),
+        ("<@UBOT> ask privatly what I earn", Mistyped("ask privatly", "ask privately")),
+        ("<@UBOT> /ask privatley: why?", Mistyped("ask privatley", "ask privately")),
+        ("<@UBOT> /etc/hosts is empty", None),
+        ("<@UBOT> /var is full", None),
+        ("<@UBOT> / is a slash", None),
+    ],
+)
+def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> None:
+    assert order(heard(written), ME) == ordered
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("<@UBOT> forget this thread", "this thread"),
+        ("<@UBOT>: Forget   everything!", "everything"),
+        ("<@UBOT> /forget", ""),
+        ("forget 2 hours.", "2 hours"),
+        ("forget about Apollo", "about Apollo"),
+        ("<@UBOT> forget it", None),
+        ("forget about it", None),
+        ("forget this thread, what about memory?", None),
+        ("forgetting is human", None),
+    ],
+)
+def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
+    assert order(heard(written), ME) == (None if words is None else Forget(words))
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("budget", ""),
+        ("Budget everyone", "everyone"),
+        ("/budget <@U7|bob> exempt", "person:slack:T1:U7 exempt"),
+        ("budget <#C1> $20", "channel:C1 $20"),
+        ("budget for next year?", None),
+        ("what is my budget", None),
+        ("budgets", None),
+    ],
+)
+def test_only_a_request_after_the_word_budget_is_one(written: str, words: str | None) -> None:
+    assert order(heard(f"<@UBOT> {written}"), ME) == (None if words is None else Budget(words))
+
+
+def test_the_word_stop_is_no_question() -> None:
+    assert says_stop(heard("<@UBOT> /stop"), ME)
+    assert not says_stop(heard("<@UBOT> stop what?"), ME)
+
+
+def test_the_prefix_of_the_commands_may_be_written_too() -> None:
+    mine = replace(ME, prefix="my-")
+    assert order(heard("<@UBOT> /my-usage"), mine) == Usage()
+    assert order(heard("<@UBOT> /my-usgae"), mine) == Mistyped("usgae", "usage")
+    assert says_stop(heard("<@UBOT> /my-stop"), mine)
+    assert without_ask("/my-ask why?", mine) == "why?"
+
+
+def test_ask_before_a_question_is_no_part_of_it() -> None:
+    assert without_ask(" /Ask why? ", ME) == "why?"
+    assert without_ask("ask Bob why", ME) == "ask Bob why"

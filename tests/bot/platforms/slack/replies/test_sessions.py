@@ -1,0 +1,151 @@
+"""One reply's part in its session: what Slack is told, in which order, and what is left out."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from agent.messages import Json, JsonObject
+from bot.platforms.slack.api import Method, SlackApi
+from bot.platforms.slack.replies.ornaments import Ornaments
+from bot.platforms.slack.replies.reply_to import ReplyTo
+from bot.platforms.slack.replies.sessions import BEGINS_PER_MINUTE, Session, Sessions
+from bot.reply.draft import THINKING
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_agent import FakeSession
+from tests.fakes.slack_faults import Fault, limited
+from tests.fakes.slack_state import PER_MINUTE
+
+ANN, GENERAL = "U0ANN", "C0GENERAL"
+SET_SESSION, SET_LINE = "agents.sessions.setStatus", "assistant.threads.setStatus"
+
+
+class Counted(Ornaments):
+    """`answered`: how many calls have come back."""
+
+    answered = 0
+
+    async def call(self, method: Method, channel: str, **args: Json) -> JsonObject | None:
+        answer = await super().call(method, channel, **args)
+        self.answered += 1
+        return answer
+
+
+@pytest.fixture
+def ornaments(slack: FakeSlack, api: SlackApi) -> Counted:
+    return Counted(api, slack.clock)
+
+
+@pytest.fixture
+async def sessions(slack: FakeSlack, ornaments: Counted) -> AsyncGenerator[Sessions, None]:
+    made = Sessions(ornaments, slack.clock)
+    yield made
+    await made.close()
+
+
+def begun(slack: FakeSlack, sessions: Sessions, question: str = "which colour?") -> tuple[Session, str]:
+    """A reply whose bot thinks, and the thread of it."""
+    root = slack.state.write(ANN, GENERAL, question)
+    session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), question)
+    session.doing(THINKING)
+    return session, root.ts
+
+
+def seen(slack: FakeSlack, thread: str) -> FakeSession:
+    return slack.state.agents.sessions[GENERAL, thread]
+
+
+async def thinking(slack: FakeSlack, lines: int = 1) -> None:
+    await slack.until(lambda: len(slack.state.statuses) == lines)
+
+
+async def test_a_session_works_from_the_first_line_to_the_end(slack: FakeSlack, sessions: Sessions) -> None:
+    session, thread = begun(slack, sessions)
+    await thinking(slack)
+    assert (seen(slack, thread).status, seen(slack, thread).title) == ("processing", "which colour?")
+    session.said()
+    session.doing("")
+    session.leave(ended=True)
+    await sessions.close()
+    assert seen(slack, thread).changes == ["processing", "processing", "active"]
+    assert len(slack.state.statuses) == 1
+
+
+async def test_a_session_that_slack_set_at_rest_itself_is_left_alone(
+    slack: FakeSlack, sessions: Sessions, ornaments: Counted
+) -> None:
+    session, thread = begun(slack, sessions)
+    await slack.until(lambda: ornaments.answered == 2)
+    seen(slack, thread).set("active")
+    session.said()
+    session.rests()
+    session.leave(ended=True)
+    await sessions.close()
+    assert len(slack.state.called(SET_SESSION)) == 1
+
+
+async def test_a_line_that_arrives_after_slack_set_the_session_at_rest_does_not_stay(
+    slack: FakeSlack, sessions: Sessions
+) -> None:
+    session, thread = begun(slack, sessions)
+    session.said()
+    session.rests()  # before the line is shown
+    await thinking(slack)
+    session.leave(ended=True)
+    await sessions.close()
+    assert seen(slack, thread).status == "active"
+
+
+@pytest.mark.parametrize("slack", [1_000.0], indirect=True)
+async def test_a_turn_that_goes_on_elsewhere_keeps_its_line_and_refreshes_it_no_more(
+    slack: FakeSlack, sessions: Sessions
+) -> None:
+    session, thread = begun(slack, sessions)
+    await thinking(slack)
+    session.leave(ended=False)
+    await slack.clock.sleep(150)
+    await sessions.close()
+    assert seen(slack, thread).changes[-1] == "processing"
+    assert len(slack.state.statuses) == 1
+
+
+async def test_what_an_earlier_process_left_is_taken_away(slack: FakeSlack, sessions: Sessions) -> None:
+    root = slack.state.write(ANN, GENERAL, "hello?")
+    stuck = slack.state.agents.sessions[GENERAL, root.ts] = FakeSession(slack.clock)
+    stuck.set("processing")
+    session = sessions.of(ReplyTo(GENERAL, ANN, root.ts, root.ts), "hello?")
+    session.doing("")
+    session.leave(ended=True)
+    await slack.until(lambda: stuck.status == "active")
+
+
+async def test_where_sessions_are_limited_an_empty_line_sets_one_at_rest(slack: FakeSlack, sessions: Sessions) -> None:
+    session, thread = begun(slack, sessions)
+    await thinking(slack)
+    slack.faults[SET_SESSION].append(limited(60))
+    session.leave(ended=True)
+    await slack.until(lambda: seen(slack, thread).status == "active")
+    assert slack.state.statuses[-1][2] == ""
+
+
+async def test_many_sessions_at_once_leave_room_for_their_ends(slack: FakeSlack, sessions: Sessions) -> None:
+    many = [begun(slack, sessions) for _ in range(BEGINS_PER_MINUTE + 3)]
+    await thinking(slack, len(many))
+    assert len(slack.state.called(SET_SESSION)) == BEGINS_PER_MINUTE
+    for session, _ in many:
+        session.leave(ended=True)
+    await slack.until(lambda: all(seen(slack, thread).status == "active" for _, thread in many))
+    assert len(slack.state.called(SET_SESSION)) <= PER_MINUTE[SET_SESSION]
+    assert not slack.state.refused
+
+
+@pytest.mark.parametrize("slack", [1_000.0], indirect=True)
+async def test_a_refusal_in_one_channel_holds_there_and_for_a_while(slack: FakeSlack, ornaments: Counted) -> None:
+    root = slack.state.write(ANN, GENERAL, "hello?")
+    elsewhere = slack.state.write(ANN, "C0SECRET", "hello?")
+    slack.faults[SET_LINE].append(Fault(error="channel_type_not_supported"))
+    for message in (root, root, elsewhere):
+        await ornaments.call(Method.SET_STATUS, message.channel, thread_ts=message.ts, status="is thinking…")
+    assert [channel for channel, _, _ in slack.state.statuses] == ["C0SECRET"]
+    await slack.clock.sleep(601)
+    await ornaments.call(Method.SET_STATUS, GENERAL, thread_ts=root.ts, status="is thinking…")
+    assert [channel for channel, _, _ in slack.state.statuses] == ["C0SECRET", GENERAL]

@@ -1,0 +1,103 @@
+"""What only one person may see is never said in the channel, whatever Slack refuses."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+from aiohttp import ClientSession
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited, SlackRefused
+from bot.platforms.slack.replies.reply_to import ReplyTo
+from bot.platforms.slack.replies.whisper import Whisper
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_faults import DOWN, Fault, limited
+from tests.fakes.slack_things import BOT_TOKEN, RESPONSES
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ROOT = "1700000000.000001"
+SECRET = "You earn **enough**."
+
+
+@pytest.fixture
+async def api(slack: FakeSlack) -> AsyncGenerator[SlackApi, None]:
+    async with ClientSession() as session:
+        client = AsyncWebClient(token=BOT_TOKEN, base_url=slack.url, session=session, retry_handlers=[])
+        client.proxy = None
+        yield SlackApi(client, session)
+
+
+def whispered(slack: FakeSlack) -> list[tuple[str, str, str, str]]:
+    return [(one.channel, one.thread_ts, one.user, one.text) for one in slack.state.whispers]
+
+
+def posted(slack: FakeSlack) -> list[tuple[str, str]]:
+    return [(message.channel, message.text) for message in slack.state.messages]
+
+
+async def test_it_is_said_in_the_thread_by_the_address_that_came_with_the_request(
+    slack: FakeSlack, api: SlackApi
+) -> None:
+    to = ReplyTo(GENERAL, ANN, ROOT, response_url=slack.response_url(GENERAL, ANN))
+    await Whisper(api, to).say(SECRET)
+    assert whispered(slack) == [(GENERAL, ROOT, ANN, SECRET)]
+    assert not slack.state.called("chat.postEphemeral")
+
+
+async def test_where_that_address_is_used_up_it_is_an_ephemeral_message(slack: FakeSlack, api: SlackApi) -> None:
+    whisper = Whisper(api, ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN)))
+    for _ in range(RESPONSES + 2):
+        await whisper.say(SECRET)
+    assert whispered(slack) == [(GENERAL, "", ANN, SECRET)] * (RESPONSES + 2)
+    assert len(slack.state.called("chat.postEphemeral")) == 2
+    assert not posted(slack)
+
+
+async def test_where_that_address_is_too_old_it_is_an_ephemeral_message(slack: FakeSlack, api: SlackApi) -> None:
+    to = ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN))
+    slack.expire_all()
+    await Whisper(api, to).say(SECRET)
+    assert whispered(slack) == [(GENERAL, "", ANN, SECRET)]
+
+
+@pytest.mark.parametrize(
+    "code", ["user_not_in_channel", "not_in_channel", "channel_not_found", "is_archived", "restricted_action"]
+)
+async def test_where_an_ephemeral_message_is_refused_it_is_a_direct_message(
+    slack: FakeSlack, api: SlackApi, code: str
+) -> None:
+    slack.faults["chat.postEphemeral"].append(Fault(error=code))
+    await Whisper(api, ReplyTo(GENERAL, ANN, ROOT)).say(SECRET)
+    assert posted(slack) == [(DM, SECRET)]
+    assert not slack.state.whispers
+
+
+@pytest.mark.parametrize(("fault", "error"), [(DOWN, SlackDown), (limited(30), SlackLimited)])
+async def test_what_passes_is_no_reason_to_say_it_elsewhere(
+    slack: FakeSlack, api: SlackApi, fault: Fault, error: type[Exception]
+) -> None:
+    slack.faults["chat.postEphemeral"].append(fault)
+    with pytest.raises(error):
+        await Whisper(api, ReplyTo(GENERAL, ANN)).say(SECRET)
+    assert not posted(slack)
+    assert not slack.state.whispers
+
+
+async def test_where_a_direct_message_is_refused_too_nobody_is_told(slack: FakeSlack, api: SlackApi) -> None:
+    slack.faults["chat.postEphemeral"].append(Fault(error="user_not_in_channel"))
+    slack.faults["chat.postMessage"].append(Fault(error="messages_tab_disabled"))
+    with pytest.raises(SlackRefused):
+        await Whisper(api, ReplyTo(GENERAL, ANN)).say(SECRET)
+    assert not posted(slack)
+
+
+async def test_what_cannot_be_replaced_is_said_below(slack: FakeSlack, api: SlackApi) -> None:
+    to = ReplyTo(GENERAL, ANN, response_url=slack.response_url(GENERAL, ANN))
+    slack.expire_all()
+    await Whisper(api, to).replace(SECRET)
+    assert whispered(slack) == [(GENERAL, "", ANN, SECRET)]
+
+
+async def test_notifications_show_the_words_without_the_marks_of_markdown(slack: FakeSlack, api: SlackApi) -> None:
+    await Whisper(api, ReplyTo(GENERAL, BOB)).say(SECRET)
+    (call,) = slack.state.called("chat.postEphemeral")
+    assert call.args["text"] == "You earn *enough*."

@@ -1,0 +1,32 @@
+"""The names of slash commands, and where they are named."""
+
+import pytest
+
+from bot.memory import words as memory_words
+from bot.platforms.slack.setup.commands import COMMANDS, help_text, named
+
+
+def test_every_name_fits_behind_the_longest_prefix() -> None:
+    assert all(len(f"/{'a' * 20}{command.name}") <= 32 for command in COMMANDS)
+
+
+def test_texts_of_the_core_name_commands_as_they_are_called_here() -> None:
+    assert named("write `/forget` or `/memory delete 3`", "my-") == "write `/my-forget` or `/my-memory delete 3`"
+    assert named("write `/forget`", "") == "write `/forget`"
+
+
+@pytest.mark.parametrize("words", ["`/etc/hosts`", r"\`/forget\`", "a/forget", "`/forgetful`", "read /forget"])
+def test_other_words_stay_as_they_are(words: str) -> None:
+    assert named(words, "my-") == words
+
+
+def test_the_help_names_every_command_with_the_prefix() -> None:
+    shown = help_text("my-", "cogency")
+    assert all(f"`/my-{command.name}`" in shown for command in COMMANDS)
+    assert len(shown) < 2_000
+
+
+def test_the_help_about_memory_is_named_in_the_same_way() -> None:
+    answer = memory_words.read("nonsense")
+    assert isinstance(answer, memory_words.Unclear)
+    assert "`/my-memory`" in named(answer.sentence, "my-")

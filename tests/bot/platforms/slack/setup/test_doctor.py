@@ -1,0 +1,235 @@
+"""The doctor compares what Slack gives with what the bot needs, and says what to change."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.app import CLOCK
+from bot.doctor import Finding, Level, healthy, lines
+from bot.platforms.slack.settings import SlackSettings, SocketMode
+from bot.platforms.slack.setup.doctor import examine
+from bot.platforms.slack.setup.features import EVERYTHING, scopes
+from bot.platforms.slack.setup.manifest import manifest
+from bot.secret import Secret
+from tests.fakes.fast_clock import FastClock
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import http_events, settings
+from tests.fakes.slack_faults import DOWN, Fault
+from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, CONFIG_TOKEN, SIGNING_SECRET
+
+NEEDED = ",".join(sorted(scopes(EVERYTHING)))
+CONFIG = Secret(CONFIG_TOKEN)
+
+
+@pytest.fixture
+async def slack() -> AsyncGenerator[FakeSlack, None]:
+    """An app that is set up as its manifest says, in two channels."""
+    async with FakeSlack(FastClock(CLOCK.now(), speed=1), scopes=NEEDED) as fake:
+        fake.state.channel("general")
+        fake.state.channel("secret", "private")
+        fake.state.channel("elsewhere", bot=False)
+        fake.state.manifest = dict(manifest())
+        yield fake
+
+
+async def examined(slack: FakeSlack, config: Secret | None = CONFIG, **more: Any) -> list[Finding]:
+    return await examine(replace(settings(slack), **more), slack.clock, config)
+
+
+def wrong(found: list[Finding]) -> list[str]:
+    """Level and words of what is not as it should be."""
+    return [f"{finding.level}: {finding.what}" for finding in found if finding.level is not Level.GOOD]
+
+
+async def test_a_whole_app_is_only_praised_and_nothing_is_changed_or_said(slack: FakeSlack) -> None:
+    found = await examined(slack)
+    assert [finding.what for finding in found] == [
+        "signed in as cogency in Fake (https://fake.slack.com/)",
+        "the bot token has exactly the scopes that are needed",
+        "Socket Mode works, with 1 connection at once",
+        "the app is set up as its manifest says",
+        "the bot is in 2 channels: #general, #secret",
+    ]
+    assert healthy(found)
+    assert not wrong(found)
+    reading = {"auth.test", "apps.connections.open", "users.conversations", "bots.info", "apps.manifest.export"}
+    assert {call.method for call in slack.state.calls} == reading
+    assert slack.opened == 0
+
+
+async def test_no_secret_is_in_the_output(slack: FakeSlack) -> None:
+    slack.faults["apps.connections.open"].append(Fault(error="invalid_auth"))
+    said = lines(await examined(slack) + await examined(slack, delivery=http_events()))
+    assert not [secret for secret in (BOT_TOKEN, APP_TOKEN, CONFIG_TOKEN, SIGNING_SECRET) if secret in said]
+
+
+@pytest.mark.parametrize("code", ["invalid_auth", "account_inactive", "token_revoked"])
+async def test_a_token_that_slack_does_not_take_is_the_only_finding(slack: FakeSlack, code: str) -> None:
+    slack.faults["auth.test"].append(Fault(error=code))
+    (found,) = await examined(slack)
+    assert (found.level, found.what) == (Level.PROBLEM, f"SLACK_BOT_TOKEN is not accepted ({code})")
+    assert "OAuth & Permissions" in found.remedy
+
+
+async def test_a_slack_that_does_not_answer_is_the_only_finding() -> None:
+    away = SlackSettings(Secret("xoxb-x"), SocketMode(Secret("xapp-x")), "http://127.0.0.1:9/api")
+    (found,) = await examine(away, CLOCK)
+    assert (found.level, found.what) == (Level.PROBLEM, "Slack does not answer at http://127.0.0.1:9/api")
+    assert "SLACK_API_BASE_URL" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("granted", "said"),
+    [
+        (scopes(EVERYTHING) - {"chat:write"}, "problem: the bot token lacks chat:write, which the bot needs"),
+        (
+            scopes(EVERYTHING) - {"files:read", "files:write"},
+            "warning: the bot token lacks files:read and files:write: files cannot work",
+        ),
+        (scopes(EVERYTHING) | {"admin"}, "warning: the bot token has admin, which nothing needs"),
+    ],
+)
+async def test_scopes_are_compared_with_what_is_needed(slack: FakeSlack, granted: frozenset[str], said: str) -> None:
+    slack.scopes = ",".join(sorted(granted))
+    found = await examined(slack)
+    assert wrong(found) == [said]
+    assert "cogency slack manifest" in next(one.remedy for one in found if one.level is not Level.GOOD)
+
+
+async def test_the_scope_for_user_groups_is_missed_only_where_the_settings_name_one(slack: FakeSlack) -> None:
+    slack.scopes = ",".join(sorted(scopes(EVERYTHING) - {"usergroups:read"}))
+    slack.state.groups = {"S0LEADS": set()}
+    assert not wrong(await examined(slack))
+    found = await examined(slack, managers=frozenset({"S0LEADS"}))
+    assert wrong(found) == ["warning: the bot token lacks usergroups:read: groups cannot work"]
+
+
+async def test_scopes_that_are_not_told_are_said_to_be_unknown(slack: FakeSlack) -> None:
+    slack.scopes = ""
+    assert wrong(await examined(slack)) == ["warning: which scopes the bot token has is not told"]
+
+
+@pytest.mark.parametrize("code", ["invalid_auth", "missing_scope", "not_allowed_token_type"])
+async def test_an_app_token_that_slack_does_not_take_is_a_problem(slack: FakeSlack, code: str) -> None:
+    slack.faults["apps.connections.open"].append(Fault(error=code))
+    found = await examined(slack)
+    assert wrong(found) == [f"problem: Socket Mode cannot be had with SLACK_APP_TOKEN ({code})"]
+    assert not healthy(found)
+
+
+async def test_what_could_not_be_found_out_is_a_warning(slack: FakeSlack) -> None:
+    for method in ("apps.connections.open", "users.conversations", "apps.manifest.export"):
+        slack.faults[method].append(DOWN)
+    found = await examined(slack)
+    assert [one.split(":")[0] for one in wrong(found)] == ["warning"] * 3
+    assert healthy(found)
+
+
+async def test_over_http_no_socket_is_asked_for_and_the_request_urls_are_compared(slack: FakeSlack) -> None:
+    slack.state.manifest = dict(manifest(url="https://bot.example"))
+    found = await examined(slack, delivery=http_events())
+    assert not wrong(found)
+    assert not slack.state.called("apps.connections.open")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "over_http", "said"),
+    [
+        (30, True, []),
+        (90, True, ["warning: this machine's clock is 90 seconds off"]),
+        (400, True, ["problem: this machine's clock is 400 seconds off; every request of Slack is refused"]),
+        (400, False, ["warning: this machine's clock is 400 seconds off"]),
+    ],
+)
+async def test_a_clock_that_is_off_is_told_with_what_it_harms(
+    slack: FakeSlack, seconds: int, said: list[str], *, over_http: bool
+) -> None:
+    slack.state.manifest = dict(manifest(url="https://bot.example" if over_http else ""))
+    there = settings(slack)
+    clock = FastClock(CLOCK.now() + timedelta(seconds=seconds + 0.2), speed=0)
+    way = http_events() if over_http else there.delivery
+    found = await examine(replace(there, delivery=way), clock, CONFIG)
+    assert [one.replace(f"{seconds + 1} seconds", f"{seconds} seconds") for one in wrong(found)] == said
+
+
+def changed(**settings: Any) -> dict[str, Any]:
+    """The manifest with other settings."""
+    made: Any = manifest()
+    return {**made, "settings": {**made["settings"], **settings}}
+
+
+def without_features(*names: str) -> dict[str, Any]:
+    made: Any = manifest()
+    return {**made, "features": {name: value for name, value in made["features"].items() if name not in names}}
+
+
+NO_MENTIONS = [event for event in changed()["settings"]["event_subscriptions"]["bot_events"] if event != "app_mention"]
+NO_THUMBS = [
+    event for event in changed()["settings"]["event_subscriptions"]["bot_events"] if not event.startswith("reaction_")
+]
+APPS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "without mentions": (
+        changed(event_subscriptions={"bot_events": NO_MENTIONS}),
+        ["problem: the app is not told of app_mention, which the bot needs"],
+    ),
+    "without reactions": (
+        changed(event_subscriptions={"bot_events": NO_THUMBS}),
+        ["warning: the app is not told of reaction_added and reaction_removed: reactions cannot work"],
+    ),
+    "without sockets": (changed(socket_mode_enabled=False), ["problem: Socket Mode is switched off in the app"]),
+    "without buttons": (
+        changed(interactivity={"is_enabled": False}),
+        ["problem: buttons and windows of the app do nothing"],
+    ),
+    "without an agent": (without_features("agent_view"), ["warning: the app is no agent: agent cannot work"]),
+    "without its tabs": (
+        without_features("app_home"),
+        [
+            "problem: nobody can write direct messages to the app",
+            "warning: the app has no Home tab: home cannot work",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", APPS)
+async def test_an_app_that_is_set_up_otherwise_is_told_what_it_lacks(slack: FakeSlack, how: str) -> None:
+    slack.state.manifest, said = APPS[how]
+    assert wrong(await examined(slack)) == said
+
+
+async def test_commands_are_compared_with_their_prefix(slack: FakeSlack) -> None:
+    slack.state.manifest = dict(manifest(prefix="bot-"))
+    assert not wrong(await examined(slack, command_prefix="bot-"))
+    (said,) = wrong(await examined(slack))
+    assert said.startswith("warning: the app has no commands /ask, /stop, ")
+
+
+async def test_without_a_configuration_token_the_app_itself_is_only_a_note(slack: FakeSlack) -> None:
+    found = await examined(slack, config=None)
+    assert [one.level for one in found if one.level is not Level.GOOD] == [Level.NOTE]
+    assert not slack.state.called("apps.manifest.export")
+
+
+async def test_an_app_that_listens_elsewhere_than_events_are_sent_is_a_problem(slack: FakeSlack) -> None:
+    found = await examined(slack, delivery=http_events())
+    assert wrong(found) == ["problem: the app sends events through sockets, not over HTTP"]
+    slack.state.manifest = changed(socket_mode_enabled=False)
+    found = await examined(slack, delivery=http_events())
+    assert wrong(found) == ["problem: not everything of the app is sent to an address that ends in /slack/events"]
+
+
+async def test_a_user_group_that_does_not_exist_is_named(slack: FakeSlack) -> None:
+    slack.state.groups = {"S0LEADS": set()}
+    found = await examined(slack, managers=frozenset({"S0LEADS", "S0GONE"}))
+    assert wrong(found) == ["warning: who is in the user group S0GONE is not told (no_such_subteam)"]
+
+
+async def test_a_bot_that_is_in_no_channel_is_told_how_to_come_into_one(slack: FakeSlack) -> None:
+    slack.state.channels.clear()
+    found = await examined(slack)
+    assert wrong(found) == ["note: the bot is in no channel"]
+    assert "/invite" in found[-1].remedy

@@ -1,0 +1,332 @@
+"""What readers do about a reply: what it asks of the host, and who sees what is said about it."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.errors import StoreError
+from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
+from agent.records import Answered, Verdict
+from bot.platforms.slack.pressing import (
+    ASKED_ALREADY,
+    MORE_PUBLIC,
+    NOT_YOUR_QUESTION,
+    OFTEN_ENOUGH,
+    THANKS,
+    UNKNOWN_REPLY,
+)
+from bot.platforms.slack.replies.reply_to import ReplyTo, decode
+from bot.platforms.slack.views.reply_blocks import below
+from bot.repeats import MAX_REPEATS
+from bot.surface import Offer
+from bot.wording import GO_ON
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_clicks import labels
+from tests.fakes.slack_things import BOT_ID, BOT_USER, FakeMessage, FakeWhisper
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+TEAM = "slack:T0TEAM"
+ROOT = "1700000000.000001"
+OFFERS = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
+
+
+def reply(
+    slack: FakeSlack,
+    offers: frozenset[Offer] = OFFERS,
+    channel: str = GENERAL,
+    audience: str = label(TeamAudience(TEAM)),
+) -> tuple[FakeHost, FakeMessage]:
+    """A host that knows a reply to ann, and where it stands."""
+    conversation = f"{TEAM}:{channel}:{ROOT}"
+    shown = slack.state.write(BOT_USER, channel, "It is blue.", ROOT, bot_id=BOT_ID)
+    shown.blocks = [*below(offers, 7, conversation, ReplyTo(channel, ANN, ROOT, after=ROOT))]  # type: ignore[list-item]
+    known = Answered(7, TEAM, conversation, channel, ROOT, f"{TEAM}:{ANN}", "Which colour?", audience, (shown.ts,))
+    return FakeHost(replies=[known]), shown
+
+
+def said_alone(slack: FakeSlack) -> list[tuple[str, str]]:
+    return [(whisper.user, whisper.text) for whisper in slack.state.whispers]
+
+
+async def test_everybody_may_judge_a_reply_and_is_thanked_alone_in_its_thread(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, "Good answer"))
+        await slack.until(lambda: slack.state.whispers)
+        await slack.acked(await slack.click(ANN, shown, "Bad answer"))
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert host.verdicts == {(7, f"{TEAM}:{BOB}"): Verdict.GOOD, (7, f"{TEAM}:{ANN}"): Verdict.BAD}
+    assert said_alone(slack) == [(BOB, THANKS[Verdict.GOOD]), (ANN, THANKS[Verdict.BAD])]
+    assert {whisper.thread_ts for whisper in slack.state.whispers} == {ROOT}
+
+
+async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.click(ANN, shown, "Good answer")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.click(ANN, shown, "Bad answer")
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
+
+
+@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply"])
+async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, label: str) -> None:
+    host, shown = reply(slack)
+    host.replies.clear()
+    async with serving(slack, host):
+        await slack.click(ANN, shown, label)
+        await slack.until(lambda: slack.state.whispers)
+    assert said_alone(slack) == [(ANN, UNKNOWN_REPLY)]
+
+
+async def test_the_asker_has_a_reply_deleted_after_saying_that_they_are_sure(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        assert await slack.click(ANN, shown, "Delete this reply", sure=False) == ""
+        await slack.click(ANN, shown, "Delete this reply")
+        await slack.until(lambda: host.deleted_replies)
+        await slack.settled()
+    assert host.deleted_replies == [7]
+    assert not slack.state.whispers
+
+
+def test_nobody_else_sees_the_sign_that_deletes(slack: FakeSlack) -> None:
+    _, shown = reply(slack)
+    assert "Delete this reply" in labels(shown.blocks, ANN)
+    assert "Delete this reply" not in labels(shown.blocks, BOB)
+
+
+async def test_somebody_elses_plain_button_that_deletes_is_refused_in_private(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    shown.blocks = [*below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT), plain=True)]  # type: ignore[list-item]
+    async with serving(slack, host):
+        await slack.click(BOB, shown, "Delete this reply")
+        await slack.until(lambda: slack.state.whispers)
+    assert [user for user, _ in said_alone(slack)] == [BOB]
+    assert not host.deleted_replies
+
+
+async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_press_came(slack: FakeSlack) -> None:
+    host, _ = reply(slack)
+    blocks = below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
+    alone = FakeWhisper(GENERAL, ANN, "It is blue.", [*blocks])  # type: ignore[list-item]
+    slack.state.whispers.append(alone)
+    async with serving(slack, host):
+        await slack.click(ANN, alone, "Delete this reply")
+        await slack.until(lambda: not slack.state.whispers)
+    assert host.deleted_replies == [7]
+
+
+async def test_the_asker_has_the_question_answered_again_in_the_same_conversation(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    (taken,) = host.taken
+    assert (taken.text, taken.conversation) == ("Which colour?", f"{TEAM}:{GENERAL}:{ROOT}")
+    assert taken.place.audience == TeamAudience(TEAM)
+    assert decode(taken.reply_to) == ReplyTo(GENERAL, ANN, ROOT, after=shown.ts)
+
+
+async def test_what_was_attached_to_the_question_comes_along(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    question = slack.state.write(ANN, GENERAL, "Which colour?", files=[slack.upload("boat.txt", b"blue")])
+    shown.thread_ts = question.ts
+    shown.blocks = [*below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
+    host.replies = [replace(host.replies[0], message_id=question.ts)]
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert [(file.name, file.author) for file in host.taken[0].files] == [("boat.txt", "ann")]
+
+
+async def test_pressing_once_more_asks_nothing_and_says_so(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert len(host.taken) == 1
+    assert said_alone(slack) == [(ANN, ASKED_ALREADY)]
+
+
+async def test_nobody_else_has_it_answered_again(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, "Regenerate"))
+    assert not host.taken
+    assert said_alone(slack) == [(BOB, NOT_YOUR_QUESTION)]
+
+
+async def test_in_a_direct_message_the_place_is_the_person(slack: FakeSlack) -> None:
+    host, shown = reply(slack, channel=DM)
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert host.taken[0].place.audience == PersonAudience(f"{TEAM}:{ANN}")
+
+
+async def test_a_question_from_before_a_channel_was_public_is_not_asked_again_in_public(slack: FakeSlack) -> None:
+    host, shown = reply(slack, audience=label(GroupAudience(f"{TEAM}:{GENERAL}")))
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert not host.taken
+    assert said_alone(slack) == [(ANN, MORE_PUBLIC)]
+
+
+async def test_anybody_lets_a_cut_answer_go_on_in_their_own_name(slack: FakeSlack) -> None:
+    host, shown = reply(slack, frozenset({Offer.CONTINUE}))
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, "Continue"))
+    (taken,) = host.taken
+    assert (taken.text, taken.person.id, taken.conversation) == (GO_ON, f"{TEAM}:{BOB}", f"{TEAM}:{GENERAL}:{ROOT}")
+    assert decode(taken.reply_to).user == BOB
+
+
+async def test_a_growing_answer_is_stopped_by_its_button(slack: FakeSlack) -> None:
+    host, shown = reply(slack, frozenset({Offer.STOP}))
+    async with serving(slack, host):
+        await slack.click(BOB, shown, "Stop")
+        await slack.until(lambda: host.stopped)
+    assert host.stopped == [f"{TEAM}:{GENERAL}:{ROOT}"]
+
+
+async def test_what_could_not_be_stored_is_said(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    host.fail_next = StoreError("The disk is full.")
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert said_alone(slack) == [(ANN, "The disk is full.")]
+
+
+# Reactions
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("+1", Verdict.GOOD),
+        ("thumbsup::skin-tone-4", Verdict.GOOD),
+        ("white_check_mark", Verdict.GOOD),
+        ("-1", Verdict.BAD),
+        ("thumbsdown", Verdict.BAD),
+    ],
+)
+async def test_a_reaction_judges_and_taking_it_back_takes_that_back(
+    slack: FakeSlack, name: str, verdict: Verdict
+) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.react(BOB, shown, name))
+        assert host.verdicts == {(7, f"{TEAM}:{BOB}"): verdict}
+        await slack.acked(await slack.react(BOB, shown, name, added=False))
+    assert host.verdicts == {}
+    assert not slack.state.whispers
+
+
+async def test_of_several_reactions_the_last_one_added_counts(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.react(ANN, shown, "+1"))
+        await slack.acked(await slack.react(ANN, shown, "-1"))
+        await slack.acked(await slack.react(ANN, shown, "+1", added=False))
+    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
+
+
+async def test_a_reaction_that_is_taken_back_leaves_what_was_said_after_it(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.react(ANN, shown, "+1"))
+        await slack.click(ANN, shown, "Bad answer")
+        await slack.until(lambda: slack.state.whispers)
+        await slack.acked(await slack.react(ANN, shown, "+1", added=False))
+    assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
+
+
+async def test_a_wastebasket_of_the_asker_deletes_and_one_of_somebody_else_does_nothing(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.react(BOB, shown, "wastebasket"))
+        assert not host.deleted_replies
+        await slack.acked(await slack.react(ANN, shown, "wastebasket"))
+    assert host.deleted_replies == [7]
+    assert not slack.state.whispers
+
+
+@pytest.mark.parametrize("name", ["eyes", "heart", "clap"])
+async def test_other_reactions_say_nothing(slack: FakeSlack, name: str) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        await slack.acked(await slack.react(ANN, shown, name))
+    assert not host.verdicts
+
+
+async def test_reactions_to_what_people_write_and_of_the_bot_itself_say_nothing(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    question = slack.state.write(ANN, GENERAL, "Which colour?")
+    async with serving(slack, host):
+        await slack.acked(await slack.react(ANN, question, "+1"))
+        await slack.acked(await slack.react(BOT_USER, shown, "+1"))
+    assert not host.verdicts
+
+
+# What is kept of a question that was asked again
+
+
+async def test_an_answer_to_a_repeated_question_can_be_repeated_too_but_not_for_ever(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    async with serving(slack, host):
+        for number in range(1, MAX_REPEATS + 1):
+            await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+            assert host.taken[-1].message_id == f"again:{ROOT}:{number}"
+            host.replies = [replace(host.replies[0], message_id=host.taken[-1].message_id)]
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert len(host.taken) == MAX_REPEATS
+    assert said_alone(slack) == [(ANN, OFTEN_ENOUGH)]
+
+
+async def test_a_repeated_question_is_edited_and_forgotten_with_the_message(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    root = slack.state.write(ANN, GENERAL, "Which colour?")
+    host.replies = [replace(host.replies[0], message_id=root.ts)]
+    event = {"type": "message", "channel": GENERAL, "previous_message": root.wire()}
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+        (again,) = host.taken
+        edited = {**event, "subtype": "message_changed", "message": {**root.wire(), "text": "Which shade?"}}
+        await slack.acked(await slack.deliver(slack.envelope(edited)))
+        gone = {**event, "subtype": "message_deleted", "deleted_ts": root.ts}
+        await slack.acked(await slack.deliver(slack.envelope(gone)))
+    assert host.amended == [(GENERAL, root.ts, "Which shade?"), (GENERAL, again.message_id, "Which shade?")]
+    assert host.withdrawn == [(GENERAL, root.ts), (GENERAL, again.message_id)]
+
+
+async def test_a_reply_of_which_somebody_deleted_a_page_is_forgotten(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    event = {"type": "message", "subtype": "message_deleted", "channel": GENERAL, "previous_message": shown.wire()}
+    async with serving(slack, host):
+        await slack.acked(await slack.deliver(slack.envelope({**event, "deleted_ts": shown.ts})))
+        await slack.acked(await slack.deliver(slack.envelope({**event, "deleted_ts": ROOT})))
+    assert host.deleted_replies == [7]
+
+
+@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply"])
+async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_its_numbers_new_reply(
+    slack: FakeSlack, label: str
+) -> None:
+    host, shown = reply(slack)
+    host.replies = [replace(host.replies[0], channel=DM, conversation=f"{TEAM}:{DM}:{ROOT}", question="My secret?")]
+    async with serving(slack, host):
+        await slack.click(ANN, shown, label)
+        await slack.until(lambda: slack.state.whispers)
+    assert said_alone(slack) == [(ANN, UNKNOWN_REPLY)]
+    assert (host.taken, host.deleted_replies, host.verdicts) == ([], [], {})
+
+
+async def test_what_was_said_is_listened_to_again(slack: FakeSlack) -> None:
+    host, shown = reply(slack)
+    question = slack.state.write(ANN, GENERAL, "", files=[slack.upload("clip.webm", b"sound", "audio/webm")])
+    host.replies = [replace(host.replies[0], message_id=question.ts)]
+    shown.blocks = [*below(OFFERS, 7, host.replies[0].conversation, ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Regenerate"))
+    assert [file.spoken for file in host.taken[0].files] == [True]

@@ -1,0 +1,158 @@
+"""The Home tab as a view: whatever is known, Slack takes it, and its buttons say whose they are and what they do."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slack_sdk.models.views import View
+
+from agent.messages import Usage
+from agent.prices import Money
+from agent.spending import Account, Spent
+from bot.host import MemoryAnswer, ModelMenu, ShownEntry
+from bot.memory.policy import HEADING, MOST
+from bot.platforms.slack.replies.reply_to import ReplyTo
+from bot.platforms.slack.views import forget_blocks, home_blocks, memory_blocks, modals
+from bot.platforms.slack.views.block_kit import row
+from bot.platforms.slack.views.home_blocks import News, Pages, Part, Shown, home_view, pages_of, sorry_view
+from tests.fakes.slack_blocks import problems
+from tests.fakes.slack_home import shown_text
+
+ANN = "U0ANN"
+SPENT = Spent(3, Usage(input_uncached=1_000, output=50), Money(1_000_000), 0)
+USUAL = Shown(
+    user=ANN,
+    bot="cogency",
+    prefix="",
+    memory=MemoryAnswer("I remember nothing about you yet."),
+    learns=True,
+    account=Account(Spent(), SPENT),
+    budget="You, today (UTC): 0 tokens (no limit).",
+    models=ModelMenu("a:b", "it is the usual one", ("a:b", "c:d")),
+    policies="Nothing is set.",
+    sets_policies=True,
+    report="All is well.",
+    pages=Pages(),
+)
+
+
+def _repeated(piece: str, times: int) -> str:
+    return piece * times
+
+
+words = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from(
+        ["&", "<@U1>", "*", "`", "```\n", "| a | b |\n|---|---|\n| 1 | 2 |\n", "[x](https://e.example/y) ", "\n"]
+    ),
+)
+texts: st.SearchStrategy[str] = st.builds(_repeated, words, st.sampled_from([1, 1, 7, 150]))
+entries = st.builds(
+    ShownEntry,
+    key=st.builds("f:{}".format, st.integers(0, 10**12)),
+    number=st.integers(1, 10**9),
+    text=texts,
+    source=texts,
+    may_go_everywhere=st.booleans(),
+    everywhere=st.booleans(),
+    plain=texts,
+)
+page_numbers = st.integers(1, 10**6)
+answers = st.builds(MemoryAnswer, texts, st.lists(entries, max_size=25).map(tuple), page_numbers, page_numbers)
+agreeing = st.just((*forget_blocks.agreeing(ANN, (), "about|name|Apollo", replies=True),))
+homes = st.builds(
+    Shown,
+    user=st.just(ANN),
+    bot=st.just("cogency"),
+    prefix=st.sampled_from(["", "cogency-"]),
+    memory=answers,
+    learns=st.booleans(),
+    account=st.sampled_from([Account(Spent(), Spent()), Account(SPENT, SPENT)]),
+    budget=texts,
+    models=st.builds(ModelMenu, texts, texts, st.lists(texts, max_size=120).map(tuple)),
+    policies=st.none() | texts,
+    sets_policies=st.booleans(),
+    report=st.none() | texts,
+    pages=st.builds(Pages, page_numbers, page_numbers),
+    news=st.none() | st.builds(News, st.sampled_from(Part), texts, st.just(()) | agreeing),
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(homes)
+def test_slack_takes_the_view_whatever_is_known(shown: Shown) -> None:
+    view: Any = home_view(shown)
+    assert problems(view) == []
+    View(**view).validate_json()
+    assert pages_of(view["private_metadata"]) == shown.pages
+
+
+@settings(deadline=None, max_examples=30)
+@given(texts)
+def test_slack_takes_the_view_that_says_what_is_wrong(sentence: str) -> None:
+    assert problems(dict(sorry_view(sentence, Pages()))) == []
+
+
+@pytest.mark.parametrize("home", ["", Pages(3, 2).encode()])
+@pytest.mark.parametrize("kind", modals.KINDS)
+def test_slack_takes_every_window(kind: modals.Kind, home: str) -> None:
+    to = ReplyTo("" if home else "C0GENERAL", ANN, response_url="https://hooks.slack.example/" + "x" * 150, home=home)
+    view: Any = modals.view_of(kind, to)
+    assert problems(view) == []
+    View(**view).validate_json()
+
+
+def test_slack_takes_the_windows_of_memory_and_forgetting() -> None:
+    to = ReplyTo("", ANN, home=Pages().encode())
+    clicked = memory_blocks.Clicked(ANN, "correct f:1", "w" * memory_blocks.PREFILL_CHARS)
+    assert problems(dict(memory_blocks.correct_view(clicked, to))) == []
+    assert problems(dict(forget_blocks.wish_window(to, ()))) == []
+
+
+def test_the_rows_of_messages_are_taken_too() -> None:
+    blocks = [*forget_blocks.ways(ANN, ["a thread"]), *forget_blocks.agreeing(ANN, ["a thread"], "thread")]
+    blocks += row([modals.opening(kind, ANN) for kind in modals.KINDS])
+    assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
+
+
+def test_as_many_policies_as_there_may_be_stand_on_pages_that_are_turned() -> None:
+    listed = "\n".join(f"- {number}. budget {number}: {'at most 50 EUR ' * 30}" for number in range(1, MOST + 1))
+    shown, seen = replace(USUAL, policies=f"{HEADING}\n\n{listed}"), ""
+    for page in range(1, MOST):
+        view: Any = home_view(replace(shown, pages=Pages(policies=page)))
+        assert problems(view) == []
+        seen += shown_text(view)
+        buttons = [one for block in view["blocks"] for one in block.get("elements", []) if one["type"] == "button"]
+        further = [one for one in buttons if one["action_id"] == f"{home_blocks.ACTION}:policies:{page + 1}"]
+        if not further:
+            break
+        assert home_blocks.turned(further[0], Pages(2, page)) == Pages(2, page + 1)
+    assert all(f"budget {number}:" in seen for number in range(1, MOST + 1))
+
+
+def test_every_button_says_whose_it_is_or_does_nothing_that_others_may_not_do() -> None:
+    entry = ShownEntry("f:1", 1, "The boat is blue.", "2026-01-02", may_go_everywhere=True)
+    view: Any = home_view(replace(USUAL, memory=MemoryAnswer("I remember:", (entry,))))
+    buttons = [one for block in view["blocks"] for one in block.get("elements", []) if one["type"] == "button"]
+    of_others = [one["action_id"] for one in buttons if json.loads(one["value"]).get("user") != ANN]
+    assert all(name.startswith(f"{home_blocks.ACTION}:policies:") for name in of_others)
+
+
+def test_what_a_person_wrote_shows_as_it_was_written() -> None:
+    entry = ShownEntry("f:1", 1, r"\<b\> 1 \* 2 \& <!channel>", "2026-01-02")
+    view = home_view(replace(USUAL, memory=MemoryAnswer("I remember:", (entry,))))
+    assert "1. &lt;b&gt; 1 * 2 &amp; &lt;!channel&gt; (2026-01-02)" in shown_text(dict(view))
+
+
+def test_commands_are_named_as_they_are_called_in_the_workspace() -> None:
+    memory = MemoryAnswer("Learning is paused; `/memory resume` goes on.")
+    view = home_view(replace(USUAL, memory=memory, prefix="cogency-"))
+    assert "`/cogency-memory resume`" in shown_text(dict(view))
+
+
+@pytest.mark.parametrize("carried", ["", "no JSON", "[]", '{"memory": "x"}', '{"memory": -3, "policies": 0}'])
+def test_a_view_of_another_version_shows_first_pages(carried: str) -> None:
+    assert pages_of(carried) == Pages()

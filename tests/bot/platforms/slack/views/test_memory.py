@@ -1,0 +1,194 @@
+"""`/memory` in Slack: the list with its buttons, its window and its file, for the person alone."""
+
+from typing import Any
+
+import pytest
+
+from agent.errors import StoreError
+from agent.memory.audience import PersonAudience
+from bot.host import MemoryAnswer, ShownEntry
+from bot.memory.view import PAGE
+from bot.platforms.slack.views import memory_blocks
+from bot.platforms.slack.views.memory import FILE_NAME, NO_FILE, SENT
+from bot.wording import NOT_YOURS
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import Fault
+from tests.fakes.slack_things import BOT_USER, FakeWhisper
+
+ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ME = f"<@{BOT_USER}>"
+BOAT = ShownEntry("f:7", 1, "The boat is blue.", "[2026-01-02](https://slack.example/p1)", may_go_everywhere=True)
+TEA = ShownEntry("p:3", 4, "Preference: tea", "2026-01-02", everywhere=True, plain="tea")
+LIST = MemoryAnswer("I remember:", (BOAT, TEA), page=2, pages=3)
+
+
+def labels(whisper: FakeWhisper) -> list[list[str]]:
+    """The buttons in each row."""
+    rows = [block["elements"] for block in whisper.blocks if block["type"] == "actions"]
+    return [[button["text"]["text"] for button in row] for row in rows]
+
+
+async def shown(slack: FakeSlack) -> FakeWhisper:
+    await slack.until(lambda: slack.state.whispers)
+    await slack.settled()
+    return slack.state.whispers[-1]
+
+
+async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlack) -> None:
+    async with serving(slack, FakeHost(remembered=LIST)):
+        await slack.command(ANN, GENERAL, "/memory")
+        whisper = await shown(slack)
+    assert whisper.user == ANN
+    assert whisper.text.splitlines() == [
+        "I remember:",
+        "1. The boat is blue. ([2026-01-02](https://slack.example/p1))",
+        "4. Preference: tea (2026-01-02)",
+    ]
+    assert labels(whisper) == [
+        ["Delete", "Correct", "Use everywhere"],
+        ["Delete", "Correct", "Only where it was said"],
+        ["Earlier page", "Next page"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "number", "words"),
+    [
+        ("Delete", 0, "delete f:7"),
+        ("Delete", 1, "delete p:3"),
+        ("Use everywhere", 0, "everywhere f:7"),
+        ("Only where it was said", 0, "here p:3"),
+        ("Next page", 0, "page 3"),
+        ("Earlier page", 0, "page 1"),
+    ],
+)
+async def test_a_button_asks_for_the_entry_beside_it_and_its_outcome_takes_the_place_of_the_list(
+    slack: FakeSlack, label: str, number: int, words: str
+) -> None:
+    host = FakeHost(remembered=LIST)
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory", "page 2")
+        whisper = await shown(slack)
+        host.remembered = MemoryAnswer("Done.", (TEA,))
+        await slack.click(ANN, whisper, label, number)
+        await slack.until(lambda: whisper.text.startswith("Done."))
+    assert [asked for _, asked in host.asked_for_memory] == ["page 2", words]
+    viewer = host.asked_for_memory[-1][0]
+    assert viewer.place.audience == PersonAudience(f"slack:T0TEAM:{ANN}")
+    assert viewer.channel == GENERAL
+    assert len(slack.state.whispers) == 1
+
+
+async def test_a_correction_is_typed_into_a_window_that_holds_the_entry(slack: FakeSlack) -> None:
+    host = FakeHost(remembered=LIST)
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory")
+        whisper = await shown(slack)
+        await slack.click(ANN, whisper, "Correct", 1)
+        await slack.until(lambda: slack.state.views)
+        (view,) = slack.state.views
+        assert view["blocks"][0]["element"]["initial_value"] == "tea"
+        host.remembered = MemoryAnswer("Corrected.")
+        await slack.acked(await slack.submit(ANN, view, "green tea"))
+        await slack.until(lambda: whisper.text == "Corrected.")
+    assert host.asked_for_memory[-1][1] == "correct p:3 green tea"
+
+
+async def test_the_buttons_work_for_nobody_else(slack: FakeSlack) -> None:
+    host = FakeHost(remembered=LIST)
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory")
+        whisper = await shown(slack)
+        await slack.click(BOB, whisper, "Delete")
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, NOT_YOURS)
+    assert len(host.asked_for_memory) == 1
+
+
+async def test_an_outcome_that_can_no_longer_take_the_place_of_the_list_stands_below_it(slack: FakeSlack) -> None:
+    host = FakeHost(remembered=LIST)
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory")
+        whisper = await shown(slack)
+        await slack.click(ANN, whisper, "Correct")
+        await slack.until(lambda: slack.state.views)
+        slack.expire_all()
+        host.remembered = MemoryAnswer("Corrected.")
+        await slack.submit(ANN, slack.state.views[0], "The boat is red.")
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (ANN, "Corrected.")
+
+
+@pytest.mark.parametrize("words", ["delete 3", "export", "pause here"])
+async def test_words_behind_memory_are_read_in_commands_and_in_mentions(slack: FakeSlack, words: str) -> None:
+    host = FakeHost(remembered=MemoryAnswer("Done."))
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory", words)
+        await shown(slack)
+        await slack.say(ANN, GENERAL, f"{ME} memory {words}")
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+        await slack.settled()
+    assert [asked for _, asked in host.asked_for_memory] == [words, words]
+    assert not host.taken
+
+
+async def test_a_question_that_begins_with_memory_is_a_question(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} memory leaks in my program, why?")
+        await slack.until(lambda: host.taken)
+        await slack.settled()
+    assert not host.asked_for_memory
+
+
+async def test_an_export_is_a_file_in_the_direct_messages(slack: FakeSlack) -> None:
+    host = FakeHost(remembered=MemoryAnswer("All of it.", file='{"version": 1}'))
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory", "export")
+        whisper = await shown(slack)
+    assert whisper.text == SENT
+    assert slack.state.files == [(DM, FILE_NAME, b'{"version": 1}')]
+    assert [message.text for message in slack.state.answers(DM) if not message.files] == ["All of it."]
+    assert not slack.state.answers(GENERAL)
+
+
+async def test_an_export_that_slack_refuses_says_which_scope_is_missing(slack: FakeSlack) -> None:
+    host = FakeHost(remembered=MemoryAnswer("All of it.", file="{}"))
+    async with serving(slack, host):
+        slack.faults["files.getUploadURLExternal"].append(Fault(error="missing_scope"))
+        await slack.command(ANN, GENERAL, "/memory", "export")
+        whisper = await shown(slack)
+    assert whisper.text == NO_FILE
+    assert not slack.state.answers(DM)
+
+
+async def test_what_goes_wrong_is_told_to_the_person(slack: FakeSlack) -> None:
+    host = FakeHost(fail_next=StoreError("The disk is full."))
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/memory")
+        whisper = await shown(slack)
+    assert whisper.text == "The disk is full."
+
+
+async def test_admins_manage_a_channel_and_members_do_not(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    host = FakeHost()
+    async with serving(slack, host):
+        for person in (boss, ANN):
+            await slack.acked(await slack.command(person, GENERAL, "/memory", "pause here for everybody"))
+        await slack.until(lambda: len(host.asked_for_memory) == 2)
+    assert {viewer.person.id: viewer.manages for viewer, _ in host.asked_for_memory} == {
+        f"slack:T0TEAM:{boss}": True,
+        f"slack:T0TEAM:{ANN}": False,
+    }
+
+
+def test_a_full_page_of_the_longest_entries_fits_what_slack_takes() -> None:
+    long = ShownEntry("f:123456", 123, "word " * 400, "[2026-01-02](https://slack.example/p1)", True, plain="w" * 2_000)
+    blocks: list[Any] = memory_blocks.entry_blocks(MemoryAnswer("", (long,) * PAGE, 2, 3), ANN)
+    assert len(blocks) <= 49
+    assert sum(len(block["text"]) for block in blocks if block["type"] == "markdown") < 12_000
+    values = [button["value"] for block in blocks if block["type"] == "actions" for button in block["elements"]]
+    assert max(map(len, values)) <= 2_000

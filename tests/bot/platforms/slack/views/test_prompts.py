@@ -1,0 +1,75 @@
+"""What is offered to somebody who opens the agent's conversations, and for whom it is put together."""
+
+from agent.errors import StoreError
+from agent.memory.audience import PersonAudience
+from bot.host import Suggestion, Viewer
+from bot.platforms.slack.views.prompts import EVERY_S, GENERAL, TITLE_CHARS
+from tests.fakes.fast_clock import MovedClock
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+
+ANN, DM = "U0ANN", "D0ANN"
+METHOD = "assistant.threads.setSuggestedPrompts"
+OWN = Suggestion("Go on: the boat", "Where did we stop with the boat?")
+
+
+class Suggesting(FakeHost):
+    """Remembers for whom it was asked."""
+
+    viewer: Viewer | None = None
+
+    async def suggestions(self, viewer: Viewer, limit: int) -> tuple[Suggestion, ...]:
+        self.viewer = viewer
+        self._fail()
+        return await super().suggestions(viewer, limit)
+
+
+async def open_messages(slack: FakeSlack, tab: str = "messages") -> None:
+    event = {"type": "app_home_opened", "user": ANN, "channel": DM, "tab": tab}
+    await slack.acked(await slack.deliver(slack.envelope(event)))
+
+
+async def test_what_is_known_about_a_person_is_offered_to_them_alone(slack: FakeSlack) -> None:
+    long = Suggestion("About " + "boats " * 20, "What do you know about boats?")
+    host = Suggesting(suggested=(OWN, long, OWN, OWN, OWN))
+    async with serving(slack, host):
+        await open_messages(slack)
+        await slack.until(lambda: slack.state.agents.prompts)
+    offered = slack.state.agents.prompts[DM]
+    assert offered[0] == (OWN.title, OWN.message)
+    assert len(offered) == 4
+    assert all(len(title) <= TITLE_CHARS for title, _ in offered)
+    assert host.viewer is not None
+    assert host.viewer.place.audience == PersonAudience(f"slack:T0TEAM:{ANN}")
+
+
+async def test_little_that_is_known_is_followed_by_what_anybody_may_ask(slack: FakeSlack) -> None:
+    async with serving(slack, Suggesting(suggested=(OWN,))):
+        await open_messages(slack)
+        await slack.until(lambda: slack.state.agents.prompts)
+    assert [message for _, message in slack.state.agents.prompts[DM]] == [
+        OWN.message,
+        *(each.message for each in GENERAL[:3]),
+    ]
+
+
+async def test_where_nothing_can_be_looked_up_the_general_ones_are_offered(slack: FakeSlack) -> None:
+    async with serving(slack, Suggesting(suggested=(OWN,), fail_next=StoreError("The disk is full."))):
+        await open_messages(slack)
+        await slack.until(lambda: slack.state.agents.prompts)
+    assert [message for _, message in slack.state.agents.prompts[DM]] == [each.message for each in GENERAL]
+
+
+async def test_they_are_offered_anew_after_a_while() -> None:
+    clock = MovedClock()
+    async with FakeSlack(clock) as slack:
+        slack.state.user("ann")
+        slack.state.channel("ann", "im")
+        async with serving(slack, FakeHost(suggested=(OWN,))):
+            for _ in range(2):
+                await open_messages(slack)
+            await slack.until(lambda: slack.state.called(METHOD))
+            clock.ahead_s += EVERY_S + 1
+            await open_messages(slack)
+            await slack.until(lambda: len(slack.state.called(METHOD)) == 2)

@@ -1,0 +1,81 @@
+"""What stands below a reply, and how clicks on it are read."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from slack_sdk.models.blocks import Block
+
+from agent.messages import Json
+from bot.platforms.slack.replies.reply_to import ReplyTo
+from bot.platforms.slack.views.reply_blocks import ACTION, Clicked, below, clicked
+from bot.surface import Offer
+
+TO = ReplyTo("C0GENERAL", "U0ANN", "1700000000.000001", after="1700000000.000001")
+CONVERSATION = "slack:T0TEAM:C0GENERAL:1700000000.000001"
+ENDED = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
+OFFERS = st.frozensets(st.sampled_from(Offer))
+
+
+def elements(blocks: list[Json]) -> Iterator[dict[str, Any]]:
+    for block in blocks:
+        assert isinstance(block, dict)
+        inner: Any = block["elements"]
+        yield from inner
+
+
+def values(blocks: list[Json]) -> Iterator[dict[str, Any]]:
+    """Everything that somebody can click, as Slack would send it."""
+    for element in elements(blocks):
+        if element["type"] == "feedback_buttons":
+            yield from (element["positive_button"], element["negative_button"])
+        else:
+            yield element
+
+
+def test_an_answer_offers_verdicts_and_deletion_in_small_and_another_answer_as_a_button() -> None:
+    blocks = below(ENDED, 12, CONVERSATION, TO)
+    assert [block["type"] for block in blocks if isinstance(block, dict)] == ["context_actions", "actions"]
+    assert [element["type"] for element in elements(blocks)] == ["feedback_buttons", "icon_button", "button"]
+
+
+def test_only_the_asker_sees_the_sign_that_deletes_and_is_asked_whether_to() -> None:
+    (trash,) = elements(below(frozenset({Offer.DELETE}), 12, CONVERSATION, TO))
+    assert trash["visible_to_user_ids"] == ["U0ANN"]
+    assert trash["confirm"]["confirm"]["text"] == "Delete"
+
+
+def test_nothing_offered_is_no_block() -> None:
+    assert below(frozenset(), 12, CONVERSATION, TO) == []
+
+
+@given(OFFERS, st.booleans())
+def test_every_click_says_what_it_is_for(offers: frozenset[Offer], plain: bool) -> None:
+    blocks = below(offers, 12, CONVERSATION, TO, plain=plain)
+    judged = offers if plain or offers >= {Offer.GOOD, Offer.BAD} else offers - {Offer.GOOD, Offer.BAD}
+    assert {clicked(value) for value in values(blocks)} == {Clicked(offer, 12, CONVERSATION, TO) for offer in judged}
+
+
+@given(OFFERS, st.booleans(), st.integers(1, 2**63))
+def test_the_blocks_are_within_what_slack_takes(offers: frozenset[Offer], plain: bool, turn: int) -> None:
+    blocks = below(offers, turn, CONVERSATION, TO, plain=plain)
+    for block in cast("list[Any]", blocks):
+        parsed = cast("Block", Block.parse(block))  # pyright: ignore[reportUnknownMemberType] -- slack-sdk's own
+        parsed.validate_json()
+    assert all(len(value["value"]) <= 2_000 for value in values(blocks))
+    ids = [element["action_id"] for element in elements(blocks)]
+    assert len(ids) == len(set(ids))
+    assert all(name.startswith(f"{ACTION}:") for name in ids)
+
+
+def test_the_answers_own_address_is_not_carried_along() -> None:
+    to = ReplyTo("C0GENERAL", "U0ANN", response_url="https://hooks.slack.com/" + "x" * 2_000)
+    (button,) = values(below(frozenset({Offer.CONTINUE}), 1, CONVERSATION, to))
+    assert len(button["value"]) < 2_000
+
+
+@pytest.mark.parametrize("value", ["", "{}", "[]", "no JSON", '{"do": "good"}', '{"do": "fly", "turn": 1, "to": "{}"}'])
+def test_a_click_on_something_else_is_none_of_ours(value: str) -> None:
+    assert clicked({"value": value}) is None

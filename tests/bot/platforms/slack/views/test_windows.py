@@ -1,0 +1,101 @@
+"""Windows below what a command says: who is offered which, and that their answer takes the command's place."""
+
+from typing import Any
+
+import pytest
+
+from agent.memory.audience import GroupAudience, TeamAudience
+from bot.memory.policy import NOTHING
+from bot.platforms.slack.views import modals
+from bot.platforms.slack.views.windows import NOT_THERE
+from bot.wording import NOT_YOURS
+from tests.fakes.host import FakeHost
+from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_bot import serving
+from tests.fakes.slack_home import fill_in
+from tests.fakes.slack_things import FakeWhisper
+
+ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
+TEAM = "slack:T0TEAM"
+
+
+def labels(whisper: FakeWhisper) -> list[str]:
+    buttons: list[Any] = [one for block in whisper.blocks if block["type"] == "actions" for one in block["elements"]]
+    return [button["text"]["text"] for button in buttons]
+
+
+async def said(slack: FakeSlack, user: str, channel: str, command: str, words: str = "") -> FakeWhisper:
+    before = len(slack.state.whispers)
+    await slack.command(user, channel, command, words)
+    await slack.until(lambda: len(slack.state.whispers) > before)
+    return slack.state.whispers[-1]
+
+
+async def test_an_operator_is_offered_the_window_for_budgets_where_nothing_was_said(slack: FakeSlack) -> None:
+    host = FakeHost(operators={f"{TEAM}:{ANN}"})
+    async with serving(slack, host):
+        assert labels(await said(slack, ANN, GENERAL, "/budget")) == [modals.BUDGET.label]
+        assert labels(await said(slack, ANN, GENERAL, "/budget", "everyone $20")) == []
+        assert labels(await said(slack, BOB, GENERAL, "/budget")) == []
+
+
+async def test_admins_are_offered_the_windows_for_policies_where_nothing_was_said(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    async with serving(slack, FakeHost()):
+        assert labels(await said(slack, boss, GENERAL, "/policy")) == [modals.POLICY.label, modals.REMOVAL.label]
+        assert labels(await said(slack, boss, GENERAL, "/policy", "list")) == []
+        assert labels(await said(slack, ANN, GENERAL, "/policy")) == []
+
+
+async def test_where_nothing_is_set_there_is_no_button_to_remove_it(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    async with serving(slack, FakeHost(policies=NOTHING)):
+        assert labels(await said(slack, boss, GENERAL, "/policy")) == [modals.POLICY.label]
+
+
+@pytest.mark.parametrize(
+    ("channel", "audience"),
+    [(GENERAL, TeamAudience(TEAM)), (SECRET, GroupAudience(f"{TEAM}:{SECRET}"))],
+)
+async def test_a_window_below_a_command_counts_where_the_command_was_written(
+    slack: FakeSlack, channel: str, audience: TeamAudience | GroupAudience
+) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    slack.state.channels[channel].members.add(boss)
+    host = FakeHost()
+    async with serving(slack, host):
+        whisper = await said(slack, boss, channel, "/policy")
+        await slack.click(boss, whisper, modals.POLICY.label)
+        await slack.until(lambda: slack.state.views)
+        (view,) = slack.state.views
+        assert [block["block_id"] for block in view["blocks"]] == ["name", "text"]
+        await fill_in(slack, boss, view, name="budget", text="at most 50 EUR")
+        await slack.until(lambda: len(host.asked_for_policy) == 2)
+        await slack.until(lambda: labels(whisper) == [])
+    assert host.asked_for_policy[-1][1] == "set budget: at most 50 EUR"
+    assert host.asked_for_policy[-1][0].place.audience == audience
+    assert len(slack.state.whispers) == 1
+
+
+async def test_a_window_counts_no_more_for_who_has_left_the_private_channel_meanwhile(slack: FakeSlack) -> None:
+    boss = slack.state.user("boss", is_admin=True)
+    slack.state.channels[SECRET].members.add(boss)
+    host = FakeHost()
+    async with serving(slack, host):
+        whisper = await said(slack, boss, SECRET, "/policy")
+        await slack.click(boss, whisper, modals.POLICY.label)
+        await slack.until(lambda: slack.state.views)
+        slack.state.channels[SECRET].members.remove(boss)
+        await fill_in(slack, boss, slack.state.views[0], name="budget", text="at most 50 EUR")
+        await slack.until(lambda: NOT_THERE in slack.state.whispers[-1].text)
+    assert [words for _, words in host.asked_for_policy] == [""]
+
+
+async def test_the_windows_open_for_nobody_else(slack: FakeSlack) -> None:
+    host = FakeHost(operators={f"{TEAM}:{ANN}"})
+    async with serving(slack, host):
+        whisper = await said(slack, ANN, GENERAL, "/budget")
+        await slack.click(BOB, whisper, modals.BUDGET.label)
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert (slack.state.whispers[-1].user, slack.state.whispers[-1].text) == (BOB, NOT_YOURS)
+    assert not slack.state.views
