@@ -35,6 +35,7 @@ from bot.platforms.slack.views.memory import MemoryView
 from bot.spending_text import account_text
 
 MISTYPED: Final = "There is no command `/{name}`; did you mean `/{near}`? “@{bot} help” says what I can do."
+NEARLY: Final = "Nothing is done yet: did you mean `{near}`?"
 
 
 CLOSE_S: Final = 1.0
@@ -117,8 +118,8 @@ class Desk:
         await self._say(to, help_text(self.me.prefix, self.me.name))
 
     async def mistyped(self, to: ReplyTo, name: str, near: str) -> None:
-        """There is no such command."""
-        await self._say(to, MISTYPED.format(name=name, near=near, bot=self.me.name))
+        """There is no such command, or (no name) no such order."""
+        await self._say(to, (MISTYPED if name else NEARLY).format(name=name, near=near, bot=self.me.name))
 
     async def _say(self, to: ReplyTo, markdown: str) -> None:
         await Whisper(self.api, to).say(named(markdown, self.me.prefix))

@@ -4,7 +4,8 @@ Above: `intake`. Below: `inbound`, `markup`, `commands`; what reads the words of
 `bot.memory`.
 
 Rules. Only a message that is an order as a whole is one; everything else is a question, or talk. Behind a slash a name
-of a command is meant, also a mistyped one; what follows is the command's to understand.
+of a command is meant, also a mistyped one; what follows is the command's to understand. Who seems to want something
+forgotten is asked, never answered by the model, which could claim to have done it.
 """
 
 from collections.abc import Mapping
@@ -76,7 +77,7 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class Mistyped:
-    """There is no such command; `near` may have been meant."""
+    """There is no such command ("": none was named by a slash); `near` may have been meant."""
 
     name: str
     near: str
@@ -101,6 +102,8 @@ _WHOLE: Final[Mapping[str, Order]] = {
 _NAMES: Final = ("help", *(command.name for command in COMMANDS))
 _ALIKE: Final = 0.7
 """How near a mistyped name is to the one that was meant: a letter or two of six."""
+_ERASE: Final = frozenset({"delete", "erase"})
+"""What people say for "forget"."""
 
 
 def says_stop(heard: Heard, me: Me) -> bool:
@@ -129,6 +132,9 @@ def order(heard: Heard, me: Me) -> Order | None:
             return private
         case "forget" if is_request(wish := rest.strip(" .!"), heard.time):
             return Forget(wish)
+        case nearly if nearly in _ERASE or (nearly != "forget" and get_close_matches(nearly, ["forget"], 1, _ALIKE)):
+            wish = rest.strip(" .!?").replace("`", "")
+            return Mistyped("", f"forget {wish}") if wish and is_request(wish, heard.time) else None
         case _:
             return None
 
@@ -162,7 +168,8 @@ def _commanded(name: str, rest: str, heard: Heard, me: Me) -> Order | None:
             return None if rest or heard.files else Help()
         case _:
             near = get_close_matches(name, _NAMES, 1, _ALIKE)
-            return Mistyped(name, near[0]) if near and near[0] != "stop" and name.isalpha() else None
+            talk = not near or not name.isalpha() or (near[0] == "stop" and rest)
+            return None if talk else Mistyped(name, near[0])
 
 
 def _private(rest: str) -> AskPrivately | Mistyped | None:

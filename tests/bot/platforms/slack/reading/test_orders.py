@@ -67,6 +67,8 @@ def heard(words: str) -> Heard:
         ("<@UBOT> /etc/hosts is empty", None),
         ("<@UBOT> /var is full", None),
         ("<@UBOT> / is a slash", None),
+        ("<@UBOT> /sotp", Mistyped("sotp", "stop")),
+        ("<@UBOT> /shop is closed", None),
     ],
 )
 def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> None:
@@ -89,6 +91,22 @@ def test_an_order_is_the_whole_message(written: str, ordered: Order | None) -> N
 )
 def test_a_message_asks_to_forget_only_if_it_says_no_more_than_that(written: str, words: str | None) -> None:
     assert order(heard(written), ME) == (None if words is None else Forget(words))
+
+
+@pytest.mark.parametrize(
+    ("written", "near"),
+    [
+        ("<@UBOT> forgt everything", "forget everything"),
+        ("<@UBOT> Froget about Apollo!", "forget about Apollo"),
+        ("delete everything?", "forget everything"),
+        ("erase  2 hours", "forget 2 hours"),
+        ("<@UBOT> delete the second line", None),
+        ("<@UBOT> forgot to ask: why?", None),
+        ("<@UBOT> delete", None),
+    ],
+)
+def test_what_nearly_asks_to_forget_is_asked_back_and_not_answered(written: str, near: str | None) -> None:
+    assert order(heard(written), ME) == (None if near is None else Mistyped("", near))
 
 
 @pytest.mark.parametrize(
