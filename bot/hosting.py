@@ -152,7 +152,7 @@ class BotHost:
         return await self.replies.at(source, page, channel)
 
     async def reply_of(self, turn: int) -> Answered | None:
-        return await self.replies.of(turn)
+        return await self.desks.replies.of(turn)
 
     async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
         return await self.desks.replies.judge(turn, person, verdict)

@@ -83,7 +83,7 @@ def _host(
         forgetting=forget_desk(settings, store, turns, work),
         budgets=BudgetDesk(access, allowances, CLOCK),
         policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
-        replies=ReplyDesk(store.replies, store.forgetting, store.jobs, CLOCK, connections.deletions),
+        replies=ReplyDesk(store.replies, store.ledger, store.forgetting, store.jobs, CLOCK, connections.deletions),
         health=Health(store.ledger, store.replies, store.spending, CLOCK, CLOCK.now(), partial(_about, store, models)),
     )
     return BotHost(

@@ -14,10 +14,15 @@ from typing import Final
 
 from agent.errors import Refused
 from agent.memory.forgetting import OneReply
-from agent.ports import Clock, Forgetting, Jobs, Replies
-from agent.records import DELETE_REPLY, REACHED_ONCE, ShownPage, Verdict
+from agent.ports import Clock, Forgetting, Jobs, Ledger, Replies
+from agent.records import DELETE_REPLY, REACHED_ONCE, Answered, ShownPage, Verdict
 from bot.memory.replies import Delete
 from bot.surface import PageGone, PageLocked, SurfaceError
+
+ENDING_S: Final = 1.5
+"""Between the buttons below a reply and its place in the store lies a moment, longer where files are handed over; who
+presses then waits for so long, which leaves platforms their three seconds."""
+LOOK_S: Final = 0.1
 
 NOT_YOURS: Final = "Only whoever asked can delete this reply."
 
@@ -27,10 +32,20 @@ class ReplyDesk:
     """`deletions`: how to delete a page, by the source of its question."""
 
     replies: Replies
+    ledger: Ledger
     forgetting: Forgetting
     jobs: Jobs
     clock: Clock
     deletions: Mapping[str, Delete]
+
+    async def of(self, turn: int) -> Answered | None:
+        """The reply of a turn, which may just be ending. Raises StoreError."""
+        until = self.clock.monotonic() + ENDING_S
+        while (reply := await self.replies.of(turn)) is None and await self.ledger.pages(turn) is None:
+            if self.clock.monotonic() >= until:
+                return None
+            await self.clock.sleep(LOOK_S)
+        return reply
 
     async def judge(self, turn: int, person: str, verdict: Verdict | None) -> bool:
         """False if there is no such reply any more. Raises StoreError."""

@@ -14,7 +14,9 @@ from bot.surface import Offer
 UNFINISHED: Final = frozenset({Outcome.CUT, Outcome.EXHAUSTED})
 """Ends after which the model can go on."""
 
-ANSWERED_OFFERS: Final = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
+AGAIN: Final = frozenset({Offer.REGENERATE, Offer.DELETE})
+JUDGED: Final = frozenset({Offer.GOOD, Offer.BAD})
+"""What stands below an answer; an end without one is nobody's opinion."""
 
 
 def shown(closing: Closing) -> str:
@@ -27,4 +29,4 @@ def offered(closing: Closing) -> frozenset[Offer]:
     """What a reader may do about the reply that has ended so."""
     if closing.outcome in UNFINISHED:
         return frozenset({Offer.CONTINUE})
-    return ANSWERED_OFFERS if closing.outcome is Outcome.ANSWERED else frozenset()
+    return AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN

@@ -84,7 +84,7 @@ def host_on(
         ),
         budgets=BudgetDesk(rules.access, allowances, clock),
         policies=PolicyDesk(store.facts, clock, audiences),
-        replies=ReplyDesk(store.replies, store.forgetting, store.jobs, clock, connections.deletions),
+        replies=ReplyDesk(store.replies, store.ledger, store.forgetting, store.jobs, clock, connections.deletions),
         health=Health(store.ledger, store.replies, store.spending, clock, clock.now(), lambda: ()),
     )
     gate = Gate(rules, allowances, clock)

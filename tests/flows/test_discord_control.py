@@ -80,7 +80,7 @@ async def test_the_word_stop_ends_the_answer_with_what_was_said_and_is_no_questi
         await fake.write(ANN, "Stop!")
         stopped = await page(fake, STOPPED)
         await idle(host)
-        assert labels(stopped) == []
+        assert labels(stopped) == ["Regenerate", "Delete"]
         assert [incoming.text for incoming in host.taken] == ["hello"]
 
 
@@ -125,7 +125,7 @@ async def test_the_stop_button_ends_the_answer_for_whoever_presses_it() -> None:
     async with talking([[HALF, Until(hang)]]) as (fake, _):
         await fake.say(ANN, f"{ME} hello")
         await fake.press(BO, await page(fake, HALF), "Stop")
-        assert labels(await page(fake, STOPPED)) == []
+        assert labels(await page(fake, STOPPED)) == ["Regenerate", "Delete"]
 
 
 async def test_the_stop_button_works_after_a_restart() -> None:
@@ -140,7 +140,7 @@ async def test_the_stop_button_works_after_a_restart() -> None:
             await fake.press(ANN, growing, "Stop")
             await fake.until(lambda: "*Stopped.*" in growing["content"])
             await idle(second)
-        assert labels(growing) == []
+        assert labels(growing) == ["Regenerate", "Delete"]
 
 
 async def test_a_press_of_stop_that_comes_just_after_the_end_leaves_the_buttons_of_the_end() -> None:

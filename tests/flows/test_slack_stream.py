@@ -161,7 +161,7 @@ async def test_a_stop_in_words_ends_a_growing_stream() -> None:
         await world.answered()
         (page,) = world.pages(world.dm, question.ts)
     assert page.text.endswith("*Stopped.*")
-    assert buttons(page) == []
+    assert buttons(page) == ["delete", "regenerate"]
     assert not world.slack.state.streams.of(page).open
 
 

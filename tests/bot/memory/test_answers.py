@@ -1,13 +1,14 @@
 """Verdicts on replies, and replies that are deleted: words first, then pages, now or later."""
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from agent.errors import Refused
 from agent.events import Outcome
 from agent.records import Claiming, Closing, ShownPage, Verdict
-from bot.memory.answers import ReplyDesk
+from bot.memory.answers import ENDING_S, ReplyDesk
 from bot.surface import PageGone, PageUnsent, SurfaceError
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
@@ -34,7 +35,7 @@ async def replied(store: FakeStore, *pages: str) -> int:
 
 
 def desk(store: FakeStore, pages: FakePages) -> ReplyDesk:
-    return ReplyDesk(store.replies, store.forgetting, store.jobs, FakeClock(), {said("").source: pages.delete})
+    return ReplyDesk(store.replies, store, store.forgetting, store.jobs, FakeClock(), {said("").source: pages.delete})
 
 
 async def test_a_verdict_is_kept_with_its_reply() -> None:
@@ -74,3 +75,25 @@ async def test_a_page_that_cannot_be_deleted_now_is_deleted_later() -> None:
     turn = await replied(store, "1", "@/private")
     assert await desk(store, FakePages(PageUnsent("away"))).delete(turn, "ann", operates=False)
     assert [ShownPage.decode(job.payload).page for job in store.jobs.waiting.values()] == ["1"]
+
+
+async def test_who_presses_while_a_reply_ends_waits_for_a_moment() -> None:
+    store, clock = FakeStore(), FakeClock()
+    await store.accept(said("where is my boat?"))
+    claim = await store.claim(Claiming("worker", START, LEASE))
+    assert claim is not None
+    pressed = asyncio.create_task(replace(desk(store, FakePages()), clock=clock).of(claim.turn))
+    await clock.sleep(ENDING_S / 2)
+    await store.finish(claim, Closing(Outcome.ANSWERED, "here", pages=("1",)), START)
+    reply = await pressed
+    assert reply is not None
+    assert reply.pages == ("1",)
+
+
+async def test_a_reply_that_grows_for_long_is_not_waited_for() -> None:
+    store = FakeStore()
+    await store.accept(said("where is my boat?"))
+    claim = await store.claim(Claiming("worker", START, LEASE))
+    assert claim is not None
+    assert await desk(store, FakePages()).of(claim.turn) is None
+    assert await desk(store, FakePages()).of(99) is None

@@ -86,7 +86,7 @@ async def test_a_question_after_a_stop_is_answered() -> None:
     [
         (["Whole."], Outcome.ANSWERED, frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})),
         ([HALF, StreamBroken("The answer broke off.")], Outcome.CUT, frozenset({Offer.CONTINUE})),
-        ([StreamBroken("The answer broke off.")], Outcome.REFUSED, frozenset[Offer]()),
+        ([StreamBroken("The answer broke off.")], Outcome.REFUSED, frozenset({Offer.REGENERATE, Offer.DELETE})),
     ],
 )
 async def test_only_an_answer_that_was_cut_offers_to_go_on_and_only_a_whole_one_to_be_judged(
