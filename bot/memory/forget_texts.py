@@ -35,11 +35,13 @@ def question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def nothing(wish: During | About, zone: tzinfo) -> str:
+def nothing(wish: OneThread | During | About, zone: tzinfo) -> str:
     """There is nothing that it could erase."""
     match wish:
         case About(_, words):
             return f"Nothing that you said, and nothing that I know about you, speaks of “{wording.literal(words)}”."
+        case OneThread():
+            return "I keep nothing of this thread: nothing that you said in it, and nothing that I learned from it."
         case During(_, period):
             return f"I have nothing that you said {_span(period, zone)}."
         case _:

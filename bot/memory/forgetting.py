@@ -103,7 +103,7 @@ class ForgetDesk:
 
     async def _question(self, who: Forgetter, wish: Wish) -> ForgetAnswer:
         preview, zone = await self.forgetting.preview(wish), zone_of(who.time_zone)
-        if preview.is_empty and isinstance(wish, During | About):
+        if preview.is_empty and not isinstance(wish, Everything):  # that also takes what no preview counts
             return ForgetAnswer(forget_texts.nothing(wish, zone))
         return ForgetAnswer(forget_texts.question(wish, preview, zone), forget_words.token(wish, preview.name))
 

@@ -82,10 +82,14 @@ async def test_where_there_is_nothing_it_asks_nothing() -> None:
     answer = await World().desk.ask(ANN, "about Apollo")
     assert "Nothing that you said" in answer.text
     assert not answer.token
+    thread = await World().desk.ask(ANN, "this thread")
+    assert thread.text.startswith("I keep nothing of this thread")
+    assert not thread.token
 
 
 async def test_running_answers_are_taken_back_before_their_thread_is_forgotten() -> None:
     world = World()
+    await answered(world.store, said("my boat"), "noted")
     await world.desk.forget(ANN, (await world.desk.ask(ANN, "thread")).token)
     assert world.taken_back == [("ann", "thread")]
 
