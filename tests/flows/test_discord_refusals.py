@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.authority import Authority
 from agent.errors import Refused
-from agent.memory.audience import label
+from agent.memory.audience import GroupAudience, Place, label
 from bot.platforms.discord.reading.inbound import budget_ids
 from bot.platforms.discord.settings import Ranks
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
@@ -111,6 +111,34 @@ async def test_who_is_in_none_of_the_servers_that_count_is_a_stranger_in_a_dm() 
         await noticed(lambda: host.taken)
         assert (host.taken[0].authority, host.taken[0].team) == (Authority.STRANGER, "")
         assert not any("/members/" in call.path for call in fake.calls)
+
+
+async def test_a_member_is_one_where_the_bot_is_not_and_what_they_ask_there_belongs_to_that_place_alone() -> None:
+    async with recording() as (fake, host):
+        fake.elsewhere = True
+        await fake.command(BO, "ask", question="hello")
+        await noticed(lambda: host.taken)
+        (asked,) = host.taken
+        assert (asked.authority, asked.team) == (Authority.MANAGER, GUILD)
+        assert asked.place == Place(GroupAudience(f"discord:{GENERAL}"))
+
+
+async def test_an_outsider_stays_one_where_the_bot_is_not() -> None:
+    async with recording() as (fake, host):
+        fake.elsewhere = True
+        fake.world.absent.add(BO)
+        await fake.command(BO, "ask", question="hello")
+        await noticed(lambda: host.taken)
+        assert host.taken[0].authority is Authority.STRANGER
+
+
+async def test_nobody_decides_for_others_where_the_bot_is_not_by_what_they_are_in_its_servers() -> None:
+    async with recording(everyone_may=MANAGE_GUILD) as (fake, host):
+        fake.elsewhere = True
+        await fake.command(BO, "policy", words="set budget: 5 EUR")
+        await noticed(lambda: host.asked_for_policy)
+        ((asker, _),) = host.asked_for_policy
+        assert asker.authority is Authority.STRANGER
 
 
 async def test_budget_is_answered_in_private() -> None:

@@ -132,7 +132,7 @@ class Intake:
         await self._surroundings.find_channel(message)
         post = reading.post_of(message, self._connection.clock.now())
         if not post.author.automatic:
-            post = replace(post, author=await self._members.known(post.author, direct=post.where.direct))
+            post = replace(post, author=await self._members.known(post.author))
         said = await self._conversations.of_post(post, me)
         if said is None:
             return False

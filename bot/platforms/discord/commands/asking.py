@@ -147,7 +147,7 @@ class Commands:
         if wish.model and wish.model not in (menu := await self._open_models(interaction)):
             others = f"choose one of {', '.join(menu)}" if menu else "there is only one here"
             raise SettingsError(f"That model cannot be chosen: {others}.")
-        author = await self._members.known(question.author, direct=question.where.direct)
+        author = await self._members.known(question.author)
         incoming = await self._conversations.of_question(replace(question, author=author))
         self._remember((question.where.channel, question.author.id), incoming.conversation)
         brought = await self._surroundings.of_question(

@@ -3,7 +3,7 @@
 Above: `control`, `memory`, `preferences`, `forgetting`, `menus`. Below: `inbound`, `members`, `place`, `reading`,
 `bot.host` (the values).
 
-Rule: what somebody may do is read off the interaction itself, which says what they are at this moment.
+Rule: what somebody may do for others is read off the interaction itself, which says what they are there, and now.
 """
 
 from dataclasses import dataclass
@@ -39,22 +39,23 @@ def roles_of(interaction: Interaction) -> frozenset[str]:
     return reading.standing_of(interaction.user).roles
 
 
-async def author_of(interaction: Interaction, members: Members) -> Author:
-    """The caller, with the standing that counts there."""
-    return await members.known(reading.author_of(interaction.user), direct=is_direct(interaction))
+def author_of(interaction: Interaction, members: Members) -> Author:
+    """The caller, with what they are there."""
+    return members.here(reading.author_of(interaction.user))
 
 
-async def asker_of(interaction: Interaction, members: Members) -> Asker:
+def asker_of(interaction: Interaction, members: Members) -> Asker:
     """The caller, as somebody who sets what holds for everybody where they are."""
-    author = await author_of(interaction, members)
+    author = author_of(interaction, members)
     place = reading.where(interaction.channel or interaction, author, direct=False).place
     return Asker(person_of(interaction), author.standing.authority, place)
 
 
 async def viewer_of(interaction: Interaction, members: Members) -> Viewer:
     """The caller, and where only they read: in a DM the same as that of its turns."""
-    author = await author_of(interaction, members)
-    place = own_place(author) if is_direct(interaction) else reading.private_place_of(interaction)
+    author = author_of(interaction, members)
+    direct = is_direct(interaction)
+    place = own_place(await members.known(author)) if direct else reading.private_place_of(interaction)
     manages = _manages_channel(interaction, author)
     return Viewer(person_of(interaction), place, reading.channel_of(interaction), manages)
 
@@ -74,12 +75,12 @@ async def forgetter_of(interaction: Interaction, host: Host) -> Forgetter:
     return Forgetter(known_as(person), thread)
 
 
-async def decides(interaction: Interaction, members: Members, host: Host) -> Decides:
+def decides(interaction: Interaction, members: Members, host: Host) -> Decides:
     """What the caller may decide for others: nothing where the bot is not a member of the server."""
     guild = interaction.guild_id
     if guild is None or interaction.client.get_guild(guild) is None:
         return Decides(channel=False, team=False)
-    author, operates = await author_of(interaction, members), host.operates(known_as(interaction.user.id))
+    author, operates = author_of(interaction, members), host.operates(known_as(interaction.user.id))
     return Decides(
         channel=operates or _manages_channel(interaction, author),
         team=operates or author.standing.authority >= Authority.MANAGER,

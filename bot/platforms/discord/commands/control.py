@@ -122,7 +122,7 @@ class Control:
         return await self._host.budget(person, reading.channel_of(interaction), budget_ids(words))
 
     async def _policy(self, interaction: Interaction, words: str) -> str:
-        return await self._host.policy(await callers.asker_of(interaction, self._members), words)
+        return await self._host.policy(callers.asker_of(interaction, self._members), words)
 
     async def models(self, interaction: Interaction, typed: str) -> list[Choice]:
         """What may be chosen and contains what was typed so far."""

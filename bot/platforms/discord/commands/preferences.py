@@ -136,7 +136,7 @@ class Preferences:
         person, channel = known_as(interaction.user.id), reading.channel_of(interaction)
         own = await self._host.choices(person)
         menu = await self._host.models(person, channel, callers.roles_of(interaction))
-        decides = await callers.decides(interaction, self._members, self._host)
+        decides = callers.decides(interaction, self._members, self._host)
         return Chosen(
             menu,
             paused=own.get(PAUSE) == PAUSED,
@@ -164,7 +164,7 @@ class Preferences:
             case "private":
                 await self._host.choose(person, PRIVATE, None if own.get(PRIVATE) == YES else YES)
             case _:
-                decides = await callers.decides(interaction, self._members, self._host)
+                decides = callers.decides(interaction, self._members, self._host)
                 kept = value if value in PLACES and value != USUAL else None
                 if name == _CHANNEL and decides.channel:
                     await self._host.choose(_owner_channel(interaction), REPLIES, kept)

@@ -1,10 +1,11 @@
-"""Who somebody is: in a server as Discord says with what they wrote, in a DM with the bot as the servers say.
+"""Who somebody is: in a server of the bot's as Discord says with what they wrote, elsewhere as those servers say.
 
 Above: `client`, `commands`, `control`, `memory`, `preferences`, `pressing`. Below: `ranks`, `reading`, discord.py's
 servers.
 
-Rules. For a DM the bot's servers are asked, a few at most, and what they say is remembered for a minute. Whoever cannot
-be found there in time is a stranger. The operator's roles count everywhere.
+Rules. Of who writes in a DM, a group message or a server that the bot is not in Discord says nothing: the bot's servers
+are asked, a few at most, and what they say is remembered for a minute. Whoever cannot be found there in time is a
+stranger. The operator's roles count everywhere. Where it is read is another question: this says nothing of it.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from typing import Final
 
 import discord
 
+from agent.authority import Authority
 from agent.ports import Clock
 from bot.platforms.discord.members.membership import UNREADABLE
 from bot.platforms.discord.members.ranks import ranked
@@ -33,7 +35,7 @@ MAX_KNOWN: Final = 2_000
 
 @dataclass(slots=True)
 class Members:
-    """`servers`: those that the bot is in. `home`: the ids of those that count in DMs; empty for all."""
+    """`servers`: those that the bot is in. `home`: the ids of those that count elsewhere; empty for all."""
 
     servers: Callable[[], Sequence[discord.Guild]]
     home: frozenset[str]
@@ -41,10 +43,16 @@ class Members:
     ranks: Ranks = field(default_factory=Ranks)
     _known: dict[int, tuple[float, Standing]] = field(default_factory=dict[int, "tuple[float, Standing]"])
 
-    async def known(self, author: Author, *, direct: bool) -> Author:
-        """The author with the standing that counts; in a DM with the bot it has to be looked up."""
-        standing = await self._standing(author.id) if direct else author.standing
-        return replace(author, standing=ranked(standing, self.ranks))
+    async def known(self, author: Author) -> Author:
+        """The author with the standing that counts; whom Discord calls a stranger there may be a member elsewhere."""
+        here = author.standing
+        if here.authority is Authority.STRANGER and (found := await self._standing(author.id)) != STRANGER:
+            return replace(author, standing=ranked(found, self.ranks))
+        return self.here(author)
+
+    def here(self, author: Author) -> Author:
+        """The author with what they are where they write, whatever they are elsewhere."""
+        return replace(author, standing=ranked(author.standing, self.ranks))
 
     async def _standing(self, person: int) -> Standing:
         """Their highest in these servers, by Discord's word alone. Never raises: a failure is a stranger, and not

@@ -13,9 +13,9 @@ from bot.attachments.kinds import Kind, announced
 
 
 def attachments(
-    files: Iterable[discord.Attachment], author: str, source: str = ATTACHED, *, wordless: bool = False
+    files: Iterable[discord.Attachment], author: str, source: str = ATTACHED, *, voice: bool = False
 ) -> list[Attachment]:
-    """What came along, before anybody reads it. `wordless`: the message holds nothing else."""
+    """What came along, before anybody reads it. `voice`: the message is a voice message: its author speaks in it."""
     return [
         Attachment(
             file.filename,
@@ -23,7 +23,7 @@ def attachments(
             file.size,
             file.url,
             author,
-            spoken=wordless and announced(file.filename, file.content_type or "") is Kind.SOUND,
+            spoken=voice and announced(file.filename, file.content_type or "") is Kind.SOUND,
             source=source,
         )
         for file in files

@@ -106,8 +106,7 @@ class Surroundings:
         self, message: discord.Message, place: Place, *, import_thread: bool
     ) -> AsyncGenerator[Quoted | Attachment, None]:
         forwarded = message.message_snapshots
-        wordless = message.flags.voice or not (message.content.strip() or forwarded or message.reference)
-        for file in attachments(message.attachments, message.author.display_name, wordless=wordless):
+        for file in attachments(message.attachments, message.author.display_name, voice=message.flags.voice):
             yield file
         for original in forwarded:
             for file in attachments(original.attachments, SOMEBODY, "file of a forwarded message"):

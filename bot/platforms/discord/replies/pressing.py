@@ -161,7 +161,7 @@ class Pressing:
             return
 
         async def store() -> bool:
-            author = await self.members.known(made.author, direct=made.where.direct)
+            author = await self.members.known(made.author)
             return await self.host.take(await question(replace(made, author=author)))
 
         storing = asyncio.ensure_future(store())
