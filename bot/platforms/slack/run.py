@@ -7,6 +7,8 @@ Rules: one workspace, one bot token. What is wrong at the start ends in one sent
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, assert_never
 
@@ -61,6 +63,16 @@ class SlackUnreachable(CogencyError):
     """Slack could not be reached at the start."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What runs while a workspace is served. `closing`: what ends with it, in this order."""
+
+    delivery: Delivery
+    listening: Listening
+    guests: Guests
+    closing: tuple[Callable[[], Awaitable[None]], ...]
+
+
 async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
     """Serve one workspace until cancelled.
 
@@ -70,50 +82,54 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
         api = SlackApi(web_client(settings.api_base_url, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
-        ornaments = Ornaments(api, clock)
-        sessions = Sessions(ornaments, clock)
-        host.show_on(me.source, _Surfaces(host, Workspace(api, me, clock, settings.streaming), sessions))
-        host.delete_on(me.source, partial(delete_page, api))
-        membership = SlackMembership(api, me)
-        host.ask_readers(me.source, membership)
-        guests = Guests(api, me, clock)
-        groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
-        people, places = People(api, me, clock, groups), Places(api, me, clock, guests)
-        home = Home(host, api, me, people, clock)
-        desk = Desk(host, api, me, people, places, clock, home)
-        control = Control(host, api, me, people, places, clock, Told(clock))
-        host.fetch_on(me.source, Files(api, settings.bot_token, settings.api_base_url).fetch)
-        threads = Threads(api, me, people, places, membership)
-        agent = AgentDesk(
-            host, me, sessions, Prompts(host, me, people, ornaments, clock), Looking(me, places, threads, clock)
-        )
-        intake = Intake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
-        web = web_client(settings.api_base_url, session)
-        listening = Listening(host, me.source, clock)
-        missed = Missed(api, me, listening, intake)
-        owed = Owed(listening, missed.see, control.keep_waiting)
-        windows = Windows(host, api, me, people, places, membership, home)
-        app = bolt_app(web, settings.bot_token, me, owed, desk, control, windows)
-        delivery = _delivery(app, api, web, settings, clock, missed)
-        keeping = [asyncio.create_task(listening.keep()), asyncio.create_task(guests.keep())]
+        parts = _put_together(host, settings, clock, session, api, me)
+        keeping = [asyncio.create_task(parts.listening.keep()), asyncio.create_task(parts.guests.keep())]
         try:
             await host.back([me.source])
-            await listening.begin()
-            await delivery.open()
+            await parts.listening.begin()
+            await parts.delivery.open()
             log.info("connected to Slack as %s", me.name)
-            await delivery.failed
+            await parts.delivery.failed
         except SlackError as error:
             _explain(error, settings, "SLACK_APP_TOKEN")
         finally:
             for task in keeping:
                 task.cancel()
-            await delivery.close()
-            await desk.underway.close()
-            await missed.close()
-            await owed.close()
-            await groups.close()
-            await agent.close()
-            await home.close()
+            for close in parts.closing:
+                await close()
+
+
+def _put_together(
+    host: Host, settings: SlackSettings, clock: Clock, session: ClientSession, api: SlackApi, me: Me
+) -> _Parts:
+    ornaments, membership = Ornaments(api, clock), SlackMembership(api, me)
+    sessions = Sessions(ornaments, clock)
+    host.show_on(me.source, _Surfaces(host, Workspace(api, me, clock, settings.streaming), sessions))
+    host.delete_on(me.source, partial(delete_page, api))
+    host.ask_readers(me.source, membership)
+    host.fetch_on(me.source, Files(api, settings.bot_token, settings.api_base_url).fetch)
+
+    guests = Guests(api, me, clock)
+    groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
+    people, places = People(api, me, clock, groups), Places(api, me, clock, guests)
+    threads = Threads(api, me, people, places, membership)
+
+    home = Home(host, api, me, people, clock)
+    desk = Desk(host, api, me, people, places, clock, home)
+    control = Control(host, api, me, people, places, clock, Told(clock))
+    windows = Windows(host, api, me, people, places, membership, home)
+    looking = Looking(me, places, threads, clock)
+    agent = AgentDesk(host, me, sessions, Prompts(host, me, people, ornaments, clock), looking)
+
+    intake = Intake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
+    listening = Listening(host, me.source, clock)
+    missed = Missed(api, me, listening, intake)
+    owed = Owed(listening, missed.see, control.keep_waiting)
+    web = web_client(settings.api_base_url, session)
+    app = bolt_app(web, settings.bot_token, me, owed, desk, control, windows)
+    delivery = _delivery(app, api, web, settings, clock, missed)
+    ending = (desk.underway, missed, owed, groups, agent, home)
+    return _Parts(delivery, listening, guests, (delivery.close, *(part.close for part in ending)))
 
 
 def _delivery(
