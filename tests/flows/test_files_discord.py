@@ -176,6 +176,13 @@ async def test_a_voice_message_is_the_question_where_it_can_be_listened_to() -> 
         assert there.asked[-1][-1].text == "Which colour is the boat?"
 
 
+async def test_a_sound_that_is_only_shared_is_quoted_and_nobodys_question() -> None:
+    async with town("Seen.", transcriber=Ears()) as there:
+        await there.write("", there.file("meeting.mp3", b"ID3", "audio/mpeg"))
+        assert "Which colour is the boat?" in there.came_along
+        assert "Which colour is the boat?" not in there.asked[-1][-1].text
+
+
 async def test_long_code_is_handed_over_in_the_thread_and_shown_as_ever() -> None:
     async with town(LONG) as there:
         asked = await there.fake.say(ANN, f"{ASK}write it")

@@ -176,9 +176,23 @@ async def test_a_voice_message_is_answered_with_a_sentence_and_no_model_if_nobod
 
 async def test_a_voice_message_is_the_question_where_it_can_be_listened_to() -> None:
     async with world("Blue.", transcriber=Ears()) as there:
-        (answer,) = await there.ask(ME, there.slack.upload("clip.webm", b"sound", "audio/webm"))
+        clip = {**there.slack.upload("clip.webm", b"sound", "audio/webm"), "subtype": "slack_audio"}
+        (answer,) = await there.ask(ME, clip)
         assert answer.text == "Blue."
         assert there.asked[-1][-1].text == "Which colour is the boat?"
+
+
+async def test_a_sound_that_is_only_shared_is_quoted_and_nobodys_question() -> None:
+    async with world("Seen.", transcriber=Ears()) as there:
+        somebodys = {
+            **there.slack.upload("clip.webm", b"sound", "audio/webm"),
+            "subtype": "slack_audio",
+            "user": "UBOB",
+        }
+        for sound in (there.slack.upload("meeting.mp3", b"ID3", "audio/mpeg"), somebodys):
+            await there.ask(ME, sound)
+            assert "Which colour is the boat?" in there.came_along
+            assert "Which colour is the boat?" not in there.asked[-1][-1].text
 
 
 async def test_long_code_is_handed_over_in_the_thread_and_shown_as_ever() -> None:

@@ -18,7 +18,6 @@ from typing import Final
 
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment
-from bot.attachments.kinds import Kind, announced
 from bot.platforms.slack.markup import mentioned_users, without_mention
 from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 from bot.platforms.slack.reading.agent_view import Thing, things
@@ -192,15 +191,20 @@ def time_of(ts: str) -> datetime:
 
 
 def attachments(message: JsonObject, me: Me) -> tuple[Attachment, ...]:
-    """What is attached to a message; sound is what it says, where it has no words for the bot."""
-    wordless = not without_mention(text(message, "text"), me.user).strip()
-    return tuple(attachment(file, wordless=wordless) for file in items(message, "files"))
+    """What is attached to a message. Only a clip that its author recorded, and that stands there without words
+    for the bot, is what they say: any other sound may be anybody's words.
+    """
+    author, wordless = text(message, "user"), not without_mention(text(message, "text"), me.user).strip()
+    return tuple(
+        attachment(file, spoken=wordless and _is_clip(file) and text(file, "user") in {"", author})
+        for file in items(message, "files")
+    )
 
 
-def attachment(file: JsonObject, *, wordless: bool = False) -> Attachment:
+def attachment(file: JsonObject, *, spoken: bool = False) -> Attachment:
     """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all."""
     name, kind = first_text(file, "name", "title") or "file", text(file, "mimetype")
-    if text(file, "subtype") == "slack_audio":  # a recorded clip, which comes as a film without pictures
+    if _is_clip(file):  # it comes as a film without pictures
         kind = kind.replace("video/", "audio/") or "audio/mp4"
     known = first_text(file, *FILE_URLS) or text(file, "file_access") == "check_file_info"
     return Attachment(
@@ -208,8 +212,13 @@ def attachment(file: JsonObject, *, wordless: bool = False) -> Attachment:
         kind,
         number(file, "size"),
         f"{text(file, 'id')} {first_text(file, *FILE_URLS)}".rstrip() if known else "",
-        spoken=wordless and announced(name, kind) is Kind.SOUND,
+        spoken=spoken,
     )
+
+
+def _is_clip(file: JsonObject) -> bool:
+    """Whether somebody recorded it in Slack to say something."""
+    return text(file, "subtype") == "slack_audio"
 
 
 def _outside(body: JsonObject, event: JsonObject, me: Me) -> bool:

@@ -324,7 +324,8 @@ async def test_a_button_from_before_the_database_was_replaced_says_nothing_of_it
 
 async def test_what_was_said_is_listened_to_again(slack: FakeSlack) -> None:
     host, shown = reply(slack)
-    question = slack.state.write(ANN, GENERAL, "", files=[slack.upload("clip.webm", b"sound", "audio/webm")])
+    clip = {**slack.upload("clip.webm", b"sound", "audio/webm"), "subtype": "slack_audio"}
+    question = slack.state.write(ANN, GENERAL, "", files=[clip])
     host.replies = [replace(host.replies[0], message_id=question.ts)]
     shown.blocks = [*below(OFFERS, 7, host.replies[0].conversation, ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
     async with serving(slack, host):
