@@ -1,55 +1,35 @@
 """`cogency`: the commands, their exit codes, and one human sentence for each failure.
 
-Above: nothing. Below: `bot.app` and what each command needs, imported when it runs.
+Above: nothing. Below: `bot.arguments`; `bot.app` and what each command needs, imported when it runs.
 """
 
-import argparse
 import asyncio
 import getpass
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
 from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked
 from agent.records import Person
 from agent.spending import By
-from bot.casts import LogLevel, command_prefix, whole
+from bot.arguments import Command, parser
+from bot.casts import LogLevel
 from bot.exits import Exit
 from bot.logs import log_to
 from bot.output import OutputError, write_out
 from bot.platforms.discord.setup import invite
-from bot.platforms.slack.setup.features import EVERYTHING, Feature
+from bot.platforms.slack.setup.features import Feature
 from bot.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from bot.models.check import Verdict
 
-MAX_DAYS = 3_650
-"""More than anybody keeps a bill for."""
-MAX_ID_CHARS = 20
-"""Of Discord's ids."""
-SETTINGS = (
-    "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
-    "lists them all, README.md shows the first steps."
-)
-FEATURES = f"what the app shall have: {', '.join(Feature)}; with commas between them (all)"
-PASTE = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
-IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.Feature)}; with commas between them (all)"
-LINKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
-LOOKS = "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
-CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
-BESIDE = "It works while the bot runs."
-
-T = TypeVar("T")
-E = TypeVar("E", bound=StrEnum)
-Command: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
+Do: TypeAlias = Callable[..., Coroutine[object, object, Exit]]
 
 
 def main() -> None:
@@ -58,15 +38,15 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> Exit:
     """Run one command. Every failure is one sentence on standard error and an exit code."""
-    options = vars(_parser().parse_args(arguments))
-    command = options.pop("command")
+    options = vars(parser().parse_args(arguments))
+    do = DO[options.pop("command")]
     if None in (sys.stdin, sys.stdout):
         print("cogency: Standard input and output must be open.", file=sys.stderr)  # noqa: T201 -- silent if None
         return Exit.USAGE
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
         log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
-        return asyncio.run(command(settings, **options))
+        return asyncio.run(do(settings, **options))
     except asyncio.CancelledError:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
@@ -76,93 +56,6 @@ def run(arguments: Sequence[str]) -> Exit:
         return Exit.INTERRUPTED
     except BrokenPipeError:  # whoever read has seen enough
         return Exit.OK
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="cogency", description="A self-hosted AI agent.", epilog=SETTINGS)
-    parser.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def command(
-        name: str,
-        does: str,
-        run: Command,
-        more: str = "",
-        add: Callable[..., argparse.ArgumentParser] = commands.add_parser,
-    ) -> argparse.ArgumentParser:
-        description = f"{does[:1].upper()}{does[1:]}. {more}".strip()
-        added = add(name, help=does, description=description, epilog=SETTINGS)
-        added.set_defaults(command=run)
-        return added
-
-    def group(name: str, does: str) -> Callable[..., argparse.ArgumentParser]:
-        within = commands.add_parser(name, help=does, description=f"{does[:1].upper()}{does[1:]}.", epilog=SETTINGS)
-        return within.add_subparsers(required=True, metavar="COMMAND").add_parser
-
-    command("chat", "chat in the terminal, or through pipes", _chat, "Write /help in it for its commands.")
-    command("run", "serve Slack and Discord: every platform that has a token", _run, "Ends with Ctrl-C or SIGTERM.")
-    command("migrate", "bring the database to the newest version, as every start does", _migrate)
-    command("check-model", "ask the configured model twenty questions about the protocol", _check_model, CHECKED)
-    doctor = command(
-        "doctor", "look at settings, database, model and platforms, and say what to change", _doctor, LOOKS
-    )
-    doctor.add_argument("--model", dest="ask_model", action="store_true", help="ask the model for one word, too")
-    usage = command("usage", "show what model calls took: tokens, and money at list prices", _usage, BESIDE)
-    usage.add_argument(
-        "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
-    )
-    usage.add_argument("--by", type=By, choices=list(By), default=By.PERSON, help="what to sum for (person)")
-    usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
-    budget = command("budget", "see a budget, or change it: person:ID 5,000,000 tokens", _budget)
-    budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
-    slack = group("slack", "set up the Slack app")
-    made = command("manifest", "print the manifest of the Slack app", _slack_manifest, PASTE, slack)
-    made.add_argument("--features", type=_names(Feature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
-    made.add_argument(
-        "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
-    )
-    made.add_argument("--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode")
-    made.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
-    made.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
-    discord = group("discord", "set up the Discord application")
-    link = command(
-        "invite", "print the links that add the bot to a server or an account", _discord_invite, LINKS, discord
-    )
-    link.add_argument(
-        "--features", type=_names(invite.Feature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
-    )
-    link.add_argument("--application", type=_number, metavar="ID", help="the application's id")
-    return parser
-
-
-def _read(cast: Callable[[str], T]) -> Callable[[str], T]:
-    """A cast of settings as one of arguments."""
-
-    def read(text: str) -> T:
-        try:
-            return cast(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return read
-
-
-def _names(kind: type[E]) -> Callable[[str], frozenset[E]]:
-    """Some of these, by their names with commas between them."""
-
-    def read(text: str) -> frozenset[E]:
-        names = {name.strip() for name in text.split(",") if name.strip()}
-        if not names <= set(kind):
-            raise argparse.ArgumentTypeError(f"must be of {', '.join(kind)}, with commas between them")
-        return frozenset(map(kind, names))
-
-    return read
-
-
-def _number(text: str) -> str:
-    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_CHARS):
-        raise argparse.ArgumentTypeError("must be the number on the page General Information")
-    return text
 
 
 def _exit_code(error: CogencyError | OutputError) -> Exit:
@@ -290,6 +183,18 @@ def local_time_zone(link: Path) -> str:
         return "UTC"
     return "/".join(parts[parts.index("zoneinfo") + 1 :]) or "UTC"
 
+
+DO: Mapping[Command, Do] = {
+    Command.CHAT: _chat,
+    Command.RUN: _run,
+    Command.MIGRATE: _migrate,
+    Command.CHECK_MODEL: _check_model,
+    Command.DOCTOR: _doctor,
+    Command.USAGE: _usage,
+    Command.BUDGET: _budget,
+    Command.MANIFEST: _slack_manifest,
+    Command.INVITE: _discord_invite,
+}
 
 if __name__ == "__main__":
     main()

@@ -1,0 +1,153 @@
+"""What may be written behind `cogency`, and the help for it.
+
+Above: `bot.__main__`. Below: `bot.casts`, and the features that platforms can be set up for.
+"""
+
+import argparse
+from collections.abc import Callable
+from enum import StrEnum
+from importlib.metadata import version
+from typing import TypeVar
+
+from agent.spending import By
+from bot.casts import command_prefix, whole
+from bot.platforms.discord.setup import invite
+from bot.platforms.slack.setup.features import EVERYTHING, Feature
+
+T = TypeVar("T")
+E = TypeVar("E", bound=StrEnum)
+
+MAX_DAYS = 3_650
+"""More than anybody keeps a bill for."""
+MAX_ID_CHARS = 20
+"""Of Discord's ids."""
+SETTINGS = (
+    "Settings come from the environment, and from a file .env in the folder where the command is started: .env.example "
+    "lists them all, README.md shows the first steps."
+)
+FEATURES = f"what the app shall have: {', '.join(Feature)}; with commas between them (all)"
+PASTE = "Create the app from it on https://api.slack.com/apps, or paste it there and install the app again."
+IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.Feature)}; with commas between them (all)"
+LINKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
+LOOKS = "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
+CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
+BESIDE = "It works while the bot runs."
+
+
+class Command(StrEnum):
+    CHAT = "chat"
+    RUN = "run"
+    MIGRATE = "migrate"
+    CHECK_MODEL = "check-model"
+    DOCTOR = "doctor"
+    USAGE = "usage"
+    BUDGET = "budget"
+    MANIFEST = "manifest"
+    INVITE = "invite"
+
+
+def parser() -> argparse.ArgumentParser:
+    """What it reads has a `command`; everything else are the arguments of that command."""
+    top = argparse.ArgumentParser(prog="cogency", description="A self-hosted AI agent.", epilog=SETTINGS)
+    top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
+    commands = _Commands(top)
+    commands.add(Command.CHAT, "chat in the terminal, or through pipes", "Write /help in it for its commands.")
+    commands.add(
+        Command.RUN, "serve Slack and Discord: every platform that has a token", "Ends with Ctrl-C or SIGTERM."
+    )
+    commands.add(Command.MIGRATE, "bring the database to the newest version, as every start does")
+    commands.add(Command.CHECK_MODEL, "ask the configured model twenty questions about the protocol", CHECKED)
+    _doctor(commands)
+    _usage(commands)
+    _budget(commands)
+    _manifest(_Commands(commands.group("slack", "set up the Slack app")))
+    _invite(_Commands(commands.group("discord", "set up the Discord application")))
+    return top
+
+
+class _Commands:
+    """The commands of a parser."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._within = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(self, command: Command, does: str, more: str = "") -> argparse.ArgumentParser:
+        added = self.group(command.value, does, more)
+        added.set_defaults(command=command)
+        return added
+
+    def group(self, name: str, does: str, more: str = "") -> argparse.ArgumentParser:
+        description = f"{does[:1].upper()}{does[1:]}. {more}".strip()
+        return self._within.add_parser(name, help=does, description=description, epilog=SETTINGS)
+
+
+def _doctor(commands: _Commands) -> None:
+    doctor = commands.add(
+        Command.DOCTOR, "look at settings, database, model and platforms, and say what to change", LOOKS
+    )
+    doctor.add_argument("--model", dest="ask_model", action="store_true", help="ask the model for one word, too")
+
+
+def _usage(commands: _Commands) -> None:
+    usage = commands.add(Command.USAGE, "show what model calls took: tokens, and money at list prices", BESIDE)
+    usage.add_argument(
+        "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
+    )
+    usage.add_argument("--by", type=By, choices=list(By), default=By.PERSON, help="what to sum for (person)")
+    usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
+def _budget(commands: _Commands) -> None:
+    budget = commands.add(Command.BUDGET, "see a budget, or change it: person:ID 5,000,000 tokens")
+    budget.add_argument("words", nargs="*", metavar="WORD", help="whose (everyone, person:ID, channel:ID), and what")
+
+
+def _manifest(commands: _Commands) -> None:
+    manifest = commands.add(Command.MANIFEST, "print the manifest of the Slack app", PASTE)
+    manifest.add_argument("--features", type=_names(Feature), default=EVERYTHING, metavar="NAMES", help=FEATURES)
+    manifest.add_argument(
+        "--prefix", type=_read(command_prefix), help="before each slash command (COGENCY_SLACK_COMMAND_PREFIX)"
+    )
+    manifest.add_argument(
+        "--http", default="", metavar="URL", help="where Slack reaches the bot, instead of Socket Mode"
+    )
+    manifest.add_argument("--name", default="Cogency", help="the app's name (Cogency)")
+    manifest.add_argument("--json", dest="as_json", action="store_true", help="instead of YAML")
+
+
+def _invite(commands: _Commands) -> None:
+    link = commands.add(Command.INVITE, "print the links that add the bot to a server or an account", LINKS)
+    link.add_argument(
+        "--features", type=_names(invite.Feature), default=invite.EVERYTHING, metavar="NAMES", help=IN_SERVERS
+    )
+    link.add_argument("--application", type=_number, metavar="ID", help="the application's id")
+
+
+def _read(cast: Callable[[str], T]) -> Callable[[str], T]:
+    """A cast of settings as one of arguments."""
+
+    def read(text: str) -> T:
+        try:
+            return cast(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def _names(kind: type[E]) -> Callable[[str], frozenset[E]]:
+    """Some of these, by their names with commas between them."""
+
+    def read(text: str) -> frozenset[E]:
+        names = {name.strip() for name in text.split(",") if name.strip()}
+        if not names <= set(kind):
+            raise argparse.ArgumentTypeError(f"must be of {', '.join(kind)}, with commas between them")
+        return frozenset(map(kind, names))
+
+    return read
+
+
+def _number(text: str) -> str:
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_ID_CHARS):
+        raise argparse.ArgumentTypeError("must be the number on the page General Information")
+    return text
