@@ -7,6 +7,7 @@ Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copi
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from agent.memory.profile import LEARNING
 from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending
@@ -66,19 +67,8 @@ async def background(
     its question, once its platform is connected; None: this process reaches none.
     """
 
-    def model() -> LearningModel:
-        endpoint = models.learning_choice.endpoint
-        return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
-
     copies, floor = VendorCopies(jobs, clock, models.forget_handles), Floor()
-    learner = Learner(profiles, facts, jobs, spending, model, clock, floor)
-
-    async def learn(job: Job) -> None:
-        if pauses is not None and await pauses.is_paused(job.person):
-            await profiles.pass_over(person=job.person)  # what was gathered in the moment in which the pause began
-        else:
-            await learner.learn(job)
-
+    learner = Learner(profiles, facts, jobs, spending, partial(_learning_model, models), clock, floor)
     workers: list[Mapping[str, Handler]] = [{VENDOR_COPY: copies.drop}]
     if retiring is not None:
         await retiring.begin()
@@ -86,7 +76,7 @@ async def background(
     if deletions is not None:
         workers.append({DELETE_REPLY: ReplyDeletion(clock, deletions).delete})
     if learns:
-        workers.append({LEARNING: learn})
+        workers.append({LEARNING: partial(_learn, learner, profiles, pauses)})
     async with AsyncExitStack() as stack:
         for handlers in workers:
             await stack.enter_async_context(JobWorker(jobs, handlers, clock, owner).serving())
@@ -96,3 +86,15 @@ async def background(
             await stack.enter_async_context(writer.writing(owner))
             memories = MeaningfulMemories(memories, meanings.embeddings, meanings.embedder, spending, clock)
         yield Background(copies, floor, learner if learns else None, memories)
+
+
+def _learning_model(models: ModelSwitch) -> LearningModel:
+    endpoint = models.learning_choice.endpoint
+    return LearningModel(models.learning, endpoint is not None and endpoint.is_local, endpoint is not None)
+
+
+async def _learn(learner: Learner, profiles: Profiles, pauses: Pauses | None, job: Job) -> None:
+    if pauses is not None and await pauses.is_paused(job.person):
+        await profiles.pass_over(person=job.person)  # what was gathered in the moment in which the pause began
+    else:
+        await learner.learn(job)
