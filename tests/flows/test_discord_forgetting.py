@@ -171,6 +171,26 @@ async def test_the_bots_replies_go_from_discord_if_their_person_wants_that(tmp_p
         assert talk.fake.world.shown(other["id"]) == ["Aye."]
 
 
+async def test_an_answer_to_a_command_goes_too_if_all_see_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.fake.command(ANN, "ask", question="my canoe is vermilion", private=False)
+        await talk.fake.until(lambda: talk.fake.world.shown(GENERAL) == ["Aye."])
+        async with asyncio.timeout(PATIENCE_S):
+            await talk.host.turns.idle()
+        receipt = await talk.press(await talk.forget("about canoe", delete_replies=True), "Forget")
+        assert "I am also deleting 1 message of mine" in receipt
+        await talk.fake.until(lambda: not talk.fake.world.shown(GENERAL))
+
+
+async def test_an_answer_to_a_command_that_its_asker_alone_sees_is_not_claimed_to_go(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        await talk.fake.command(ANN, "ask", question="my canoe is vermilion", private=True)
+        await talk.fake.until(lambda: any(seen(message) == "Aye." for message in by_the_bot(talk.fake)))
+        async with asyncio.timeout(PATIENCE_S):
+            await talk.host.turns.idle()
+        assert "deleting" not in await talk.press(await talk.forget("about canoe", delete_replies=True), "Forget")
+
+
 # Deleted and edited in Discord
 
 

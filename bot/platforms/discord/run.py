@@ -27,6 +27,7 @@ from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.members.membership import DiscordMembership
 from bot.platforms.discord.members.place import SOURCE
 from bot.platforms.discord.reading.files import fetch
+from bot.platforms.discord.replies.address import place_of_page
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.surface import DiscordSurface
 from bot.platforms.discord.settings import DiscordSettings
@@ -73,7 +74,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         return DiscordSurface(connection, incoming)
 
     async def delete(page: ShownPage) -> None:
-        channel, _, message = page.page.partition("/")
+        channel, message, _ = place_of_page(page.page)
         await (await connection.rest()).delete(channel, message)
 
     host.show_on(SOURCE, surface_for)

@@ -28,6 +28,7 @@ from bot.platforms.discord.members.place import SOURCE, known_as
 from bot.platforms.discord.reading import reading
 from bot.platforms.discord.reading.files import attachments
 from bot.platforms.discord.reading.markup import readable
+from bot.platforms.discord.replies.address import pages_at
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +127,7 @@ class Menus:
         """What stands for it in the button, and what is asked; "" if it is not the caller's. Raises CogencyError."""
         if message.author.id == interaction.user.id:
             return f"{MESSAGE}|{reading.channel_of(interaction)}|{message.id}", WILL_FORGET
-        for page in (f"{message.channel.id}/{message.id}", f"@/{message.id}"):
+        for page in pages_at(message.channel.id, message.id):
             reply = await self._host.reply_at(SOURCE, page)
             if reply is not None and reply.person == known_as(interaction.user.id):
                 return f"{REPLY}|{reply.turn}", WILL_FORGET_REPLY

@@ -13,12 +13,13 @@ Rules.
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agent.records import REACHED_ONCE, Incoming
+from agent.records import Incoming
 from bot.host import Host
 from bot.platforms.discord.commands.preferences import REPLIES
 from bot.platforms.discord.members.place import SOURCE, known_as
 from bot.platforms.discord.reading import inbound
 from bot.platforms.discord.reading.inbound import Me, Post, Question, Where
+from bot.platforms.discord.replies.address import pages_at
 from bot.platforms.discord.settings import DiscordSettings, ReplyMode
 from bot.triggers import is_stop
 
@@ -86,7 +87,7 @@ class Conversations:
         """The conversation of the bot's reply to which a message replies; "" if there is none."""
         if post.replies_to is None or not inbound.answers_me(post, me):
             return ""
-        for page in (f"{incoming.channel}/{post.replies_to.id}", f"{REACHED_ONCE}/{post.replies_to.id}"):
+        for page in pages_at(incoming.channel, post.replies_to.id):
             reply = await self._host.reply_at(SOURCE, page)
             if reply is not None and reply.channel == incoming.channel:
                 return reply.conversation

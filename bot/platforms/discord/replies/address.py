@@ -1,15 +1,25 @@
-"""Where an answer belongs, as the text that travels with a message through the ledger. Pure.
+"""Where an answer belongs, and where a page of it stands, as texts that the ledger keeps. Pure.
 
-Above: `inbound` writes it, `surface` reads it, also after a restart. Below: nothing.
+Above: `inbound` writes addresses, `surface` reads them, also after a restart, and names pages; whoever looks for the
+reply of a message asks for `pages_at`. Below: `agent.records`.
+
+The id of a page says how to reach it:
+    channel/message           a message of the bot's
+    channel/message/answer    an answer to an interaction that all there see: by the token while it lives, then as above
+    @/message                 any other answer to an interaction: by the token alone
 """
 
 import json
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
+from agent.records import REACHED_ONCE
+
 TOKEN_LIFE = timedelta(minutes=15)
 TOKEN_MARGIN = timedelta(seconds=20)
 """A token is not used in its last seconds: an edit may wait that long in a queue."""
+
+_ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +61,20 @@ def token_until(received: datetime) -> str:
 def decode(text: str) -> Address:
     """The inverse of `Address.encode`."""
     return Address(**json.loads(text))
+
+
+def page_of_answer(address: Address, message: str) -> str:
+    """The id of a page that was posted with the token."""
+    alone = address.private or address.by_person
+    return f"{REACHED_ONCE}/{message}" if alone else f"{address.channel}/{message}/{_ANSWER}"
+
+
+def pages_at(channel: int | str, message: int | str) -> tuple[str, ...]:
+    """Every id that a page may have which is this message."""
+    return f"{channel}/{message}", f"{channel}/{message}/{_ANSWER}", f"{REACHED_ONCE}/{message}"
+
+
+def place_of_page(page: str) -> tuple[str, str, bool]:
+    """The channel of a page (or REACHED_ONCE), its message, and whether it was posted with a token."""
+    channel, message, *answer = page.split("/")
+    return channel, message, channel == REACHED_ONCE or bool(answer)

@@ -19,7 +19,7 @@ from typing import assert_never
 import discord
 
 from agent.errors import CogencyError, Refused
-from agent.records import REACHED_ONCE, Answered, Incoming, Verdict
+from agent.records import Answered, Incoming, Verdict
 from bot import wording
 from bot.host import Host
 from bot.latest import Latest
@@ -31,6 +31,7 @@ from bot.platforms.discord.members.place import known_as
 from bot.platforms.discord.reading import reading
 from bot.platforms.discord.reading.surroundings import Surroundings
 from bot.platforms.discord.replies import reactions
+from bot.platforms.discord.replies.address import pages_at
 from bot.platforms.discord.replies.buttons import Pressed
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.presses import Press, again, continued
@@ -117,7 +118,7 @@ class Pressing:
         after a return to an older copy of the database: what that one says may not be for those who read here.
         """
         reply, page = await self.host.reply_of(turn), interaction.message
-        pages = {f"{page.channel.id}/{page.id}", f"{REACHED_ONCE}/{page.id}"} if page is not None else set[str]()
+        pages = frozenset(pages_at(page.channel.id, page.id)) if page is not None else frozenset[str]()
         return reply if reply is not None and not pages.isdisjoint(reply.pages) else None
 
     async def _take_away(self, interaction: Interaction, reply: Answered) -> None:

@@ -19,6 +19,7 @@ from agent.records import REACHED_ONCE, Answered, Verdict
 from bot.host import Host
 from bot.latest import Latest
 from bot.platforms.discord.members.place import SOURCE, known_as
+from bot.platforms.discord.replies.address import pages_at, place_of_page
 from bot.platforms.discord.replies.connection import Connection
 from bot.surface import SurfaceError
 
@@ -67,8 +68,7 @@ def _meant(event: discord.RawReactionActionEvent) -> str:
 
 
 async def _reply(host: Host, channel: int, message: int) -> Answered | None:
-    pages = (f"{channel}/{message}", f"{REACHED_ONCE}/{message}")
-    found = [await host.reply_at(SOURCE, page) for page in pages]
+    found = [await host.reply_at(SOURCE, page) for page in pages_at(channel, message)]
     return next((reply for reply in found if reply is not None), None)
 
 
@@ -76,7 +76,7 @@ async def take_away(connection: Connection, channel: int, reply: Answered) -> No
     """The pages of an interaction's answer, which the host cannot reach; all see them, or nobody could react."""
     rest = await connection.rest()
     for page in reply.pages:
-        reached, _, message = page.partition("/")
+        reached, message, _ = place_of_page(page)
         if reached == REACHED_ONCE:
             with suppress(SurfaceError):
                 await rest.delete(str(channel), message)

@@ -11,7 +11,7 @@ Where a page goes.
   thread can be started, in the channel, as a reply to the message.
 - Everything else is answered where it was asked.
 
-A page's id says how to reach it: "channel/message", or "@/message" for the answer of an interaction.
+What a page's id says of how to reach it: `address`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -20,7 +20,7 @@ from hashlib import blake2s
 
 from agent.records import REACHED_ONCE, Incoming
 from bot.platforms.discord.replies import buttons
-from bot.platforms.discord.replies.address import decode
+from bot.platforms.discord.replies.address import decode, page_of_answer, place_of_page
 from bot.platforms.discord.replies.buttons import Components
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.gate import Gate
@@ -117,7 +117,7 @@ class DiscordSurface:
                 private = self._address.private
                 before = "" if private or not again else await self._handed_over(rest, self._address.channel, files)
                 message = before or await rest.follow_up_with(self._token, files, private=private)
-                return (PageRef(f"{_ANSWER}/{message}"),)
+                return (PageRef(page_of_answer(self._address, message)),)
         channel, _ = await self._channel(rest)
         before = await self._handed_over(rest, channel, files) if again else ""
         message = before or await rest.hand_over(channel, files, self._nonce(key))
@@ -158,7 +158,7 @@ class DiscordSurface:
             await self._connection.until_acknowledged(self._address.interaction)
         if self._token_lives() and not self._is_spent(key):
             with suppress(TokenGone):
-                return f"{_ANSWER}/{await self._answer(rest, key, text, components)}"
+                return page_of_answer(self._address, await self._answer(rest, key, text, components))
         try:
             channel, reply_to = await self._channel(rest)
             reply_to = "" if key.number else reply_to
@@ -205,9 +205,11 @@ class DiscordSurface:
 
     def _reach(self, page: PageRef) -> tuple[str, str]:
         """The channel and the message of a page; the channel is `_ANSWER` while the token reaches it."""
-        channel, _, message = page.id.partition("/")
-        if channel != _ANSWER or self._token_lives():
+        channel, message, answers = place_of_page(page.id)
+        if not answers:
             return channel, message
+        if self._token_lives():
+            return _ANSWER, message
         if self._address.private or self._address.by_person:
             raise TokenGone("this can be edited for fifteen minutes only")
         return self._address.channel, message

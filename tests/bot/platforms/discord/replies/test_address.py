@@ -5,7 +5,16 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.discord.replies.address import TOKEN_LIFE, Address, decode, token_until
+from agent.records import REACHED_ONCE
+from bot.platforms.discord.replies.address import (
+    TOKEN_LIFE,
+    Address,
+    decode,
+    page_of_answer,
+    pages_at,
+    place_of_page,
+    token_until,
+)
 from tests.fakes.clock import NOON
 
 _fields = {"message", "thread", "interaction", "application", "token", "token_until"}
@@ -28,3 +37,17 @@ def test_a_token_lives_for_less_than_fifteen_minutes_from_its_arrival() -> None:
 
 def test_what_is_no_interaction_has_no_token() -> None:
     assert not Address("20", "41").token_lives(NOON)
+
+
+def test_a_page_that_all_see_is_named_by_its_channel_and_one_that_the_token_alone_reaches_is_not() -> None:
+    public = Address("20", "41", token="t")
+    private, by_person = Address("20", "41", token="t", private=True), Address("20", "41", token="t", by_person=True)
+    assert place_of_page(page_of_answer(public, "300")) == ("20", "300", True)
+    assert place_of_page(page_of_answer(private, "300")) == (REACHED_ONCE, "300", True)
+    assert place_of_page(page_of_answer(by_person, "300")) == (REACHED_ONCE, "300", True)
+    assert place_of_page("20/300") == ("20", "300", False)
+
+
+def test_a_message_is_found_as_a_page_whatever_reaches_it() -> None:
+    for address in (Address("20", "41"), Address("20", "41", private=True)):
+        assert page_of_answer(address, "300") in pages_at(20, 300)

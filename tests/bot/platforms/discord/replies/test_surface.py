@@ -322,7 +322,7 @@ async def test_a_page_of_an_earlier_process_is_edited_by_what_its_id_says(there:
 
 def below(there: Room, page: PageRef) -> list[str]:
     """The labels of the buttons below a page."""
-    message = there.fake.world.messages[page.id.partition("/")[2]]
+    message = there.fake.world.messages[page.id.split("/")[1]]
     return [button["label"] for row in message["components"] for button in row["components"]]
 
 
