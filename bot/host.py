@@ -17,6 +17,7 @@ from agent.memory.forgetting import Gone
 from agent.ports import Membership
 from agent.records import Answered, Incoming, LastSeen, Person, ShownPage, Verdict
 from agent.spending import Account
+from bot.access.lists import Who
 from bot.attachments.reading import Fetch
 from bot.surface import Surface
 
@@ -281,6 +282,10 @@ class Host(Protocol):
 
     async def undone(self, source: str, what: str) -> None:
         """It came to nothing: the next time counts as the first."""
+        ...
+
+    def closed_to(self, who: Who, authority: Authority) -> str | None:
+        """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
         ...
 
     def operates(self, person: str) -> bool:

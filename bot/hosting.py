@@ -17,6 +17,7 @@ from agent.memory.forgetting import Gone
 from agent.ports import Clock, Conversations, Ledger, Membership, Preferences, Replies, Spending
 from agent.records import Answered, Incoming, LastSeen, Verdict
 from agent.spending import Account, By, Period, account
+from bot.access import lists
 from bot.access.budget_desk import BudgetDesk
 from bot.access.gate import Gate
 from bot.access.lists import Who
@@ -183,6 +184,9 @@ class BotHost:
 
     async def undone(self, source: str, what: str) -> None:
         await Once(self.preferences).undone(source, what)
+
+    def closed_to(self, who: Who, authority: Authority) -> str | None:
+        return lists.closed_to(self.gate.rules.access, who, authority)
 
     def operates(self, person: str) -> bool:
         return self.gate.rules.access.is_operator(person)

@@ -84,20 +84,26 @@ class AccessRules:
 
 def refusal(rules: AccessRules, incoming: Incoming) -> str | None:
     """Why this message is not taken in, in a sentence that says what to do; None if it may be."""
-    if rules.is_operator(incoming.person.id):
+    return closed_to(rules, Who.wrote(incoming), incoming.authority)
+
+
+def closed_to(rules: AccessRules, who: Who, authority: Authority) -> str | None:
+    """The same of somebody there, before they write; without a channel, wherever they may do so."""
+    if rules.is_operator(who.person):
         return None
-    who = Who.wrote(incoming)
     denied = {entry.kind for entry in rules.deny if entry.matches(who)}
     if denied:
         return _not_here(denied)
     if any(entry.kind is Kind.PERSON and entry.matches(who) for entry in rules.allow):
         return None
-    if incoming.authority < Authority.EMPLOYEE and incoming.authority not in rules.open_to:
-        return _CLOSED_TO[incoming.authority]
+    if authority < Authority.EMPLOYEE and authority not in rules.open_to:
+        return _CLOSED_TO[authority]
     listed = {entry.kind for entry in rules.allow}
     if listed == {Kind.PERSON}:
         return _not_here(listed)
     missing = listed - {entry.kind for entry in rules.allow if entry.matches(who)} - {Kind.PERSON}
+    if not who.channel:
+        missing -= {Kind.CHANNEL}
     return _not_here(missing) if missing else None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from agent.authority import Authority
 from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.memory.forgetting import Gone
@@ -15,6 +16,8 @@ from agent.ports import Membership
 from agent.records import Answered, Incoming, LastSeen, Receipt, ShownPage, Verdict
 from agent.spending import Account, Spent
 from bot import wording
+from bot.access import lists
+from bot.access.lists import AccessRules, Who
 from bot.attachments.reading import Fetch
 from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Suggestion, Viewer
 from bot.surface import Surface
@@ -68,6 +71,7 @@ class FakeHost:
     chosen_for: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     done: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     operators: set[str] = field(default_factory=set[str])
+    access: AccessRules = field(default_factory=lambda: AccessRules(open_to=frozenset(Authority)))
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
@@ -248,6 +252,9 @@ class FakeHost:
 
     async def undone(self, source: str, what: str) -> None:
         self.done.discard((source, what))
+
+    def closed_to(self, who: Who, authority: Authority) -> str | None:
+        return lists.closed_to(self.access, who, authority)
 
     def operates(self, person: str) -> bool:
         return person in self.operators

@@ -139,9 +139,13 @@ async def test_learning_is_stopped_and_begun_again(office: Office) -> None:
     assert LEARNING in await office.looks(office.ann)
     await office.ann.click("Stop learning")
     await office.ann.changed(NOT_LEARNING)
-    assert NOT_LEARNING in await office.looks(office.ann)
+    for seen in (office.ann.text, await office.looks(office.ann)):
+        assert NOT_LEARNING in seen
+        assert "paused" not in seen
+        assert "stopped learning" not in seen
     await office.ann.click("Learn again")
     await office.ann.changed(LEARNING)
+    assert "learn again" not in office.ann.text
 
 
 async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) -> None:

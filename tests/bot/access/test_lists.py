@@ -8,7 +8,19 @@ from hypothesis import strategies as st
 
 from agent.authority import Authority
 from agent.records import Incoming, Person
-from bot.access.lists import AccessRules, Entry, Kind, Who, entries, may_use, model_access, openness, people, refusal
+from bot.access.lists import (
+    AccessRules,
+    Entry,
+    Kind,
+    Who,
+    closed_to,
+    entries,
+    may_use,
+    model_access,
+    openness,
+    people,
+    refusal,
+)
 from tests.fakes.incoming import said
 
 LISTS = st.frozensets(
@@ -155,3 +167,12 @@ def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
         with pytest.raises(ValueError, match="must be user ids"):
             people(wrong)
     assert people("U1, slack:T1:U2") == {"U1", "slack:T1:U2"}
+
+
+@pytest.mark.parametrize(
+    ("allow", "closed"),
+    [("channel:C1", False), ("person:U2, channel:C1", False), ("person:U2", True), ("team:T2", True)],
+)
+def test_before_somebody_writes_only_what_holds_in_every_channel_counts(allow: str, *, closed: bool) -> None:
+    why = closed_to(rules(allow), Who("slack:T1:U1", team="T1"), Authority.EMPLOYEE)
+    assert (why is not None) == closed

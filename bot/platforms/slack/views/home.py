@@ -15,16 +15,18 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from weakref import WeakValueDictionary
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, Refused
 from agent.memory.forgetting import PAUSED
 from agent.memory.writing import POLICY_AUTHORITY
 from agent.messages import JsonObject
 from agent.ports import Clock
 from bot import wording
+from bot.access.lists import Who
 from bot.host import Asker, Host, MemoryAnswer, Viewer
 from bot.logs import severity
 from bot.memory import words
 from bot.memory.pauses import PAUSE
+from bot.memory.view import pause_text
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited
 from bot.platforms.slack.delivery.underway import Underway
 from bot.platforms.slack.members.people import People
@@ -42,6 +44,9 @@ PATIENCE_S: Final = 60.0
 """As long as Slack's limit of a minute lasts; after that they open the tab again."""
 MAX_OPENED: Final = 2_000
 """As many people as open it within a burst."""
+
+_SHOWN_ANYWAY: Final = frozenset(pause_text(on=on, here=False, for_everybody=False) for on in (True, False))
+"""The tab says itself whether the bot learns."""
 
 
 @dataclass(slots=True)
@@ -97,6 +102,8 @@ class Home:
             try:
                 shown = await self._contents(user, pages)
                 view = blocks.home_view(_answered(replace(shown, news=news), memory))
+            except Refused as refused:
+                view = blocks.closed_view(wording.failure(refused))
             except CogencyError as error:
                 log.log(severity(error), "a Home tab could not be put together: %s", error)
                 view = blocks.sorry_view(wording.failure(error), pages)
@@ -117,6 +124,9 @@ class Home:
         """Raises CogencyError."""
         member = await self.people.member(user)
         person, operates = member.person, self.host.operates(member.person.id)
+        closed = self.host.closed_to(Who(person.id, "", member.groups, self.me.team), member.authority)
+        if closed is not None:
+            raise Refused(closed)
         manages = member.authority >= POLICY_AUTHORITY or operates
         viewer = Viewer(person, person_place(self.me, member), manages=manages)
         memory = await self.host.memory(viewer, words.page_words(pages.memory))
@@ -147,6 +157,6 @@ def _answered(shown: Shown, answer: MemoryAnswer | None) -> Shown:
     if answer is None:
         return shown
     done = answer.text.removesuffix(shown.memory.text).strip()
-    if done:
-        return replace(shown, news=News(Part.MEMORY, done))
-    return replace(shown, memory=answer, pages=replace(shown.pages, memory=answer.page))
+    if not done:
+        return replace(shown, memory=answer, pages=replace(shown.pages, memory=answer.page))
+    return shown if done in _SHOWN_ANYWAY else replace(shown, news=News(Part.MEMORY, done))

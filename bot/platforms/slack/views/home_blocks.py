@@ -18,7 +18,8 @@ from agent.messages import Json, JsonObject
 from agent.spending import Account
 from bot import wording
 from bot.host import MemoryAnswer, ModelMenu
-from bot.memory.view import line
+from bot.memory.view import lasting_text, line
+from bot.memory.words import Pause
 from bot.platforms.slack.mrkdwn import SECTION_CHARS, mrkdwn, pieces
 from bot.platforms.slack.payload import number, text
 from bot.platforms.slack.replies.reply_to import ReplyTo
@@ -51,7 +52,11 @@ WELCOME: Final = (
 )
 FORGETTING: Final = "You see what it is, and how much, before anything is erased."
 LEARNING: Final = "I may learn from what you write to me."
-NOT_LEARNING: Final = "I do not learn from what you write to me."
+NOT_LEARNING: Final = (
+    "I do not learn from what you write to me, nor later from what you write now. What is remembered already stays."
+)
+_PAUSED: Final = lasting_text([Pause()])
+"""How the list begins then; here `NOT_LEARNING` stands below it."""
 
 
 class Part(StrEnum):
@@ -154,6 +159,11 @@ def sorry_view(sentence: str, pages: Pages) -> JsonObject:
     return _view(pages, [*_texts(sentence), *row([button(_AGAIN, "Try again", {})])])
 
 
+def closed_view(sentence: str) -> JsonObject:
+    """In the place of everything, for somebody whom the bot does not answer."""
+    return _view(Pages(), _texts(sentence))
+
+
 def _memory(shown: Shown) -> list[Json]:
     listed = replace(shown.memory, entries=shown.memory.entries[:ENTRIES])
     entries = [
@@ -168,7 +178,7 @@ def _memory(shown: Shown) -> list[Json]:
     return [
         _header("What I remember about you"),
         *_news(shown, Part.MEMORY),
-        *_texts(named(listed.text, shown.prefix)),
+        *_texts(named(listed.text.removeprefix(_PAUSED).strip(), shown.prefix)),
         *entries,
         *row(memory_blocks.pages(listed, shown.user)),
         _small(LEARNING if shown.learns else NOT_LEARNING),

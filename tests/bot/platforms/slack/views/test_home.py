@@ -9,6 +9,7 @@ from agent.errors import StoreError, StoreUnavailable
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience
 from agent.memory.forgetting import PAUSED
 from bot import wording
+from bot.access.lists import AccessRules
 from bot.host import MemoryAnswer, ShownEntry, Viewer
 from bot.memory.pauses import PAUSE
 from bot.platforms.slack.views import home, modals
@@ -180,6 +181,14 @@ async def test_learning_is_paused_and_taken_up_again_by_the_same_place(slack: Fa
         await ann.click("Learn again")
         await ann.changed(LEARNING)
     assert "I learn again." in ann.text
+
+
+async def test_whom_the_bot_does_not_answer_reads_why_and_is_invited_to_nothing(slack: FakeSlack) -> None:
+    guest = HomeTab(slack, slack.state.user("guest", is_restricted=True))
+    async with serving(slack, FakeHost(access=AccessRules())):
+        await guest.opened()
+    assert guest.text.startswith("I am not open to guests here")
+    assert len(guest.view["blocks"]) == 1
 
 
 async def test_an_export_goes_to_the_direct_messages(slack: FakeSlack, ann: HomeTab) -> None:

@@ -148,7 +148,7 @@ def test_what_a_person_wrote_shows_as_it_was_written() -> None:
 
 
 def test_commands_are_named_as_they_are_called_in_the_workspace() -> None:
-    memory = MemoryAnswer("Learning is paused; `/memory resume` goes on.")
+    memory = MemoryAnswer("Nothing is known; `/memory resume` goes on.")
     view = home_view(replace(USUAL, memory=memory, prefix="cogency-"))
     assert "`/cogency-memory resume`" in shown_text(dict(view))
 
