@@ -8,6 +8,7 @@ from agent.errors import StreamBroken
 from agent.memory.audience import PersonAudience
 from agent.messages import Depth
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
+from bot.platforms.discord.commands.control import HOW
 from bot.wording import GO_ON, NOTHING_RUNNING, use_command
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
@@ -82,6 +83,17 @@ async def test_the_word_stop_ends_the_answer_with_what_was_said_and_is_no_questi
         await idle(host)
         assert labels(stopped) == ["Regenerate", "Delete"]
         assert [incoming.text for incoming in host.taken] == ["hello"]
+
+
+async def test_help_in_words_says_what_the_command_says_there() -> None:
+    async with recording() as (fake, _):
+        await fake.write(ANN, "help")
+        await fake.say(ANN, f"<@{BOT}> help!")
+        await fake.until(lambda: fake.world.shown(DM_OF[ANN]) and fake.world.shown(GENERAL))
+        (alone,), (there,) = fake.world.shown(DM_OF[ANN]), fake.world.shown(GENERAL)
+        assert "`/new`" in alone
+        assert "`/policy`" in there
+        assert alone.endswith(HOW)
 
 
 async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried_out_once() -> None:

@@ -8,8 +8,10 @@ from typing import Any
 from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, label
+from bot.access.lists import AccessRules, Who, entries
 from bot.platforms.discord.reading.inbound import budget_ids
 from bot.platforms.discord.settings import Ranks
+from bot.wording import NOTHING_RUNNING, use_command
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, GUILD, Payload, seen
@@ -52,6 +54,30 @@ async def test_a_refused_mention_is_told_in_a_dm_and_shows_nothing_in_the_channe
         await fake.say(BO, f"{ME} hello")
         assert (await said_in_private(fake, BO))["content"] == CLOSED
         assert fake.world.shown(GENERAL) == []
+
+
+async def test_who_may_not_ask_stops_and_orders_nothing_and_is_told_so_once() -> None:
+    async with recording() as (fake, host):
+        host.access = AccessRules(deny=entries(f"person:{BO}"))
+        why = host.closed_to(Who(f"discord:{BO}"), Authority.EMPLOYEE)
+        asked = await fake.say(ANN, f"{ME} hello")
+        await noticed(lambda: host.taken)
+        thread = fake.world.start_thread(GENERAL, asked["id"], "hello")["id"]
+        for words in ("stop", "forget everything", "help"):
+            await fake.say(BO, f"{ME} {words}", thread)
+        await fake.say(ANN, f"{ME} and now?")
+        await noticed(lambda: len(host.taken) == 2)
+        assert host.stopped == []
+        assert [message["content"] for message in by_the_bot(fake)] == [why]
+
+
+async def test_the_same_order_again_is_not_answered_within_the_minute() -> None:
+    async with recording() as (fake, host):
+        for words in ("stop", "forget everything", "stop", "forget everything"):
+            await fake.say(BO, f"{ME} {words}")
+        await fake.say(ANN, f"{ME} hello")
+        await noticed(lambda: host.taken)
+        assert fake.world.shown(GENERAL) == [NOTHING_RUNNING, use_command("forget")]
 
 
 async def test_who_was_told_just_now_is_not_told_again() -> None:

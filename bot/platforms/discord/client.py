@@ -8,6 +8,7 @@ No message is kept here: the library's cache of messages is off.
 
 import asyncio
 import logging
+from functools import partial
 
 import discord
 from discord import app_commands
@@ -16,6 +17,7 @@ from agent.memory.forgetting import Gone
 from bot.host import Host
 from bot.latest import Latest
 from bot.platforms.discord import closing
+from bot.platforms.discord.commands.control import help_text
 from bot.platforms.discord.commands.desk import Desk
 from bot.platforms.discord.intake import Intake
 from bot.platforms.discord.members import permissions, places
@@ -82,10 +84,20 @@ class DiscordClient(discord.Client):
         surroundings = Surroundings(self)
         members = Members(lambda: self.guilds, settings.home, connection.clock, settings.ranks)
         conversations = Conversations(host, settings)
-        self._intake = Intake(self, host, settings, connection, listening, surroundings, members, conversations)
+        self.tree = app_commands.CommandTree(self)
+        self._intake = Intake(
+            self,
+            host,
+            settings,
+            connection,
+            listening,
+            surroundings,
+            members,
+            conversations,
+            partial(help_text, self.tree),
+        )
         self._listening = listening
         self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)
-        self.tree = app_commands.CommandTree(self)
         self._said_last = Latest()
         self._desk = Desk(self.tree, host, connection, surroundings, members, conversations, self._said_last)
 

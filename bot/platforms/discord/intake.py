@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 import discord
@@ -19,6 +20,7 @@ import discord
 from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming
 from bot import wording
+from bot.access.lists import Who
 from bot.access.told import Told
 from bot.host import Host
 from bot.logs import severity
@@ -41,6 +43,12 @@ from bot.turns.missed import Listening
 log = logging.getLogger(__name__)
 
 
+class HelpText(Protocol):
+    """What "help" is answered with."""
+
+    def __call__(self, *, direct: bool) -> str: ...
+
+
 class Intake:
     def __init__(
         self,
@@ -52,6 +60,7 @@ class Intake:
         surroundings: Surroundings,
         members: Members,
         conversations: Conversations,
+        help_text: "HelpText",
     ) -> None:
         self._client = client
         self._host = host
@@ -61,6 +70,7 @@ class Intake:
         self._surroundings = surroundings
         self._members = members
         self._conversations = conversations
+        self._help_text = help_text
         self._told = Told(connection.clock)
         self._orders: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
@@ -140,12 +150,14 @@ class Intake:
         participants = await self._host.participants(incoming.conversation) if said.joined else None
         decided = _trigger(post, me, incoming.person.id, participants)
         if is_stop(incoming.text) and decided is not Trigger.IGNORE:
-            if not late:
+            if not late and self._may_order(incoming, decided):
                 await self._once(message, lambda: self._stop(message, incoming, decided))
             return False
         if decided is Trigger.ANSWER and (command := orders.command_meant(incoming, direct=post.where.direct)):
-            if not late:
-                await self._once(message, lambda: _reply(message, wording.use_command(command)))
+            if not late and self._may_order(incoming, decided):
+                is_help, direct = command == "help", post.where.direct
+                words = self._help_text(direct=direct) if is_help else wording.use_command(command)
+                await self._once(message, lambda: self._answer(message, words))
             return False
         match decided:
             case Trigger.ANSWER:
@@ -168,6 +180,18 @@ class Intake:
         brought = await self._surroundings.of_message(message, incoming.place, import_thread=new)
         return await self._host.take(replace(incoming, quoted=brought.quoted, files=brought.files))
 
+    def _may_order(self, incoming: Incoming, decided: Trigger) -> bool:
+        """Whether somebody may say here what is to be done. Raises Refused if not, for who spoke to the bot."""
+        why = self._host.closed_to(Who.wrote(incoming), incoming.authority)
+        if why is not None and decided is Trigger.ANSWER:
+            raise Refused(why, told=self._told.just_now(incoming.person.id, why))
+        return why is None
+
+    async def _answer(self, message: discord.Message, words: str) -> None:
+        """Reply to an order, once in a while: whoever goes on ordering the same there has read it."""
+        if not self._told.just_now(str(message.author.id), f"{message.channel.id}:{words}"):
+            await _reply(message, words)
+
     async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[None]]) -> None:
         """Do what its words ask for at the first of the processes to which it comes. Raises CogencyError."""
         what = f"{message.channel.id}:{message.id}"
@@ -184,7 +208,7 @@ class Intake:
         if await self._host.stop(incoming.conversation):
             return
         if decided is Trigger.ANSWER:
-            await _reply(message, wording.NOTHING_RUNNING)
+            await self._answer(message, wording.NOTHING_RUNNING)
         else:
             await self._host.overhear(incoming)
 

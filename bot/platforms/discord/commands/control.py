@@ -6,6 +6,7 @@ Above: `desk` puts it into the tree. Below: `callers`, `inbound`, `interactions`
 
 from collections.abc import Callable
 
+import discord
 from discord import app_commands
 
 from agent.errors import CogencyError
@@ -144,10 +145,14 @@ class Control:
 
 
 async def _help(interaction: Interaction, tree: Tree) -> str:
+    return help_text(tree, direct=callers.is_direct(interaction), locale=interaction.locale)
+
+
+def help_text(tree: Tree, *, direct: bool, locale: discord.Locale = discord.Locale.british_english) -> str:
     """The commands that can be used there, each with what it does in the language of the asker's client."""
     commands = [one for one in tree.get_commands() if isinstance(one, app_commands.Command)]
-    here = [one for one in commands if _is_offered(one.allowed_contexts, direct=callers.is_direct(interaction))]
-    said = {f"/{one.name}": translated(one.description, interaction.locale) or one.description for one in here}
+    here = [one for one in commands if _is_offered(one.allowed_contexts, direct=direct)]
+    said = {f"/{one.name}": translated(one.description, locale) or one.description for one in here}
     return f"{wording.help_text(said)}\n\n{HOW}"
 
 

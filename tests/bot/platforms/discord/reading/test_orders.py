@@ -35,6 +35,10 @@ def meant(said: str, where: Where = CHANNEL, post: Post = POST, me: Me = ME) -> 
         ("/new", "new"),
         ("/settings", "settings"),
         ("/help", "help"),
+        ("help", "help"),
+        ("Help!", "help"),
+        ("/forgt everything", "forget"),
+        ("/sotp", "stop"),
     ],
 )
 def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, command: str) -> None:
@@ -47,7 +51,9 @@ def test_a_message_that_is_nothing_but_a_commands_words_means_it(said: str, comm
     [
         "",
         "hello",
-        "help",
+        "help me with boats",
+        "/sotp it, please",
+        "/usr/bin is what?",
         "new boats are expensive",
         "forget about it, what is the time?",
         "please forget what I said about boats",
