@@ -12,6 +12,7 @@ The rules.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,6 +23,9 @@ from agent.records import Incoming
 
 TERMINAL: Final = "terminal"
 """The source of what is written in the terminal."""
+
+_PERSON: Final = re.compile(r"(?:slack:[A-Z0-9]+:)?[UWB][A-Z0-9]+|(?:discord:)?[0-9]+|terminal:\S+")
+"""Ids as Slack and Discord give them, and as the bot writes them."""
 
 
 class Kind(StrEnum):
@@ -147,10 +151,10 @@ def model_access(value: str) -> Mapping[str, Entries]:
 
 
 def people(value: str) -> frozenset[str]:
-    """From ids of people with commas between them. Raises ValueError."""
+    """From ids of people with commas between them; a name would never match. Raises ValueError."""
     found = frozenset(piece.strip() for piece in value.split(",") if piece.strip())
-    if not found or not all(id_.isascii() and id_.replace(":", "").isalnum() for id_ in found):
-        raise ValueError("must be user ids with commas between them, as in U0123,184467440737095516")
+    if not found or not all(map(_PERSON.fullmatch, found)):
+        raise ValueError("must be user ids, no names, with commas between them, as in U0123,184467440737095516")
     return found
 
 

@@ -163,10 +163,11 @@ def test_other_settings_that_cannot_be_read_say_what_they_must_be() -> None:
             model_access(wrong)
     with pytest.raises(ValueError, match="must be team:ID"):
         model_access('{"m": "U1"}')
-    for wrong in ("Ann Lee", ",", "ü"):
+    for wrong in ("Ann Lee", ",", "ü", "boss", "U1,boss", "@boss", "u0123", "discord:ann", "<@U1>"):
         with pytest.raises(ValueError, match="must be user ids"):
             people(wrong)
-    assert people("U1, slack:T1:U2") == {"U1", "slack:T1:U2"}
+    known = {"U1", "WENTERPRISE", "slack:T1:U2", "184467440737095516", "discord:18446744", "terminal:you"}
+    assert people(", ".join(known)) == known
 
 
 @pytest.mark.parametrize(
