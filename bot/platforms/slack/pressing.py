@@ -17,7 +17,7 @@ from agent.errors import Refused
 from agent.memory.audience import TeamAudience, label
 from agent.messages import JsonObject
 from agent.ports import Clock
-from agent.records import Answered, Attachment, Incoming, Verdict
+from agent.records import REACHED_ONCE, Answered, Attachment, Incoming, Verdict
 from bot import wording
 from bot.host import Host
 from bot.latest import Latest
@@ -48,6 +48,7 @@ UNKNOWN_REPLY: Final = "I do not know this reply any more."
 NOT_YOUR_QUESTION: Final = "Only the person who asked can have this answered again."
 MORE_PUBLIC: Final = "More people read this channel than when you asked; please ask again, if they may read it."
 OFTEN_ENOUGH: Final = "I have answered this as often as I can; please ask it as a new question."
+ONLY_THIS_PAGE: Final = "Forgotten. Slack lets me take away only this page of it: please dismiss the others yourself."
 ASKED_ALREADY: Final = "I have been asked this already; the answer stands below, or is on its way."
 
 
@@ -121,10 +122,13 @@ class Replies:
     async def _delete(self, made: Clicked, here: ReplyTo) -> None:
         """A private answer stands in no channel: its message goes by the way on which the press came."""
         person = inbound.person_id(self.me, here.user)
-        if await self._known(made) is None or not await self.host.delete_reply(made.turn, person):
+        reply = await self._known(made)
+        if reply is None or not await self.host.delete_reply(made.turn, person):
             await self._say(here, UNKNOWN_REPLY)
         elif made.to.private and here.response_url:
             await self.api.respond(here.response_url, delete_original=True)
+            if sum(page.startswith(REACHED_ONCE) for page in reply.pages) > 1:
+                await self._say(here, ONLY_THIS_PAGE)
 
     async def _again(self, made: Clicked, here: ReplyTo) -> None:
         reply = await self._known(made)

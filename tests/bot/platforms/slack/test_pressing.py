@@ -12,6 +12,7 @@ from bot.platforms.slack.pressing import (
     MORE_PUBLIC,
     NOT_YOUR_QUESTION,
     OFTEN_ENOUGH,
+    ONLY_THIS_PAGE,
     THANKS,
     UNKNOWN_REPLY,
 )
@@ -117,6 +118,19 @@ async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_pres
     async with serving(slack, host):
         await slack.click(ANN, alone, "Delete this reply")
         await slack.until(lambda: not slack.state.whispers)
+    assert host.deleted_replies == [7]
+
+
+async def test_of_a_private_reply_of_several_pages_it_is_said_which_stay(slack: FakeSlack) -> None:
+    host, _ = reply(slack)
+    host.replies = [replace(host.replies[0], pages=("@/7:0", "@/7:1"))]
+    blocks = below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
+    first, last = FakeWhisper(GENERAL, ANN, "It is", []), FakeWhisper(GENERAL, ANN, "blue.", [*blocks])  # type: ignore[list-item]
+    slack.state.whispers += [first, last]
+    async with serving(slack, host):
+        await slack.click(ANN, last, "Delete this reply")
+        await slack.until(lambda: last not in slack.state.whispers and len(slack.state.whispers) == 2)
+    assert slack.state.whispers[1].text == ONLY_THIS_PAGE
     assert host.deleted_replies == [7]
 
 
