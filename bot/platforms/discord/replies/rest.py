@@ -156,17 +156,17 @@ class Rest:
         form = _form(_body("", EPHEMERAL if private else 0), files)
         return _id(await self._ask("POST", "/webhooks/{webhook_id}/{webhook_token}", {"form": form}, **_of(token)))
 
-    async def with_files(self, channel: str, names: Collection[str]) -> list[str]:
-        """The ids of our latest messages that hold exactly files of these names."""
+    async def with_files(self, channel: str, files: Collection[OutFile]) -> list[str]:
+        """The ids of our latest messages that hold exactly files of these names and sizes."""
         path = "/channels/{channel_id}/messages"
         said = await self._ask("GET", path, {"params": {"limit": LOOK_BACK}}, channel_id=channel)
         messages = cast("list[Payload]", said if isinstance(said, list) else [])
-        wanted = sorted(names)
+        wanted = sorted((file.name, len(file.content)) for file in files)
         return [
             str(message["id"])
             for message in messages
             if message["author"]["id"] in self._ours
-            and sorted(file["filename"] for file in message["attachments"]) == wanted
+            and sorted((file["filename"], file["size"]) for file in message["attachments"]) == wanted
         ]
 
     async def _message(self, method: str, path: str, body: Payload, **ids: str) -> str:

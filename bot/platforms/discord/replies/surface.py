@@ -127,7 +127,7 @@ class DiscordSurface:
         """The message behind the question that holds these files already; "" if there is none, or we may not look."""
         asked = self._asked.message_id
         with suppress(SurfaceError):
-            found = await rest.with_files(channel, [file.name for file in files])
+            found = await rest.with_files(channel, files)
             return next((message for message in found if not asked.isdecimal() or int(message) > int(asked)), "")
         return ""
 
