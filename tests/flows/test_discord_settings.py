@@ -90,6 +90,13 @@ async def test_answers_to_commands_are_private_by_choice_unless_said_otherwise()
         assert [bool(flag) for flag in flags] == [True, False]
 
 
+async def test_in_a_direct_message_the_choice_says_that_it_is_about_other_places() -> None:
+    async with recording() as (fake, _):
+        panel = await opened(fake, channel=DM_OF[BO])
+        assert "outside of direct messages**: everybody there sees them" in seen(panel)
+        assert "everybody here" not in seen(panel)
+
+
 async def test_whose_choice_cannot_be_found_out_is_answered_in_private() -> None:
     class Away(FakeHost):
         async def choices(self, owner: str) -> dict[str, str]:

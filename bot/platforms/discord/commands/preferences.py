@@ -74,6 +74,8 @@ class Chosen:
     private: bool
     channel: str | None = None
     team: str | None = None
+    direct: bool = False
+    """Whether it is chosen in a direct message, where nobody else sees anything."""
 
 
 def pressed(custom_id: str) -> Pressed | None:
@@ -143,6 +145,7 @@ class Preferences:
             private=own.get(PRIVATE) == YES,
             channel=await self._replies(_owner_channel(interaction)) if decides.channel else None,
             team=await self._replies(_owner_team(interaction)) if decides.team else None,
+            direct=callers.is_direct(interaction),
         )
 
     async def _replies(self, owner: str) -> str:
@@ -189,10 +192,12 @@ def settings_panel(chosen: Chosen, person: int) -> Panel:
             button("Go on" if chosen.paused else "Pause", Pressed(person, _LEARNING).id),
         )
     )
-    whom = "only you see them" if chosen.private else "everybody here sees them"
+    where = "there" if chosen.direct else "here"
+    whom = "only you see them" if chosen.private else f"everybody {where} sees them"
+    elsewhere = " outside of direct messages" if chosen.direct else ""
     parts.append(
         panels.beside(
-            f"**Answers to your commands**: {whom}, unless you say otherwise in `/ask`.",
+            f"**Answers to your commands{elsewhere}**: {whom}, unless you say otherwise in `/ask`.",
             button("Show to everybody" if chosen.private else "Show to me alone", Pressed(person, PRIVATE).id),
         )
     )
