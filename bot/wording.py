@@ -19,6 +19,8 @@ TITLE_CHARS = 60
 
 STOPPED = "*Stopped.*"
 """The end of a reply that somebody stopped."""
+STOPPING = f"{STOPPED} An answer that was complete by then may still appear."
+"""What whoever stops by a command is told: how far its answers had come is known where they are made."""
 NOTHING_RUNNING = "Nothing is running here."
 GO_ON = "Please go on."
 """What somebody asks who presses "Continue"."""
@@ -26,6 +28,10 @@ GO_ON = "Please go on."
 KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost: I answer it as soon as I can."
 UNAVAILABLE = "I cannot store or look up anything at the moment; please try again in a few minutes."
 """What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log."""
+
+OFTEN_ENOUGH = "I have answered this as often as I can: please ask it as a new question."
+MORE_PUBLIC = "More people read this channel than when you asked: please ask again, if they may read it."
+"""Of a question that is to be asked once more."""
 
 NOT_YOURS = "Only the person who asked can decide this."
 USUAL = "usual"

@@ -46,8 +46,6 @@ THANKS: Final = {
 }
 UNKNOWN_REPLY: Final = "I do not know this reply any more."
 NOT_YOUR_QUESTION: Final = "Only the person who asked can have this answered again."
-MORE_PUBLIC: Final = "More people read this channel than when you asked; please ask again, if they may read it."
-OFTEN_ENOUGH: Final = "I have answered this as often as I can; please ask it as a new question."
 ONLY_THIS_PAGE: Final = "Forgotten. Slack lets me take away only this page of it: please dismiss the others yourself."
 ASKED_ALREADY: Final = "I have been asked this already; the answer stands below, or is on its way."
 
@@ -138,10 +136,10 @@ class Replies:
             raise Refused(NOT_YOUR_QUESTION)
         else:
             if (once := repeat_of(reply.message_id)) is None:
-                raise Refused(OFTEN_ENOUGH)
+                raise Refused(wording.OFTEN_ENOUGH)
             incoming = await self._question(made, here, once, reply.question)
             if isinstance(incoming.place.audience, TeamAudience) and label(incoming.place.audience) != reply.audience:
-                raise Refused(MORE_PUBLIC)
+                raise Refused(wording.MORE_PUBLIC)
             files = await self._files(message_of(reply.message_id), made.to, incoming.person.name)
             await self._ask(replace(incoming, files=files), here)
 

@@ -13,10 +13,7 @@ from bot.platforms.discord.members.place import SOURCE, known_as
 from bot.platforms.discord.reading.inbound import Author, Where, place_of_answer
 from bot.platforms.discord.replies.address import Address, token_until
 from bot.repeats import repeat_of
-from bot.wording import GO_ON
-
-OFTEN_ENOUGH = "I have answered this as often as I can: please ask it as a new question."
-MORE_PUBLIC = "More people read this channel than when you asked: please ask again, if they may read it."
+from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
 
 
 @dataclass(frozen=True, slots=True)

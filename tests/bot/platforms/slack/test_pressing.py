@@ -9,9 +9,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, l
 from agent.records import Answered, Verdict
 from bot.platforms.slack.pressing import (
     ASKED_ALREADY,
-    MORE_PUBLIC,
     NOT_YOUR_QUESTION,
-    OFTEN_ENOUGH,
     ONLY_THIS_PAGE,
     THANKS,
     UNKNOWN_REPLY,
@@ -20,7 +18,7 @@ from bot.platforms.slack.replies.reply_to import ReplyTo, decode
 from bot.platforms.slack.views.reply_blocks import below
 from bot.repeats import MAX_REPEATS
 from bot.surface import Offer
-from bot.wording import GO_ON
+from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving

@@ -8,9 +8,9 @@ from agent.errors import Refused
 from agent.records import Answered
 from bot.platforms.discord.members.place import private_place
 from bot.platforms.discord.replies.address import decode
-from bot.platforms.discord.replies.presses import MORE_PUBLIC, OFTEN_ENOUGH, Press, again, continued
+from bot.platforms.discord.replies.presses import Press, again, continued
 from bot.repeats import repeats_of
-from bot.wording import GO_ON
+from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
 from tests.bot.platforms.discord.reading.test_inbound import ANN, CHANNEL, PUBLIC, THREAD
 from tests.fakes.clock import NOON
 
