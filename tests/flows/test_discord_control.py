@@ -9,7 +9,7 @@ from agent.memory.audience import PersonAudience
 from agent.messages import Depth
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from bot.platforms.discord.commands.control import HOW
-from bot.wording import GO_ON, NOTHING_RUNNING, use_command
+from bot.wording import GO_ON, NOTHING_RUNNING, STOPPING, use_command
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import WINDOW_S, by_the_bot, serving
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -194,7 +194,7 @@ async def test_the_command_stop_ends_what_runs_in_the_channel_and_says_so_in_pri
         await page(fake, HALF)
         await fake.command(ANN, "stop")
         await page(fake, STOPPED)
-        said = await page(fake, "*Stopped.*")
+        said = await page(fake, STOPPING)
         assert said["flags"] & EPHEMERAL
 
 

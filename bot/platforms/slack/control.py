@@ -56,7 +56,7 @@ class Control:
         theirs = await self.direct.going_on_for(to.channel, inbound.person_id(self.me, to.user))
         stopped = [await self.host.stop(conversation) for conversation in theirs]
         how = STOP_IN_THREAD.format(name=self.me.name)
-        await self._say(to, wording.STOPPED if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
+        await self._say(to, wording.STOPPING if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
 
     async def stop_in_words(self, heard: Heard, *, for_us: bool) -> bool:
         """The word "stop"; False if it is nothing but talk. One mention comes as two events, each to any process.

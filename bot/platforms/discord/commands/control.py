@@ -100,7 +100,7 @@ class Control:
         if callers.is_direct(interaction):
             here.add(await self._host.current_conversation(known_as(channel)))
         stopped = [await self._host.stop(conversation) for conversation in here if conversation]
-        return wording.STOPPED if any(stopped) else wording.NOTHING_RUNNING
+        return wording.STOPPING if any(stopped) else wording.NOTHING_RUNNING
 
     async def _begin(self, interaction: Interaction) -> str:
         await self._host.begin_conversation(known_as(interaction.channel_id or interaction.id), str(interaction.id))

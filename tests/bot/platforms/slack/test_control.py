@@ -6,7 +6,7 @@ from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
 from bot.surface import Look, Offer, PageKey, PageQueued
-from bot.wording import GO_ON, NOTHING_RUNNING, STOPPED
+from bot.wording import GO_ON, NOTHING_RUNNING, STOPPING
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -100,7 +100,7 @@ async def test_the_command_stop_stops_what_was_asked_by_command_there_whichever_
         await slack.command(ANN, GENERAL, "/stop")
         await slack.until(lambda: slack.state.whispers)
     assert host.taken[0].conversation in host.stopped
-    assert said_alone(slack) == [(ANN, STOPPED)]
+    assert said_alone(slack) == [(ANN, STOPPING)]
 
 
 async def test_the_command_stop_leaves_what_others_take_part_in(slack: FakeSlack) -> None:
@@ -124,7 +124,7 @@ async def test_the_command_stop_in_a_direct_message_stops_what_runs_there(slack:
         host.running.add(host.taken[0].conversation)
         await slack.command(ANN, DM, "/stop")
         await slack.until(lambda: slack.state.whispers)
-    assert said_alone(slack) == [(ANN, STOPPED)]
+    assert said_alone(slack) == [(ANN, STOPPING)]
 
 
 async def test_the_word_stop_beside_the_threads_of_a_direct_message_stops_all_that_runs_there(slack: FakeSlack) -> None:
