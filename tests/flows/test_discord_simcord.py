@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import simcord
@@ -18,6 +19,7 @@ from bot.platforms.discord.members.place import SOURCE
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.pressing import NOTED
 from bot.platforms.discord.replies.surface import DiscordSurface
+from bot.platforms.discord.run import delete_page
 from bot.platforms.discord.settings import DiscordSettings
 from bot.secret import Secret
 from bot.turns.missed import Listening
@@ -64,6 +66,7 @@ async def town() -> AsyncGenerator[Town, None]:
     host = answering_host(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
     connection = Connection(clock, edit_interval_s=0.05)
     host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
+    host.delete_on(SOURCE, partial(delete_page, connection))
     listening = Listening(host, SOURCE, clock)
     bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, listening)
     async with simcord.run(bot) as env:

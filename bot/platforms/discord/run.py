@@ -73,12 +73,8 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
     def surface_for(incoming: Incoming) -> Surface:
         return DiscordSurface(connection, incoming)
 
-    async def delete(page: ShownPage) -> None:
-        channel, message, _ = place_of_page(page.page)
-        await (await connection.rest()).delete(channel, message)
-
     host.show_on(SOURCE, surface_for)
-    host.delete_on(SOURCE, delete)
+    host.delete_on(SOURCE, partial(delete_page, connection))
     listening = Listening(host, SOURCE, clock)
     message_content = settings.message_content
     try:
@@ -102,6 +98,12 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                     await clock.sleep(RECONNECT_S)
     finally:
         await connection.close()
+
+
+async def delete_page(connection: Connection, page: ShownPage) -> None:
+    """Raises SurfaceError."""
+    channel, message, _ = place_of_page(page.page)
+    await (await connection.rest()).delete(channel, message)
 
 
 def _client(
