@@ -173,6 +173,15 @@ async def test_where_no_ephemeral_message_is_possible_it_is_a_direct_message(sla
     assert not slack.state.answers(GENERAL)
 
 
+async def test_what_nearly_asks_to_forget_is_asked_back_and_reaches_no_model(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say(ANN, GENERAL, f"{ME} delete everything")
+        await slack.until(lambda: slack.state.whispers)
+    assert said_alone(slack) == [(ANN, "Nothing is done yet: did you mean `forget everything`?")]
+    assert not host.taken
+
+
 async def test_a_mistyped_command_gets_one_sentence(slack: FakeSlack) -> None:
     host = FakeHost()
     async with serving(slack, host):
