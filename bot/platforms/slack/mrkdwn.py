@@ -8,7 +8,7 @@ Rules
 - Marks hold for one line only, so they are set on each.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 from urllib.parse import quote
@@ -112,20 +112,19 @@ def _inline(node: Node, *, bold: bool = True) -> str:
 
 def _span(node: Node, *, bold: bool) -> str:
     """`bold` False: it is bold already."""
-    inner: Callable[[], str] = lambda: _inline(node, bold=bold)  # noqa: E731
     match node.type:
         case "inline":
-            return inner()
+            return _inline(node, bold=bold)
         case "text":
             return _escaped(node.content)
         case "softbreak" | "hardbreak":
             return "\n"
         case "strong":
-            return _marked(_inline(node, bold=False), "*") if bold else inner()
+            return _marked(_inline(node, bold=False), "*") if bold else _inline(node, bold=bold)
         case "em":
-            return _marked(inner(), "_")
+            return _marked(_inline(node, bold=bold), "_")
         case "s":
-            return _marked(inner(), "~")
+            return _marked(_inline(node, bold=bold), "~")
         case "code_inline":
             return _escaped(node.content) if "`" in node.content else f"`{_escaped(node.content)}`"
         case "link":
@@ -133,7 +132,7 @@ def _span(node: Node, *, bold: bool) -> str:
         case "image":
             return _link(str(node.attrs.get("src", "")), _plain(node))
         case _:
-            return inner() if node.children else _escaped(node.content)
+            return _inline(node, bold=bold) if node.children else _escaped(node.content)
 
 
 def _link(address: str, words: str) -> str:

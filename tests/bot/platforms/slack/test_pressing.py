@@ -1,6 +1,7 @@
 """What readers do about a reply: what it asks of the host, and who sees what is said about it."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -23,12 +24,19 @@ from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
-from tests.fakes.slack_things import BOT_ID, BOT_USER, FakeMessage, FakeWhisper
+from tests.fakes.slack_things import BOT_ID, BOT_USER, FakeMessage, FakeWhisper, Object
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 TEAM = "slack:T0TEAM"
 ROOT = "1700000000.000001"
 OFFERS = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
+
+
+def blocks_below(
+    offers: frozenset[Offer], turn: int, conversation: str, to: ReplyTo, *, plain: bool = False
+) -> list[Object]:
+    """What stands below a reply, as Slack holds it."""
+    return [cast("Object", block) for block in below(offers, turn, conversation, to, plain=plain)]
 
 
 def reply(
@@ -40,7 +48,7 @@ def reply(
     """A host that knows a reply to ann, and where it stands."""
     conversation = f"{TEAM}:{channel}:{ROOT}"
     shown = slack.state.write(BOT_USER, channel, "It is blue.", ROOT, bot_id=BOT_ID)
-    shown.blocks = [*below(offers, 7, conversation, ReplyTo(channel, ANN, ROOT, after=ROOT))]  # type: ignore[list-item]
+    shown.blocks = blocks_below(offers, 7, conversation, ReplyTo(channel, ANN, ROOT, after=ROOT))
     known = Answered(7, TEAM, conversation, channel, ROOT, f"{TEAM}:{ANN}", "Which colour?", audience, (shown.ts,))
     return FakeHost(replies=[known]), shown
 
@@ -100,7 +108,7 @@ def test_nobody_else_sees_the_sign_that_deletes(slack: FakeSlack) -> None:
 
 async def test_somebody_elses_plain_button_that_deletes_is_refused_in_private(slack: FakeSlack) -> None:
     host, shown = reply(slack)
-    shown.blocks = [*below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT), plain=True)]  # type: ignore[list-item]
+    shown.blocks = blocks_below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT), plain=True)
     async with serving(slack, host):
         await slack.click(BOB, shown, "Delete this reply")
         await slack.until(lambda: slack.state.whispers)
@@ -110,8 +118,8 @@ async def test_somebody_elses_plain_button_that_deletes_is_refused_in_private(sl
 
 async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_press_came(slack: FakeSlack) -> None:
     host, _ = reply(slack)
-    blocks = below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
-    alone = FakeWhisper(GENERAL, ANN, "It is blue.", [*blocks])  # type: ignore[list-item]
+    blocks = blocks_below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
+    alone = FakeWhisper(GENERAL, ANN, "It is blue.", blocks)
     slack.state.whispers.append(alone)
     async with serving(slack, host):
         await slack.click(ANN, alone, "Delete this reply")
@@ -122,8 +130,8 @@ async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_pres
 async def test_of_a_private_reply_of_several_pages_it_is_said_which_stay(slack: FakeSlack) -> None:
     host, _ = reply(slack)
     host.replies = [replace(host.replies[0], pages=("@/7:0", "@/7:1"))]
-    blocks = below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
-    first, last = FakeWhisper(GENERAL, ANN, "It is", []), FakeWhisper(GENERAL, ANN, "blue.", [*blocks])  # type: ignore[list-item]
+    blocks = blocks_below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
+    first, last = FakeWhisper(GENERAL, ANN, "It is", []), FakeWhisper(GENERAL, ANN, "blue.", blocks)
     slack.state.whispers += [first, last]
     async with serving(slack, host):
         await slack.click(ANN, last, "Delete this reply")
@@ -146,7 +154,7 @@ async def test_what_was_attached_to_the_question_comes_along(slack: FakeSlack) -
     host, shown = reply(slack)
     question = slack.state.write(ANN, GENERAL, "Which colour?", files=[slack.upload("boat.txt", b"blue")])
     shown.thread_ts = question.ts
-    shown.blocks = [*below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
+    shown.blocks = blocks_below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, question.ts))
     host.replies = [replace(host.replies[0], message_id=question.ts)]
     async with serving(slack, host):
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
@@ -339,7 +347,7 @@ async def test_what_was_said_is_listened_to_again(slack: FakeSlack) -> None:
     clip = {**slack.upload("clip.webm", b"sound", "audio/webm"), "subtype": "slack_audio"}
     question = slack.state.write(ANN, GENERAL, "", files=[clip])
     host.replies = [replace(host.replies[0], message_id=question.ts)]
-    shown.blocks = [*below(OFFERS, 7, host.replies[0].conversation, ReplyTo(GENERAL, ANN, question.ts))]  # type: ignore[list-item]
+    shown.blocks = blocks_below(OFFERS, 7, host.replies[0].conversation, ReplyTo(GENERAL, ANN, question.ts))
     async with serving(slack, host):
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
     assert [file.spoken for file in host.taken[0].files] == [True]

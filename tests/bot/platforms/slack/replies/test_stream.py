@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.messages import Json
+from bot.platforms.slack import payload
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.markup import neutral
 from bot.platforms.slack.replies.budget import Budgets
@@ -66,7 +67,7 @@ def written(stream: Stream, look: Look) -> str:
     addition = stream.addition(look)
     assert addition is not None
     stream.took(addition)
-    return "".join(chunk["text"] for chunk in addition.chunks if isinstance(chunk, dict) and "text" in chunk)  # type: ignore[misc]
+    return "".join(payload.text(chunk, "text") for chunk in addition.chunks)
 
 
 @given(st.lists(st.text(alphabet="<@!#&;| \nUhere1subtam^-channl", max_size=20), max_size=12))
