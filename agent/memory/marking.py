@@ -15,19 +15,21 @@ Rules
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Final
 
 from agent.memory.statements import DAYS, FUNCTION_WORDS, sentences, without_label
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"
-MARKED: Final = re.compile(r"\[superseded(?:: [^\]]*)?\]")
+MARKED: Final = re.compile(r"\[superseded(?:: [^\[\]]*)?\]")
 """What `mark` and `withhold` leave."""
 ENOUGH: Final = 0.5
 """So much of a value's words is the value, unless a number among them says so already."""
 MOSTLY: Final = 0.5
 """A sentence of which so much is superseded says nothing else."""
 
+_ROUND: Final = str.maketrans("[]", "()")
 _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
 
@@ -56,7 +58,7 @@ def superseded(values: Iterable[str], current: Iterable[str] = ()) -> tuple[Supe
 
 def mark(text: str, values: Sequence[Superseded]) -> str:
     """The text with every superseded value in a visible mark: for what the reader sees anyway, such as history."""
-    return _replaced(text, values, lambda wording: MARK.format(wording.replace("]", ")")))
+    return _replaced(text, values, lambda wording: MARK.format(wording.translate(_ROUND)))
 
 
 def withhold(text: str, values: Sequence[Superseded]) -> str:
@@ -113,8 +115,7 @@ def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, in
             continue
         while run and run[-1].word in FUNCTION_WORDS:
             run.pop()
-        while run and run[0].word in FUNCTION_WORDS:
-            run.pop(0)
+        run = list(dropwhile(lambda one: one.word in FUNCTION_WORDS, run))
         if run and _tells([one.word for one in run], value, enough):
             yield run[0].start, run[-1].end
         run = []
@@ -131,7 +132,8 @@ def _is_value(word: str) -> bool:
 
 
 def _holds(text: Sequence[str], words: tuple[str, ...]) -> bool:
-    return any(tuple(text[at : at + len(words)]) == words for at in range(len(text) - len(words) + 1))
+    """As one search in a string, which is linear also where every word is the same."""
+    return f" {' '.join(words)} " in f" {' '.join(text)} "
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -53,11 +53,18 @@ _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
+_AMOUNT: Final = r"\d+(?:[.,]\d+)*"
+"""A number with its points and commas. It is begun only where no number goes on: a long list of them is read once."""
+_SPACES: Final = re.compile(r"[\s,]+")
+_THOUSANDS: Final = re.compile(r"k$")
+_DATE: Final = re.compile(rf"^({_MONTH})\.?(\d+)(?:st|nd|rd|th)?")
+_NO_WORD: Final = re.compile(r"[_\W]+")
 _KINDS: Final = (
     (
         "money",
         re.compile(
-            r"[$€£¥]\s?\d[\d,.]*\d?\s?(?:[kmb]\b)?|\b\d[\d,.]*\s?(?:usd|eur|gbp|dollars|euros)\b", re.IGNORECASE
+            rf"[$€£¥]\s?{_AMOUNT}\s?(?:[kmb]\b)?|(?<!\w)(?<!\d[.,]){_AMOUNT}\s?(?:usd|eur|gbp|dollars|euros)\b",
+            re.IGNORECASE,
         ),
     ),
     ("share", re.compile(r"\b\d+(?:\.\d+)?\s?(?:%|percent\b)", re.IGNORECASE)),
@@ -137,7 +144,7 @@ def read(text: str, *, about: str = "") -> Statement:
     content = _content(rest)
     before = _content(rest[: cut.start()]) if cut else frozenset[str]()
     about_whom = rest[: cut.start()] if cut and before else rest
-    topic = _content(re.sub(r"[_\W]+", " ", about)) if about else frozenset[str]()
+    topic = _content(_NO_WORD.sub(" ", about)) if about else frozenset[str]()
     return Statement(
         text=text,
         subject=(before or content) | topic,
@@ -160,11 +167,11 @@ def _values(text: str) -> tuple[set[tuple[str, str]], str]:
 
 
 def _canonical(kind: str, value: str) -> str:
-    plain = re.sub(r"[\s,]+", "", value.lower())
+    plain = _SPACES.sub("", value.lower())
     if kind == "money":
-        plain = re.sub(r"k$", "000", plain.strip("$€£¥").rstrip("."))
+        plain = _THOUSANDS.sub("000", plain.strip("$€£¥"))
     if kind == "time":
-        plain = re.sub(rf"^({_MONTH})\.?(\d+)(?:st|nd|rd|th)?", lambda date: date[1][:3] + date[2], plain)
+        plain = _DATE.sub(lambda date: date[1][:3] + date[2], plain)
     return plain
 
 
