@@ -81,7 +81,7 @@ class FakeSlack:
         app.router.add_route("*", "/api/{method}", self._api)
         app.router.add_get("/link", self._link)
         app.router.add_post("/respond/{id}", self._respond)
-        app.router.add_get("/files/{name}", self._file)
+        app.router.add_get("/files-pri/{name}", self._file)
         app.router.add_post("/upload/{id}", self._uploaded)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -362,7 +362,7 @@ class FakeSlack:
     def upload(self, name: str, content: bytes, mimetype: str = "text/plain") -> Object:
         """A file as a message carries it."""
         self.files[name] = content
-        address = f"http://{self._host}/files/{name}"
+        address = f"http://{self._host}/files-pri/{name}"
         told: Object = {"id": f"F{name}", "name": name, "mimetype": mimetype, "size": len(content)}
         self.state.shared[told["id"]] = {**told, "url_private_download": address}
         return {**self.state.shared[told["id"]]}

@@ -147,6 +147,36 @@ async def test_the_bots_token_goes_to_slack_only_and_a_wrong_one_gets_nothing() 
         assert notes.UNREACHABLE in there.came_along
 
 
+@pytest.mark.parametrize("marks", [{}, {"is_external": True, "external_type": "gdrive"}, {"mode": "external"}])
+@pytest.mark.parametrize("way", ["message", "thread", "shortcut", "files.info"])
+async def test_no_file_makes_the_bot_call_the_web_api_with_its_own_token(way: str, marks: Object) -> None:
+    async with world() as there:
+        secret = there.slack.state.channel("secret", members=["bob"])
+        there.slack.state.write(there.slack.state.user("bob"), secret, "The merger is on Friday.")
+        there.slack.state.channels[secret].members.add(BOT_USER)
+        url = f"{there.slack.url}/conversations.history?channel={secret}"
+        evil: Object = {"id": "Fevil", "name": "evil.txt", "mimetype": "text/plain", "size": 9, **marks}
+        evil |= {"external_url": url, "url_private": url, "url_private_download": url}
+        there.slack.state.shared["Fevil"] = evil
+        if way == "message":
+            await there.ask(f"{ME} look", evil)
+        elif way == "files.info":
+            await there.ask(f"{ME} look", {"id": "Fevil", "name": "evil.txt", "file_access": "check_file_info"})
+        elif way == "thread":
+            root = there.slack.state.write(there.ann, there.general, "Have a look.", files=[evil])
+            await there.slack.say(there.ann, there.general, f"{ME} sum it up", root.ts)
+        else:
+            message = there.slack.state.write(there.ann, there.general, "", files=[evil])
+            await there.slack.shortcut(there.ann, "cogency_ask", message)
+            await there.slack.until(lambda: there.slack.state.views)
+            await there.slack.submit(there.ann, there.slack.state.views[0], "what is it about?")
+        await there.slack.until(lambda: there.asked)
+        assert notes.UNREACHABLE in there.came_along
+        assert "merger" not in there.came_along
+        assert not there.slack.file_tokens
+        assert secret not in [call.args.get("channel") for call in there.slack.state.calls]
+
+
 async def test_a_file_of_another_workspace_is_asked_for_by_its_id_and_a_deleted_one_said_to_be_gone() -> None:
     async with world() as there:
         there.slack.upload("far.txt", b"from afar")

@@ -13,15 +13,18 @@ SlackError
 """
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
+from urllib.parse import urlsplit
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from yarl import URL
 
 from agent.errors import CogencyError
 from agent.messages import Json, JsonObject
@@ -37,6 +40,14 @@ FILE_TIMEOUT = ClientTimeout(total=30)
 """Twenty megabytes on a slow line; whoever reads a file may have less patience."""
 
 CHUNK_BYTES = 16_384
+
+_FILE_URL: Final = re.compile(
+    r"(?P<origin>https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?P<path>/files-(?:pri|tmb)(?:/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)+)"
+    r"(?:\?[A-Za-z0-9._~%!$&'()*+,;=:@/-]*)?"
+)
+# Of a path only what has one reading: no dot segments, and nothing encoded that is a separator once it is decoded.
+_TRICKS: Final = re.compile(r"/\.{1,2}(?:/|$)|%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})", re.IGNORECASE)
+_FILE_ORIGIN: Final = re.compile(r"https://(?:files\.slack\.com|(?:[a-z0-9-]+\.)+slack-files\.com)")
 
 DEFAULT_RETRY_AFTER_S = 30.0
 """When a limit comes without its header: Slack's own default."""
@@ -87,6 +98,25 @@ class SlackRefused(SlackError):
         self.code = code
 
 
+def file_url(url: str, api_base_url: str) -> URL | None:
+    """The address of a file of Slack, exactly as it is requested; None for any other, which gets no token. Pure.
+
+    Files lie on Slack's file hosts, and where the Web API has an address of one's own, beside that: everywhere under
+    /files-pri/ or /files-tmb/ alone.
+    """
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    found = _FILE_URL.fullmatch(f"{scheme.lower()}{separator}{host.lower()}{slash}{path}")
+    if found is None or _TRICKS.search(found["path"]):
+        return None
+    base = urlsplit(api_base_url.lower())
+    beside_the_api = (
+        not f".{base.hostname}".endswith(".slack.com") and found["origin"] == f"{base.scheme}://{base.netloc}"
+    )
+    is_slacks = _FILE_ORIGIN.fullmatch(found["origin"].removesuffix(":443")) is not None
+    return URL(found[0], encoded=True) if is_slacks or beside_the_api else None
+
+
 class SlackApi:
     """One workspace's Web API. `session` carries every request, so that connections are reused."""
 
@@ -94,6 +124,7 @@ class SlackApi:
         self._client = cast("_Client", client)  # slack-sdk's own types are incomplete
         self._session = session
         self._proxy = client.proxy
+        self._base_url = client.base_url
         self.granted: frozenset[str] = frozenset()
         """The scopes of the bot token, as far as Slack said."""
         self.said_at: datetime | None = None
@@ -129,12 +160,17 @@ class SlackApi:
         return payload.fields(answer, "manifest")
 
     async def download(self, url: str, token: Secret, most: int) -> bytes:
-        """The first `most` bytes of a file of Slack. The token does not follow a redirect. Raises SlackError."""
+        """The first `most` bytes of a file of Slack; nothing is asked of any other address. The token does not follow
+        a redirect. Raises SlackError.
+        """
+        address = file_url(url, self._base_url)
+        if address is None:
+            raise SlackRefused("a file", "not an address of Slack's files")
         headers = {"Authorization": f"Bearer {token.reveal()}"}
         content = bytearray()
         try:
             async with self._session.get(
-                url, headers=headers, allow_redirects=False, proxy=self._proxy, timeout=FILE_TIMEOUT
+                address, headers=headers, allow_redirects=False, proxy=self._proxy, timeout=FILE_TIMEOUT
             ) as response:
                 if response.status != 200:
                     raise SlackRefused("a file", f"status {response.status}")

@@ -107,7 +107,7 @@ def _put_together(
     host.show_on(me.source, _Surfaces(host, Workspace(api, me, clock, settings.streaming), sessions))
     host.delete_on(me.source, partial(delete_page, api))
     host.ask_readers(me.source, membership)
-    host.fetch_on(me.source, Files(api, settings.bot_token, settings.api_base_url).fetch)
+    host.fetch_on(me.source, Files(api, settings.bot_token).fetch)
 
     guests = Guests(api, me, clock)
     groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)

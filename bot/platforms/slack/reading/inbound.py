@@ -25,7 +25,7 @@ from bot.platforms.slack.reading.agent_view import Thing, things
 USER_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 """The subtypes of what somebody wrote, as opposed to what happened."""
 
-FILE_URLS = ("url_private_download", "url_private")
+_FILE_URLS: Final = ("url_private_download", "url_private")
 """Where a file says that it is; with the bot's token, and the better one first."""
 
 PRIVATELY: Final = "privately"
@@ -202,18 +202,31 @@ def attachments(message: JsonObject, me: Me) -> tuple[Attachment, ...]:
 
 
 def attachment(file: JsonObject, *, spoken: bool = False) -> Attachment:
-    """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all."""
+    """An attached file, by its id and its URL: one from another workspace by its id alone, a deleted one not at all.
+
+    Nor has one that lies outside of Slack an address.
+    """
     name, kind = first_text(file, "name", "title") or "file", text(file, "mimetype")
     if _is_clip(file):  # it comes as a film without pictures
         kind = kind.replace("video/", "audio/") or "audio/mp4"
-    known = first_text(file, *FILE_URLS) or text(file, "file_access") == "check_file_info"
+    url = url_of_file(file)
+    known = url or (text(file, "file_access") == "check_file_info" and not _is_remote(file))
     return Attachment(
         name,
         kind,
         number(file, "size"),
-        f"{text(file, 'id')} {first_text(file, *FILE_URLS)}".rstrip() if known else "",
+        f"{text(file, 'id')} {url}".rstrip() if known else "",
         spoken=spoken,
     )
+
+
+def url_of_file(file: JsonObject) -> str:
+    """Where Slack keeps its bytes; "" for a file that lies elsewhere, whose address is whatever somebody wrote."""
+    return "" if _is_remote(file) else first_text(file, *_FILE_URLS)
+
+
+def _is_remote(file: JsonObject) -> bool:
+    return flag(file, "is_external") or text(file, "mode") == "external"
 
 
 def _is_clip(file: JsonObject) -> bool:
