@@ -24,7 +24,7 @@ from bot.logs import log_to
 from bot.output import OutputError, write_out
 from bot.platforms.discord.setup import invite
 from bot.platforms.slack.setup.features import Feature
-from bot.settings import Settings, load_settings
+from bot.settings import Settings, load_settings, moved_addresses
 
 if TYPE_CHECKING:
     from bot.models.check import Verdict
@@ -39,14 +39,17 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> Exit:
     """Run one command. Every failure is one sentence on standard error and an exit code."""
     options = vars(parser().parse_args(arguments))
-    do = DO[options.pop("command")]
+    command: Command = options.pop("command")
     if None in (sys.stdin, sys.stdout):
         print("cogency: Standard input and output must be open.", file=sys.stderr)  # noqa: T201 -- silent if None
         return Exit.USAGE
     try:
         settings = load_settings(os.environ, Path(".env"))  # noqa: TID251 -- the one place where the environment comes in
         log_to(sys.stderr, settings.log_level or LogLevel.WARNING, settings.secrets())
-        return asyncio.run(do(settings, **options))
+        if command in STARTS:
+            for sentence in moved_addresses(settings):
+                sys.stderr.write(f"cogency: {sentence}\n")
+        return asyncio.run(DO[command](settings, **options))
     except asyncio.CancelledError:
         return Exit.TERMINATED
     except (CogencyError, OutputError) as error:
@@ -195,6 +198,9 @@ DO: Mapping[Command, Do] = {
     Command.MANIFEST: _slack_manifest,
     Command.INVITE: _discord_invite,
 }
+
+STARTS = frozenset({Command.CHAT, Command.RUN, Command.CHECK_MODEL, Command.DOCTOR})
+"""What sends something to models and platforms."""
 
 if __name__ == "__main__":
     main()

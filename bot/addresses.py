@@ -1,7 +1,5 @@
 """From the text of a setting to an address: of a service, a database, or where to listen. Pure.
 
-Above: `bot.settings`. Below: nothing.
-
 Rule: as in `bot.casts`, ValueError continues "NAME …" to one sentence with the remedy, and never repeats the value.
 """
 

@@ -1,13 +1,12 @@
 """Every setting of the program: read once, from the environment and `.env`, into one frozen value.
 
-Above: `bot.__main__` reads it, `bot.app` hands its parts on. Below: `bot.casts`, `bot.addresses`, `bot.dotenv_file`,
-`bot.access.lists`, `bot.secret`.
-
 The rules.
 - The environment is an argument. It goes before `.env`; an empty value counts as not set.
 - Whatever begins with COGENCY_ is ours: an unknown name is an error, not silence.
 - Every problem is one `SettingsError`: a sentence that names the setting and the remedy, never the value.
 - Values in `.env` are taken literally: a "$" in a password is a "$".
+- No `.env` sends a key of the environment elsewhere: it comes with the folder, and the key does not. An address from
+  `.env` counts with keys from the same file, on this machine, and where no key goes.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
 
@@ -22,7 +22,7 @@ from agent.authority import Authority
 from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
 from agent.prices import NANO, Money
-from agent.providers.catalog import Mode
+from agent.providers.catalog import Mode, is_loopback
 from bot import addresses, casts
 from bot.access import lists
 from bot.attachments.share import TEXT_TOKENS
@@ -33,6 +33,7 @@ from bot.secret import Secret
 T = TypeVar("T")
 
 OURS = "COGENCY_"
+SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
 PERSONA = (
@@ -43,10 +44,14 @@ PERSONA = (
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """Beside a field of `Settings`: the name of its setting, and how its text is read."""
+    """Beside a field of `Settings`: the name of its setting, and how its text is read.
+
+    `keys`: of an address, the settings whose values are sent there.
+    """
 
     name: str
     read: Callable[[str], object]
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,9 +172,13 @@ class Settings:
     openrouter_api_key: Annotated[Secret | None, From("OPENROUTER_API_KEY", casts.key)] = None
     mistral_api_key: Annotated[Secret | None, From("MISTRAL_API_KEY", casts.key)] = None
     xai_api_key: Annotated[Secret | None, From("XAI_API_KEY", casts.key)] = None
-    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", addresses.web_address)] = "https://api.openai.com/v1"
-    anthropic_base_url: Annotated[str, From("ANTHROPIC_BASE_URL", addresses.web_address)] = "https://api.anthropic.com"
-    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", addresses.web_address)] = (
+    openai_base_url: Annotated[str, From("OPENAI_BASE_URL", addresses.web_address, ("OPENAI_API_KEY",))] = (
+        "https://api.openai.com/v1"
+    )
+    anthropic_base_url: Annotated[str, From("ANTHROPIC_BASE_URL", addresses.web_address, ("ANTHROPIC_API_KEY",))] = (
+        "https://api.anthropic.com"
+    )
+    gemini_base_url: Annotated[str, From("GEMINI_BASE_URL", addresses.web_address, ("GEMINI_API_KEY",))] = (
         "https://generativelanguage.googleapis.com"
     )
     ollama_base_url: Annotated[str, From("OLLAMA_BASE_URL", addresses.web_address)] = "http://localhost:11434"
@@ -209,11 +218,13 @@ class Settings:
     """Whether to ask for the message content intent."""
     discord_shards: Annotated[int | None, From("COGENCY_DISCORD_SHARDS", casts.shards)] = 1
     """None: as many as Discord recommends."""
-    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", addresses.web_address)] = "https://slack.com/api"
-    discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", addresses.web_address)] = (
+    slack_api_base_url: Annotated[str, From("SLACK_API_BASE_URL", addresses.web_address, SLACK_TOKENS)] = (
+        "https://slack.com/api"
+    )
+    discord_api_base_url: Annotated[str, From("DISCORD_API_BASE_URL", addresses.web_address, ("DISCORD_TOKEN",))] = (
         "https://discord.com/api/v10"
     )
-    discord_gateway_url: Annotated[str, From("DISCORD_GATEWAY_URL", addresses.socket_address)] = (
+    discord_gateway_url: Annotated[str, From("DISCORD_GATEWAY_URL", addresses.socket_address, ("DISCORD_TOKEN",))] = (
         "wss://gateway.discord.gg"
     )
 
@@ -233,7 +244,9 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
 
     Raises SettingsError with one sentence for the first problem found.
     """
-    written = {**read_dotenv(dotenv), **{name: value for name, value in environ.items() if value.strip()}}
+    from_file = read_dotenv(dotenv)
+    given = {name: value for name, value in environ.items() if value.strip()}
+    written = {**from_file, **given}
     sources = _sources()
     known = {source.name for source in sources.values()}
     for name in sorted(written.keys() - known):
@@ -245,7 +258,27 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
         if written.get(source.name, "").strip()
     }
     values.setdefault("database_url", _default_database_url(data_folder))
-    return Settings(**values)
+    settings = Settings(**values)
+    for source, address in _moved(settings):
+        lent = [key for key in source.keys if key in given]
+        if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
+            raise SettingsError(
+                f"{source.name} comes from {dotenv}, but {' and '.join(lent)} from the environment, so the key could "
+                "go where you did not send it: set both in the environment, or both in the file."
+            )
+    return settings
+
+
+def moved_addresses(settings: Settings) -> list[str]:
+    """A sentence for each address that is not the vendor's, and gets a key or leaves this machine."""
+    written = {source.name: getattr(settings, attribute) for attribute, source in _sources().items()}
+    told: list[str] = []
+    for source, address in _moved(settings):
+        sent = [key for key in source.keys if written[key] is not None]
+        if sent or not is_loopback(urlsplit(address).hostname or ""):
+            too = f", and so does {' and '.join(sent)}" if sent else ""
+            told.append(f"{source.name} is set to {address}: what is asked goes there{too}.")
+    return told
 
 
 def setting_names() -> tuple[str, ...]:
@@ -269,6 +302,18 @@ def _sources() -> dict[str, From]:
         for extra in getattr(hint, "__metadata__", ())
         if isinstance(extra, From)
     }
+
+
+def _moved(settings: Settings) -> list[tuple[From, str]]:
+    """The addresses of services that are not their vendors'."""
+    readers = {addresses.web_address, addresses.socket_address}
+    vendors = {part.name: part.default for part in fields(Settings)}
+    return [
+        (source, getattr(settings, attribute))
+        for attribute, source in _sources().items()
+        if source.read in readers
+        and urlsplit(getattr(settings, attribute))[:2] != urlsplit(str(vendors[attribute]))[:2]
+    ]
 
 
 def _value(source: From, text: str) -> Any:  # noqa: ANN401 -- as many types as settings

@@ -24,6 +24,14 @@ class Mode(StrEnum):
     """The whole context in every round."""
 
 
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to this host stays on the machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One service. `base_url` ends where "/chat/completions", "/messages" or "/models" begin.
@@ -62,10 +70,7 @@ class Endpoint:
     @property
     def is_local(self) -> bool:
         """Whether it runs on this machine, which no proxy can reach."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost" or self.host.endswith(".localhost")
+        return is_loopback(self.host)
 
     def at(self, address: str) -> "Endpoint":
         """The same service, at the address that its setting holds."""

@@ -1,9 +1,13 @@
 """Settings are read once; every problem is one sentence that names the setting and never shows a value."""
 
+import grp
+import os
+import pwd
 import re
 from dataclasses import FrozenInstanceError, fields
 from itertools import pairwise
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
@@ -14,7 +18,7 @@ from agent.prices import NANO
 from bot.casts import LogLevel
 from bot.models.chosen import ModelSettings
 from bot.secret import Secret
-from bot.settings import Settings, load_settings, needed, setting_names
+from bot.settings import From, Settings, load_settings, moved_addresses, needed, setting_names
 
 HIDDEN = "hunter2hunter2"
 
@@ -103,6 +107,113 @@ def test_the_file_may_have_comments_quotes_a_byte_order_mark_and_names_of_others
     settings = load_settings({"HOME": "/home/x"}, dotenv_with(tmp_path, b"\xef\xbb\xbf" + content.encode()))
     assert settings.language == "Irish"
     assert settings.openai_api_key == Secret("pa$$w${HOME}rd")
+
+
+ADDRESSES = {
+    "OPENAI_BASE_URL": "OPENAI_API_KEY",
+    "ANTHROPIC_BASE_URL": "ANTHROPIC_API_KEY",
+    "GEMINI_BASE_URL": "GEMINI_API_KEY",
+    "SLACK_API_BASE_URL": "SLACK_BOT_TOKEN",
+    "DISCORD_API_BASE_URL": "DISCORD_TOKEN",
+}
+TOKENS = {"SLACK_BOT_TOKEN": "xoxb-1234567890"}
+
+
+@pytest.mark.parametrize(("address", "key"), [*ADDRESSES.items(), ("DISCORD_GATEWAY_URL", "DISCORD_TOKEN")])
+@pytest.mark.parametrize("host", ["catcher.example", "localhost.catcher.example", "128.0.0.1", "192.168.0.9"])
+def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
+    tmp_path: Path, address: str, key: str, host: str
+) -> None:
+    url = f"{'wss' if 'GATEWAY' in address else 'https'}://{host}"
+    dotenv = dotenv_with(tmp_path, f"{address}={url}\n")
+    secret = TOKENS.get(key, HIDDEN)
+    said = refusal({key: secret}, dotenv)
+    assert said == (
+        f"{address} comes from {dotenv}, but {key} from the environment, so the key could go where you did not "
+        "send it: set both in the environment, or both in the file."
+    )
+    dotenv_with(tmp_path, f"{address}={url}\n{key}={secret}\n")
+    assert HIDDEN not in refusal({key: secret}, dotenv), "the environment's key would go there, whatever the file says"
+    assert load_settings({}, dotenv).secrets() == (secret,)
+    assert load_settings({key: secret, address: url}, dotenv).secrets() == (secret,)
+    dotenv_with(tmp_path, f"{address}={url}\n")
+    assert load_settings({}, dotenv).secrets() == (), "a server without a key may be named by the file"
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "127.9.9.9:1", "[::1]:8000"])
+def test_an_address_on_this_machine_may_come_from_the_file(tmp_path: Path, host: str) -> None:
+    dotenv = dotenv_with(tmp_path, f"OPENAI_BASE_URL=http://{host}\n")
+    assert load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv).openai_base_url == f"http://{host}"
+
+
+def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "OPENAI_BASE_URL=http://api.openai.com/v1\n")
+    assert "so the key could go" in refusal({"OPENAI_API_KEY": HIDDEN}, dotenv)
+    dotenv_with(tmp_path, "OPENAI_BASE_URL=https://api.openai.com\n")
+    assert moved_addresses(load_settings({"OPENAI_API_KEY": HIDDEN}, dotenv)) == []
+
+
+def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
+    hints = get_type_hints(Settings, include_extras=True)
+    sources = [extra for hint in hints.values() for extra in hint.__metadata__ if isinstance(extra, From)]
+    services = {source.name: source.keys for source in sources if source.name.endswith("_URL")}
+    assert {name for name, keys in services.items() if not keys} == {"COGENCY_DATABASE_URL", "OLLAMA_BASE_URL"}
+    assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}
+
+
+@pytest.mark.parametrize(
+    ("environ", "sentences"),
+    [
+        ({}, []),
+        ({"OLLAMA_BASE_URL": "http://127.0.0.1:9"}, []),
+        (
+            {"OLLAMA_BASE_URL": "http://gpu.example"},
+            ["OLLAMA_BASE_URL is set to http://gpu.example: what is asked goes there."],
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://localhost:8/v1", "OPENAI_API_KEY": HIDDEN},
+            ["OPENAI_BASE_URL is set to http://localhost:8/v1: what is asked goes there, and so does OPENAI_API_KEY."],
+        ),
+    ],
+)
+def test_an_address_that_is_not_the_vendors_is_told(environ: dict[str, str], sentences: list[str]) -> None:
+    assert moved_addresses(load_settings(environ)) == sentences
+
+
+@pytest.mark.parametrize(("mode", "refused"), [(0o600, False), (0o644, False), (0o646, True), (0o666, True)])
+def test_a_file_that_others_may_write_is_refused(tmp_path: Path, mode: int, refused: bool) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
+    dotenv.chmod(mode)
+    if refused:
+        assert refusal({}, dotenv) == (
+            f"{dotenv} may be written by others, who could send your keys elsewhere: "
+            "`chmod go-w .env` makes it yours alone."
+        )
+    else:
+        assert load_settings({}, dotenv).language == "Irish"
+
+
+def test_a_group_counts_as_others_unless_it_is_the_users_own(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
+    dotenv.chmod(0o664)
+    user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(dotenv.stat().st_gid)
+    if (group.gr_name, set(group.gr_mem) - {user.pw_name}) == (user.pw_name, set()):
+        assert load_settings({}, dotenv).language == "Irish"
+    if os.geteuid() == 0:  # only root may give a file to a group that it is not in
+        os.chown(dotenv, -1, 12_345)
+        assert "may be written by others" in refusal({}, dotenv)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+def test_a_file_that_somebody_else_owns_is_refused(tmp_path: Path) -> None:
+    dotenv = dotenv_with(tmp_path, "COGENCY_LANGUAGE=Irish\n")
+    os.chown(dotenv, 12_345, -1)
+    assert "belongs to another user, who could send your keys elsewhere" in refusal({}, dotenv)
+
+
+def test_a_pipe_in_place_of_the_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".env")
+    assert "cannot be read" in refusal({}, tmp_path / ".env")
 
 
 def test_a_missing_file_is_no_problem(tmp_path: Path) -> None:

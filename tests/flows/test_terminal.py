@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -116,6 +117,28 @@ def test_a_wrong_setting_is_one_sentence_and_exit_code_78(
     assert named in ran.stderr
     assert ran.stderr.count("\n") == 1
     assert "xoxp-1234567890" not in ran.stderr
+
+
+def test_a_file_that_comes_with_the_folder_gets_no_key_of_the_environment(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as catcher:
+        catcher.setblocking(False)
+        port = catcher.getsockname()[1]
+        (tmp_path / ".env").write_text(f"OPENAI_BASE_URL=http://[::ffff:127.0.0.1]:{port}/v1\n")
+        ran = cogency(tmp_path, "chat", typed="hello\n", OPENAI_API_KEY="sk-of-the-environment")
+        assert (ran.returncode, ran.stdout) == (Exit.SETTINGS, "")
+        assert "OPENAI_BASE_URL comes from .env, but OPENAI_API_KEY from the environment" in ran.stderr
+        assert "sk-of-the-environment" not in ran.stderr
+        with pytest.raises(BlockingIOError):
+            catcher.accept()
+
+
+def test_a_start_says_where_questions_and_keys_go_if_not_to_the_vendor(tmp_path: Path) -> None:
+    moved = {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_API_KEY": "sk-1234567890"}
+    ran = cogency(tmp_path, "chat", typed="hello\n", COGENCY_MODEL="rehearsal", **moved)
+    assert ran.stderr.splitlines()[0] == (
+        "cogency: OPENAI_BASE_URL is set to http://127.0.0.1:1/v1: what is asked goes there, "
+        "and so does OPENAI_API_KEY."
+    )
 
 
 def test_a_model_that_does_not_answer_is_told_in_the_reply_and_the_chat_goes_on(tmp_path: Path) -> None:
