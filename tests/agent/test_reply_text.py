@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.protocol.fences import unclosed_fence
 from agent.reply_text import ReplyText, is_blank, joined
 
 PARTS = st.lists(st.text(alphabet=" \n\t\rab`|", max_size=12), max_size=5)
@@ -20,6 +21,10 @@ PARTS = st.lists(st.text(alphabet=" \n\t\rab`|", max_size=12), max_size=5)
         (["\n", "It is blue."], "It is blue."),
         (["I look.", "\n\n    indented"], "I look.\n\n    indented"),
         ([" \n "], ""),
+        (["```py\nboat = 1\n", "*Stopped.*"], "```py\nboat = 1\n```\n\n*Stopped.*"),
+        (["- ~~~~\n  boat", "*Stopped.*"], "- ~~~~\n  boat\n~~~~\n\n*Stopped.*"),
+        (["```\nboat\n```\n", "*Stopped.*"], "```\nboat\n```\n\n*Stopped.*"),
+        (["```\nboat"], "```\nboat"),
     ],
 )
 def test_between_two_parts_stands_exactly_one_blank_line(parts: list[str], text: str) -> None:
@@ -38,7 +43,13 @@ def test_joining_may_be_done_in_steps(before: list[str], after: list[str]) -> No
 
 @given(PARTS)
 def test_no_visible_character_is_lost(parts: list[str]) -> None:
-    assert "".join(joined(parts).split()) == "".join("".join(parts).split())
+    remaining = iter("".join(joined(parts).split()))
+    assert all(character in remaining for character in "".join("".join(parts).split()))
+
+
+@given(PARTS, st.sampled_from(["*Stopped.*", "The answer was cut off here."]))
+def test_a_notice_is_never_read_as_code(parts: list[str], notice: str) -> None:
+    assert unclosed_fence(joined([*parts, notice])) is None
 
 
 @given(PARTS)
