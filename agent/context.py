@@ -46,7 +46,7 @@ ERASING = (
 
 CONTEXT = (
     "Context of this turn (data from the system, not from the person). IDENTITY: who asks. ENVIRONMENT: when it is for "
-    f"them. FACTS: what holds now; {BINDING} binds. EARLIER: from past threads. Superseded values are marked."
+    f"them. FACTS: what holds, by number; {BINDING} binds. EARLIER: from past threads. Superseded values are marked."
 )
 
 ACTION_CHARS = 400
@@ -101,6 +101,8 @@ class ContextParts:
     """The labels of what may be used here."""
     scopes: frozenset[tuple[Scope, str | None]] = frozenset()
     """What the question is asked in, beside what holds everywhere."""
+    assumed: Scope = Scope.GLOBAL
+    """HYPOTHETICAL or DRAFT while the question goes on with a game of thought."""
     facts: Sequence[Fact] = ()
     working_set: Sequence[WorkingItem] = ()
     earlier: Sequence[Said] = ()
@@ -123,6 +125,7 @@ class Context:
     fact_ids: tuple[str, ...]
     sources: tuple[int, ...] = ()
     superseded: tuple[Superseded, ...] = ()
+    assumed: Scope = Scope.GLOBAL
 
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
@@ -151,6 +154,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         fact_ids=memory.fact_ids,
         sources=(*profile.sources, *actions.sources, *memory.message_ids),
         superseded=memory.superseded,
+        assumed=parts.assumed,
     )
 
 

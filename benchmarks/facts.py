@@ -121,7 +121,7 @@ class World:
             audience=audience,
             person=self.person,
             authority=AUTHORITIES.get(written.authority, Authority.ADMIN),
-            supersedes=written.supersedes,
+            supersedes=(written.supersedes,) if written.supersedes else (),
             scope=Scope.SESSION if session else Scope(written.scope),
             scope_id=session,
             depends_on=written.depends_on,

@@ -11,8 +11,9 @@ Above: `agent.context`. Below: `agent.memory.layers`, facts, earlier, conflict, 
 
 Rules
   Facts: constraints first, then by relevance to the question, then the newest. One that does not fit is skipped, and
-  the list goes on. A fact of a narrower audience shadows one of a wider audience under the same key, for those who may
-  read both, unless the wider one binds or was written with greater authority.
+  the list goes on. A person's own are numbered by their ids: by these a write names what it supersedes. A fact of a
+  narrower audience shadows one of a wider audience under the same key, for those who may read both, unless the wider
+  one binds or was written with greater authority.
   Superseded values are absent; where a text still holds one, it is marked.
 """
 
@@ -210,7 +211,8 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
     assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
     review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
     said = f"{key}{withhold(fact.value, stale)}".lstrip(f"{BINDING}！ \n\t")  # who writes the mark binds nobody
-    return " ".join(f"{binding}{said}{assumed}{review}".split())
+    number = f"#{fact.id} " if fact.person else ""
+    return " ".join(f"{binding}{number}{said}{assumed}{review}".split())
 
 
 def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:

@@ -1,12 +1,11 @@
 """Does a newer statement take the place of an older one? (Seed 003, supersession rules 1 and 2.) Pure.
 
-Above: `agent.memory.writing` (facts), earlier (a past thread), composing (signals). Below: `agent.memory.statements`.
-
 Two statements contradict each other if they have one subject and either conflicting values of one kind ("the meeting is
 Tuesday", "let's do the meeting Thursday") or the newer one announces a change ("the project is now delayed"). In doubt
 they do not: a superseded truth is worse than two truths side by side.
 """
 
+import re
 from typing import Final
 
 from agent.memory.statements import Statement, read, sentences
@@ -15,9 +14,49 @@ SAME_SUBJECT: Final = 0.5
 """Share of one subject's words that the other statement must have."""
 
 
-def contradicts(older: str, newer: str) -> bool:
-    """Can the two not both hold now? What is more than one sentence says too much to be taken back by another."""
-    return max(len(sentences(older)), len(sentences(newer))) == 1 and replaces(read(older), read(newer))
+_REASON: Final = re.compile(
+    r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a)\b|因为|由于|根据", re.IGNORECASE
+)
+_REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
+"""In Japanese the reason stands before its word."""
+
+
+def contradicts(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
+    """Can the two surely not both hold now? `about`: the keys that they stand under. What is more than one sentence
+    says too much to be taken back by another.
+    """
+    if max(len(sentences(older)), len(sentences(newer))) != 1:
+        return False
+    return replaces(read(older, about=about[0]), read(newer, about=about[1]))
+
+
+def about_the_same(older: str, newer: str) -> bool:
+    """May one take the place of the other, if somebody who read both says so? They share a word or a kind of value,
+    and do not speak of two different things.
+    """
+    one, other = read(older), read(newer)
+    shared = one.content & other.content or _plain_kinds(one) & _plain_kinds(other)
+    return bool(shared) and not different_subjects(older, newer)
+
+
+def different_subjects(older: str, newer: str) -> bool:
+    """Do two sentences speak of two things by name or number: "Anna's phone is …", "Ben's phone is …"?"""
+    one, other = read(older), read(newer)
+    return one.has_subject and other.has_subject and _different_names(one, other) and not one.names & other.names
+
+
+def gives_as_reason(text: str, ground: str) -> bool:
+    """Does a sentence say that something holds because of this: a value of it, about the same?"""
+    cue, before = _REASON.search(text), _REASON_BEFORE.search(text)
+    if cue is None and before is None:
+        return False
+    reason, known = read(text[cue.end() :] if cue else text[: before.start() if before else 0]), read(ground)
+    values = {(kind, value) for kind, value in known.values if "_" not in kind}
+    return bool(values & reason.values) and bool(known.content & reason.content)
+
+
+def _plain_kinds(statement: Statement) -> frozenset[str]:
+    return frozenset("name" if "_" in kind else kind for kind in statement.kinds())
 
 
 def replaces(older: Statement, newer: Statement) -> bool:

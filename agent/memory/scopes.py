@@ -1,12 +1,12 @@
 """In which scope the messages of a thread were said (seed 003, scope tracking), without a model. Pure.
 
-Above: `agent.memory.earlier`, stated; `bot.turns.thinking`. Below: `agent.memory.facts` (Scope).
-
 Rules
   "What if …", "hypothetically", "let's brainstorm": what follows is hypothetical until somebody ends it ("enough of
   that", "for real"); a message that begins with such a word is hypothetical by itself.
   "Draft: …", "tentatively …": a draft, in the same way.
   "Hold on, …" begins another task, if the first one is taken up again later ("back to …", "continuing with …").
+  What is to be remembered says by itself where it holds: "hypothetically, …", "draft: …", "only for this conversation";
+  "the draft is due Monday" is about a draft, and no draft.
   Everything else is global. In doubt it is.
 """
 
@@ -19,6 +19,9 @@ from agent.memory.facts import Scope
 REMEMBERED: Final = 20
 """Messages back that a game of thought may have begun."""
 
+HEAD_CHARS: Final = 200
+"""Its first words stand there."""
+
 _HYPOTHESIS: Final = (
     r"hypothe(?:tical(?:ly)?|sis|ses)|theoretical(?:ly)?|in theory|what if|what-if|suppos(?:e|ing)|imagin(?:e|ing)"
     r"|for the sake of argument|brainstorm(?:ing)?|explor(?:atory|ation|ing)|thought experiment|scenarios?|worst case"
@@ -27,6 +30,8 @@ _HYPOTHESIS: Final = (
 _DRAFT: Final = (
     r"draft(?:s|ing|ed)?|tentative(?:ly)?|provisional(?:ly)?|working assumption|rough (?:estimate|idea|plan|draft)"
 )
+_A_DRAFT: Final = re.compile(r"\b(?:the|a|an|my|our|your|this|that) drafts?\b(?!:)", re.IGNORECASE)
+"""A draft that is spoken about, and no word that what follows is one."""
 _UNCERTAIN: Final = re.compile(r"\b(?:if|could|might|maybe|perhaps|would)\b", re.IGNORECASE)
 _HYPOTHETICAL: Final = re.compile(rf"\b(?:{_HYPOTHESIS})\b", re.IGNORECASE)
 _DRAFTED: Final = re.compile(rf"\b(?:{_DRAFT})\b", re.IGNORECASE)
@@ -49,6 +54,52 @@ _RESUMES: Final = re.compile(
     r"\b(?:back to|return(?:ing)? to|resum(?:e|ing)|continu(?:e|ing)|where were we|as i was saying|carry on)\b",
     re.IGNORECASE,
 )
+
+
+_SAYS_SCOPE: Final = (
+    (
+        Scope.HYPOTHETICAL,
+        re.compile(
+            r"^\W*(?:hypothetical(?:ly)?\b|theoretically\b|in theory\b|what if\b|suppos(?:e|ing)\b|assum(?:e|ing)\b"
+            r"|imagine\b|let's (?:say|assume)\b|for the sake of argument\b"
+            r"|(?:mal )?angenommen\b|hypothetisch\b|nehmen wir an\b|was wäre,? wenn\b"
+            r"|supongamos\b|hipotéticamente\b|imagina\b|假设|假如|设想|仮に|仮定)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        Scope.DRAFT,
+        re.compile(
+            r"^\W*(?:(?:draft|entwurf|borrador|草稿|草案|下書き|仮案)\s*[:：]|tentatively\b|provisionally\b"
+            r"|as a draft\b|vorläufig\b|provisionalmente\b|暂定|暫定)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        Scope.SESSION,
+        re.compile(
+            r"\b(?:just|only) for (?:now|today|the moment)\b"
+            r"|\bfor (?:the rest of )?this (?:conversation|thread|chat|session|task)\b"
+            r"|\bnur für (?:jetzt|heute|dieses gespräch|diesen chat)\b|\bnur in diesem (?:gespräch|chat)\b"
+            r"|\bs[oó]lo (?:por ahora|por hoy|(?:para|en) esta conversación)\b|\bsolamente por ahora\b"
+            r"|仅限?(?:本次|这次)(?:对话|会话)|只在(?:本次|这次)对话|この会話だけ|今回だけ",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+
+def scope_said(text: str) -> Scope:
+    """The scope that one sentence to be remembered names itself; GLOBAL if it names none."""
+    return next((scope for scope, pattern in _SAYS_SCOPE if pattern.search(text)), Scope.GLOBAL)
+
+
+def assumed_in(said: Sequence[str], question: str) -> Scope:
+    """HYPOTHETICAL or DRAFT if the question opens a game of thought or goes on with one, else GLOBAL.
+    `said`: what the person wrote here before.
+    """
+    scope = scopes_of([*said[-REMEMBERED:], question])[-1]
+    return scope if scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else Scope.GLOBAL
 
 
 def is_hypothetical(text: str) -> bool:
@@ -81,7 +132,7 @@ def scopes_of(texts: Sequence[str]) -> tuple[Scope, ...]:
 
 
 def _own_scope(text: str) -> Scope:
-    head = " ".join(text.split()[:4])
+    head = _A_DRAFT.sub(" ", " ".join(text[:HEAD_CHARS].split()[:4]))
     if _DRAFTED.search(head):
         return Scope.DRAFT
     return Scope.HYPOTHETICAL if _HYPOTHETICAL.search(head) else Scope.GLOBAL

@@ -95,6 +95,8 @@ class Statement:
     names: frozenset[str]
     changes: bool
     anaphoric: bool
+    has_subject: bool = False
+    """It says something of something: "X is Y"."""
 
     def kinds(self) -> frozenset[str]:
         return frozenset(kind for kind, _ in self.values)
@@ -153,6 +155,7 @@ def read(text: str, *, about: str = "") -> Statement:
         names=frozenset(stem(word) for run, _, _ in _names(about_whom) for word in run.split()),
         changes=announces_change(text),
         anaphoric=_ANAPHOR.search(text) is not None,
+        has_subject=bool(cut and before),
     )
 
 

@@ -1,15 +1,14 @@
 """Writing a fact: may it be written, what does it supersede, and what rested on that (seed 003)? Pure.
 
-Above: the store, the `remember` tool, `bot.memory`. Below: `agent.memory.facts`, conflict, `agent.authority`.
-
     facts, new ── may this person write it? ── which facts does it supersede? ── what rested on those? ── facts, changes
 
 Rules
   Authority comes first: organisational facts and constraints are written by managers and above, and nobody supersedes
   what a greater authority wrote. A refused write changes nothing.
-  A write supersedes what it names (rule 1), what stands under its key or contradicts it (rule 2), and only what is
-  older than itself (rule 4): a late arrival joins the chain as history. How often something was said does not count.
-  What has no key supersedes by contradiction alone.
+  A write supersedes what it names if that is about the same (rule 1), what stands under its key, and what surely
+  contradicts it (rule 2), and only what is older than itself (rule 4): a late arrival joins the chain as history. How
+  often something was said does not count. In doubt both stand.
+  What it gives as its reason ("because the budget is 100 EUR") is what it rests on.
   A write marks facts of its own partition only (audience and person), and of its own scope: what was assumed in a
   hypothetical, a draft, a task or a session never touches what holds everywhere. A global write may settle a draft
   that it names.
@@ -23,16 +22,45 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from agent.authority import Authority
-from agent.memory.conflict import contradicts
+from agent.memory.conflict import about_the_same, contradicts, different_subjects, gives_as_reason
 from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope, age, current, memory_type_of, resolve, same_key
 
 POLICY_AUTHORITY: Final = Authority.MANAGER
 """Who may write what binds others (seed 003, "Ignoring Authority")."""
+_BINDS: Final = re.compile(
+    r"\b(?:never|at most|at the latest|no more than|not more than|no later than|must not|mustn't|may not|not allowed"
+    r"|forbidden|prohibited|max(?:imum|\.)?|limit(?:ed)? (?:is|to|of)|cap(?:ped)? (?:is|at)|up to"
+    r"|niemals|nie|höchstens|maximal|spätestens|nicht mehr als|darf nicht|dürfen nicht|verboten"
+    r"|nunca|como máximo|a más tardar|no más de|no se puede|prohibido|máximo)(?!\w)"
+    r"|最多|不得|禁止|不超过|从不|最晚|絶対に|最大|以内|してはいけない|してはならない|以下とする",
+    re.IGNORECASE,
+)
+_BINDS_WHAT: Final = (
+    (
+        ConstraintType.BUDGET,
+        re.compile(r"budget|[$€£¥]|\b(?:EUR|USD|GBP|euros?|dollars?)\b|预算|予算|presupuesto", re.IGNORECASE),
+    ),
+    (
+        ConstraintType.DEADLINE,
+        re.compile(r"deadline|\bdue\b|\blatest\b|\blater\b|frist|spätestens|plazo|截止|締め?切", re.IGNORECASE),
+    ),
+    (
+        ConstraintType.CAPACITY,
+        re.compile(r"capacity|\b(?:people|seats|hours|persons)\b|kapazität|capacidad|容量|人数", re.IGNORECASE),
+    ),
+)
+
+
+def binding_words(text: str) -> ConstraintType | None:
+    """Which limit a sentence sets by its words ("never", "at most"); None if it sets none."""
+    if not _BINDS.search(text):
+        return None
+    return next((kind for kind, pattern in _BINDS_WHAT if pattern.search(text)), ConstraintType.POLICY)
 
 
 @dataclass(frozen=True, slots=True)
 class NewFact:
-    """A fact to be written. `supersedes` and `depends_on` name facts by key or by id.
+    """A fact to be written. `supersedes` and `depends_on` name facts by id or by key.
 
     Without a `memory_type` the source decides.
     """
@@ -45,7 +73,7 @@ class NewFact:
     audience: str
     person: str = ""
     authority: Authority = Authority.EMPLOYEE
-    supersedes: str | None = None
+    supersedes: tuple[str, ...] = ()
     memory_type: MemoryType | None = None
     scope: Scope = Scope.GLOBAL
     scope_id: str | None = None
@@ -53,6 +81,11 @@ class NewFact:
     is_constraint: bool = False
     constraint_type: ConstraintType | None = None
     source_message: int | None = None
+
+    @property
+    def said(self) -> str:
+        """As it reads by itself."""
+        return f"{self.key}: {self.value}" if self.key else self.value
 
 
 class Refusal(StrEnum):
@@ -115,7 +148,7 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
         return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
     mine = [fact for fact in facts if _same_partition(fact, new)]
     found = _superseded(mine, new)
-    if new.supersedes is None and any(_says_the_same(fact, new) for fact in found):
+    if not new.supersedes and any(_says_the_same(fact, new) for fact in found):
         return tuple(facts), ()
     greater = next((fact for fact in found if fact.authority > new.authority), None)
     if greater is not None:
@@ -158,14 +191,15 @@ def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> W
 def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
     """The valid facts of its partition that a write takes the place of."""
     said = _own_words(mine, new)
-    named = resolve(mine, new.supersedes) if new.supersedes is not None else None
-    if named is not None and not named.is_valid:
-        named = current(mine, named.id)
+    named = {fact.id for name in new.supersedes if (fact := current(mine, name)) is not None}
     return [
         fact
         for fact in mine
         if fact.is_valid
-        and ((fact is named and _may_settle(new, fact)) or (_same_scope(fact, new) and _implied(fact, new, said)))
+        and (
+            (fact.id in named and _may_settle(new, fact) and about_the_same(fact.said, new.said))
+            or (_same_scope(fact, new) and _implied(fact, new, said))
+        )
     ]
 
 
@@ -178,15 +212,18 @@ def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
 
 
 def _implied(fact: Fact, new: NewFact, said: str) -> bool:
-    if same_key(fact.key, new.key) or _says_the_same(fact, new):
+    if _says_the_same(fact, new):
         return True
+    if same_key(fact.key, new.key):
+        return not different_subjects(fact.value, new.value)
     if fact.is_constraint != new.is_constraint:
         return False  # a wish that contradicts a policy is refused by whoever decides; it is no new policy
-    return contradicts(fact.value, said)
+    return contradicts(fact.value, said, about=(fact.key, new.key))
 
 
 def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fact | None, after: Fact | None) -> Fact:
-    grounds = (resolve(mine, name) for name in new.depends_on)
+    named = [resolve(mine, name) for name in new.depends_on]
+    grounds = [*named, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.said))]
     return Fact(
         id=new.id,
         key=new.key,

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from agent.authority import Authority
 from agent.memory.audience import Place
+from agent.memory.facts import Scope
 from agent.memory.marking import Superseded
 from agent.messages import JsonObject
 from agent.records import Person
@@ -27,6 +28,8 @@ class ToolContext:
     authority: Authority = Authority.EMPLOYEE
     superseded: tuple[Superseded, ...] = ()
     """What to mark in what is quoted: it holds no longer."""
+    assumed: Scope = Scope.GLOBAL
+    """HYPOTHETICAL or DRAFT while the question goes on with a game of thought: what it says holds only there."""
 
 
 @dataclass(frozen=True, slots=True)

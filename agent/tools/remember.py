@@ -1,13 +1,15 @@
 """`remember`: keep a fact that the person asked to be remembered.
 
-Above: `bot.app` registers it. Below: the port Facts, `agent.memory`.
-
 Rules
   The fact belongs to the person who asks and to the place where it was said, and keeps the message that it came from.
   Whose it is, where, and with which authority comes from the turn, never from the model.
-  A key, or else what contradicts, supersedes; the result says what was replaced.
-  What is assumed, drafted or said for now holds in this conversation only, what a task needs in this turn only.
-  A secret is not kept. What binds others is set by people, with a command, and not by a model.
+  The model names what a fact replaces, by the numbers that the context shows (`supersedes`), or by its key; code checks
+  that this is theirs, of this place, and about the same. What surely contradicts goes without being named. The result
+  says what was replaced, and what was named and stands all the same.
+  Where a fact holds, and whether it binds, code reads in its words: "hypothetically", "draft:" and what is said in a
+  game of thought hold in this conversation only, "for this conversation" for a day; what a manager says with "at most"
+  or "never" binds. What it rests on ("because the budget is 100 EUR") is found in writing.
+  A secret is not kept.
 """
 
 from dataclasses import dataclass
@@ -16,52 +18,44 @@ from typing import Final, assert_never
 
 from agent.errors import ToolError
 from agent.memory.audience import label
-from agent.memory.facts import ConstraintType, Fact, Scope
+from agent.memory.facts import Fact, Scope
 from agent.memory.layers import WorkingItem
+from agent.memory.scopes import scope_said
 from agent.memory.secrets import has_secret
-from agent.memory.writing import NewFact, Refusal, WriteRefused
+from agent.memory.writing import POLICY_AUTHORITY, NewFact, WriteRefused, binding_words
 from agent.messages import JsonObject
 from agent.ports import Facts, ToolContext, ToolOutput, WorkingSet
 
 MAX_CHARS: Final = 2_000
 """Facts stand in later contexts; a longer text is better found again by recall."""
 MAX_KEY_CHARS: Final = 80
-MAX_GROUNDS: Final = 10
+MAX_SUPERSEDED: Final = 10
+"""More at once is a model that names whatever it sees."""
 
 WORKING_TIME: Final = timedelta(days=1)
 """How long a scratch value is kept: a task that is put down overnight goes on."""
 
-FACT: Final = "fact"
 REFUSED: Final = (
     "not kept: this holds a password, a key or a card number, and such things are never remembered; tell the person so"
 )
-NOT_A_MANAGER: Final = f'not kept: {Refusal.NOT_A_MANAGER} It can be kept as a plain fact: leave out "kind".'
 
 _PROPERTIES: Final[JsonObject] = {
     "text": {
         "type": "string",
         "minLength": 1,
         "maxLength": MAX_CHARS,
-        "description": "one sentence that can be understood by itself; with a key, its value",
+        "description": "one sentence in the person's words that can be understood by itself",
     },
     "key": {
         "type": "string",
         "maxLength": MAX_KEY_CHARS,
-        "description": "what it is about, if it may change, e.g. deadline of Apollo; the same key replaces the value",
+        "description": "what it is about, e.g. deadline of Apollo; the same key replaces the value",
     },
-    "kind": {
-        "enum": [FACT, *map(str, ConstraintType)],
-        "description": "a limit that must be kept to, or a fact (the default)",
-    },
-    "scope": {
-        "enum": [*map(str, Scope)],
-        "description": "global (the default), or only in this conversation: session, hypothetical, draft; or this task",
-    },
-    "depends_on": {
+    "supersedes": {
         "type": "array",
-        "items": {"type": "string"},
-        "maxItems": MAX_GROUNDS,
-        "description": "keys of the facts that this one follows from",
+        "items": {"type": "integer"},
+        "maxItems": MAX_SUPERSEDED,
+        "description": "numbers of the FACTS that no longer hold because of this one",
     },
 }
 
@@ -94,10 +88,13 @@ class RememberTool:
             return await self._keep_for_now(self.working_set, new, context)
         outcome = await self.facts.write(new)
         if isinstance(outcome, WriteRefused):
-            raise ToolError(NOT_A_MANAGER if outcome.why is Refusal.NOT_A_MANAGER else f"not kept: {outcome.why}")
+            raise ToolError(f"not kept: {outcome.why}")
         known = (outcome.fact, *outcome.superseded)
         sources = {one.source_message for one in known if one.source_message is not None}
-        return ToolOutput(_told(outcome.fact, outcome.superseded), tuple(sorted(sources - {context.message})))
+        gone = {fact.id for fact in outcome.superseded}
+        standing = [id_ for id_ in new.supersedes if id_ not in gone] if outcome.fact.is_valid else []
+        told = _told(outcome.fact, outcome.superseded, standing)
+        return ToolOutput(told, tuple(sorted(sources - {context.message})))
 
     async def _keep_for_now(self, working_set: WorkingSet, new: NewFact, context: ToolContext) -> ToolOutput:
         until = new.timestamp + WORKING_TIME
@@ -108,22 +105,25 @@ class RememberTool:
 
 def fact_of(args: JsonObject, context: ToolContext) -> NewFact:
     """What the model asks to be kept, as far as the turn allows it."""
-    kind, grounds = str(args.get("kind", FACT)), args.get("depends_on", [])
-    scope = Scope(str(args.get("scope", Scope.GLOBAL)))
+    key, value, named = str(args.get("key", "")).strip(), str(args["text"]).strip(), args.get("supersedes", [])
+    scope = scope_said(value)
+    if scope is Scope.GLOBAL:
+        scope = context.assumed
+    binds = binding_words(f"{key}: {value}") if context.authority >= POLICY_AUTHORITY else None
     return NewFact(
         id="",
-        key=str(args.get("key", "")).strip(),
-        value=str(args["text"]).strip(),
+        key=key,
+        value=value,
         source="user",
         timestamp=context.now,
         audience=label(context.place.audience),
         person=context.person.id,
         authority=context.authority,
+        supersedes=tuple(dict.fromkeys(map(str, named))) if isinstance(named, list) else (),
         scope=scope,
         scope_id=scope_id(scope, context.conversation, context.message),
-        depends_on=tuple(map(str, grounds)) if isinstance(grounds, list) else (),
-        is_constraint=kind != FACT,
-        constraint_type=None if kind == FACT else ConstraintType(kind),
+        is_constraint=binds is not None,
+        constraint_type=binds,
         source_message=context.message,
     )
 
@@ -141,8 +141,11 @@ def scope_id(scope: Scope, conversation: str, question: int) -> str | None:
             assert_never(scope)
 
 
-def _told(kept: Fact, replaced: tuple[Fact, ...]) -> str:
+def _told(kept: Fact, replaced: tuple[Fact, ...], standing: list[str]) -> str:
     if not kept.is_valid:
         return f"Kept as history: {kept.said} (something newer is known already)"
-    before = "; ".join(fact.said for fact in replaced)
-    return f"Remembered: {kept.said}" + (f" (it replaces: {before})" if before else "")
+    before = f" (instead of: {'; '.join(fact.said for fact in replaced)})" if replaced else ""
+    named = ", ".join(f"#{id_}" for id_ in standing)
+    return f"Remembered: {kept.said}{before}" + (
+        f" ({named} still stands: not theirs here, or about something else)" if named else ""
+    )

@@ -12,7 +12,7 @@ from agent.context import Context, ContextParts, build_context
 from agent.memory.audience import may_flow_from
 from agent.memory.earlier import Said
 from agent.memory.facts import Scope
-from agent.memory.scopes import reading_scopes
+from agent.memory.scopes import assumed_in, reading_scopes
 from agent.ports import Knowledge
 from agent.recollection import query_about
 from agent.records import Author, Claim, Incoming, StoredMessage
@@ -55,6 +55,7 @@ async def known_context(
         authority=incoming.authority,
         audiences=audiences,
         scopes=_scopes(claim, history),
+        assumed=assumed_in(_said(claim, history), incoming.text),
         facts=known.facts,
         working_set=known.working_set,
         earlier=await _earlier(mind, incoming, audiences) if known.wrote_elsewhere else (),
@@ -74,6 +75,11 @@ async def _earlier(mind: Mind, incoming: Incoming, audiences: frozenset[str]) ->
 
 
 def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:
+    incoming = claim.incoming
+    return reading_scopes(_said(claim, history), incoming.text, incoming.conversation, str(claim.message))
+
+
+def _said(claim: Claim, history: Sequence[StoredMessage]) -> list[str]:
+    """What the asker wrote in this conversation before."""
     asker = claim.incoming.person.id
-    said = [message.text for message in history if message.author is Author.PERSON and message.person == asker]
-    return reading_scopes(said, claim.incoming.text, claim.incoming.conversation, str(claim.message))
+    return [message.text for message in history if message.author is Author.PERSON and message.person == asker]

@@ -156,6 +156,7 @@ class Thinking:
             groups,
             incoming.authority,
             context.superseded,
+            context.assumed,
         )
         return Loop(
             turn,

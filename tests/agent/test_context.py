@@ -69,7 +69,7 @@ def test_the_context_message_holds_its_sections_in_the_order_of_seed_001() -> No
         "PROFILE of this person, learned from what they wrote:\nCURRENT GOALS: sail round Iceland",
         "IDENTITY: Anna",
         "ENVIRONMENT: Mon 2026-01-05 13:00 CET",
-        "FACTS:\nThe boat is blue.",
+        "FACTS:\n#7 The boat is blue.",
         "EARLIER:\nThe sail is red.",
         "WORKING SET:\nroute: by train",
         "goal: find the boat",
@@ -125,7 +125,7 @@ def test_the_facts_that_fit_stand_in_the_context_and_are_named() -> None:
     facts = [fact(str(n), ANNA.id, f"{n}" * 40, HERE, NOON) for n in range(1, 6)]
     context = build_context(replace(PARTS, facts=facts), ContextBudget(memory=50))
     assert context.fact_ids == ("5", "4")
-    assert f"FACTS:\n{'5' * 40}\n{'4' * 40}\n\n" in context.messages[-2].text
+    assert f"FACTS:\n#5 {'5' * 40}\n#4 {'4' * 40}\n\n" in context.messages[-2].text
 
 
 def test_facts_of_other_audiences_and_scopes_are_left_out() -> None:
@@ -140,7 +140,9 @@ def test_facts_of_other_audiences_and_scopes_are_left_out() -> None:
 def test_what_binds_stands_first_and_is_marked() -> None:
     limit = replace(fact("1", ANNA.id, "5 EUR", HERE, NOON, key="budget"), is_constraint=True)
     known = fact("2", ANNA.id, "Where the boat is: in the harbour.", HERE, NOON)
-    assert "FACTS:\n! budget: 5 EUR\nWhere" in build_context(replace(PARTS, facts=[known, limit])).messages[-2].text
+    assert (
+        "FACTS:\n! #1 budget: 5 EUR\n#2 Where" in build_context(replace(PARTS, facts=[known, limit])).messages[-2].text
+    )
 
 
 def test_superseded_values_are_marked_wherever_they_are_still_visible() -> None:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from agent.memory.facts import Scope
-from agent.memory.scopes import is_hypothetical, reading_scopes, scopes_of
+from agent.memory.scopes import assumed_in, is_hypothetical, reading_scopes, scopes_of
 
 G, H, D, T = Scope.GLOBAL, Scope.HYPOTHETICAL, Scope.DRAFT, Scope.TASK
 
@@ -48,3 +48,10 @@ def test_a_long_text_that_opens_many_games_is_read_in_no_time(opening: str) -> N
     began = time.process_time()
     assert scopes_of([opening * 10_000]) == (G,)
     assert time.process_time() - began < 1
+
+
+def test_what_is_said_about_a_draft_is_no_draft_and_a_game_that_goes_on_is_one() -> None:
+    assert assumed_in([], "Remember that the draft is due on Monday") is Scope.GLOBAL
+    assert assumed_in([], "Draft: the report has ten pages") is Scope.DRAFT
+    assert assumed_in(["Let's brainstorm about the budget."], "It could be 9 EUR") is Scope.HYPOTHETICAL
+    assert assumed_in(["Let's brainstorm about the budget.", "Enough of that."], "It is 5 EUR") is Scope.GLOBAL

@@ -32,7 +32,7 @@ def valid(facts: tuple[Fact, ...]) -> list[str]:
 def test_seed_003_vector_1_the_superseded_status_is_no_longer_valid() -> None:
     facts = written(
         new("1", "status_v1", "approved"),
-        new("2", "status_v2", "cancelled", minutes=1, supersedes="status_v1"),
+        new("2", "status_v2", "cancelled", minutes=1, supersedes=("status_v1",)),
     )
     assert valid(facts) == ["cancelled"]
     assert (facts[0].superseded_by, facts[1].supersedes) == ("2", "1")
@@ -40,7 +40,7 @@ def test_seed_003_vector_1_the_superseded_status_is_no_longer_valid() -> None:
 
 def test_seed_003_vector_2_saying_it_three_times_does_not_outweigh_a_supersession() -> None:
     said_often = [new(str(n), "order_v1", "approved", minutes=n) for n in range(3)]
-    facts = written(*said_often, new("9", "order_v2", "cancelled", minutes=9, supersedes="order_v1"))
+    facts = written(*said_often, new("9", "order_v2", "cancelled", minutes=9, supersedes=("order_v1",)))
     assert valid(facts) == ["cancelled"]
 
 
@@ -49,7 +49,7 @@ def test_seed_003_vector_3_an_interns_wish_does_not_supersede_a_policy() -> None
     facts = written(policy)
     for wish in (
         new("2", "policy", "25%", minutes=1, person="", authority=Authority.GUEST),
-        new("3", "wish", "offer 25%", minutes=1, person="", authority=Authority.GUEST, supersedes="policy"),
+        new("3", "wish", "offer 25%", minutes=1, person="", authority=Authority.GUEST, supersedes=("policy",)),
     ):
         after, changes = write(facts, wish)
         assert after == facts
@@ -110,7 +110,7 @@ def test_seed_003_the_chain_of_supersessions_can_be_traced() -> None:
     facts = written(
         new("1", "address", "123 Main St"),
         new("2", "address", "456 Oak Ave", minutes=1),
-        new("3", "address_v3", "7 Elm Road", minutes=2, supersedes="address"),
+        new("3", "address_v3", "7 Elm Road", minutes=2, supersedes=("address",)),
     )
     assert [fact.id for fact in chain(facts, "2")] == ["1", "2", "3"]
     now = current(facts, "address")
@@ -144,7 +144,7 @@ def test_seed_003_what_is_assumed_in_a_scope_touches_nothing_that_holds_everywhe
     facts = written(
         new("1", "price", "$50 per unit"),
         new("2", "price", "$40 per unit", minutes=1, scope=scope, scope_id="s"),
-        new("3", "idea", "$30 per unit", minutes=2, scope=scope, scope_id="s", supersedes="1"),
+        new("3", "idea", "$30 per unit", minutes=2, scope=scope, scope_id="s", supersedes=("1",)),
     )
     assert [fact.id for fact in facts if fact.is_valid and fact.scope is Scope.GLOBAL] == ["1"]
 
@@ -152,13 +152,13 @@ def test_seed_003_what_is_assumed_in_a_scope_touches_nothing_that_holds_everywhe
 def test_a_global_decision_settles_the_draft_that_it_names() -> None:
     facts = written(
         new("1", "price_draft", "$40", scope=Scope.DRAFT, scope_id="d"),
-        new("2", "price", "$45", minutes=1, supersedes="price_draft"),
+        new("2", "price", "$45", minutes=1, supersedes=("price_draft",)),
     )
     assert valid(facts) == ["$45"]
 
 
 @pytest.mark.parametrize("other", [{"audience": "person:ann"}, {"person": "bob"}])
 def test_facts_of_another_audience_or_person_are_never_marked(other: dict[str, Any]) -> None:
-    facts = written(new("1", "city", "Rome", **other), new("2", "city", "Oslo", minutes=1, supersedes="1"))
+    facts = written(new("1", "city", "Rome", **other), new("2", "city", "Oslo", minutes=1, supersedes=("1",)))
     assert valid(facts) == ["Rome", "Oslo"]
     assert facts[1].supersedes is None

@@ -1,5 +1,6 @@
 """`remember` keeps facts with their source and authority, says what they replace, and keeps no secrets."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,7 +52,7 @@ async def test_a_key_replaces_what_stood_under_it_and_the_result_says_so_and_whe
         "Remembered: deadline of Apollo: Friday"
     )
     assert await told(store, asked(2), text="Monday", key="Deadline of Apollo") == ToolOutput(
-        "Remembered: Deadline of Apollo: Monday (it replaces: deadline of Apollo: Friday)", (1,)
+        "Remembered: Deadline of Apollo: Monday (instead of: deadline of Apollo: Friday)", (1,)
     )
     assert [(fact.value, fact.is_valid) for fact in store.facts.kept] == [("Friday", False), ("Monday", True)]
 
@@ -60,7 +61,7 @@ async def test_without_a_key_it_replaces_what_it_contradicts() -> None:
     store = FakeStore()
     await told(store, asked(1), text="The meeting is on Tuesday.")
     answer = await told(store, asked(2), text="The meeting is on Thursday.")
-    assert answer.text == "Remembered: The meeting is on Thursday. (it replaces: The meeting is on Tuesday.)"
+    assert answer.text == "Remembered: The meeting is on Thursday. (instead of: The meeting is on Tuesday.)"
 
 
 async def test_the_authority_is_that_of_the_turn_and_nobody_supersedes_what_a_greater_one_wrote() -> None:
@@ -71,53 +72,114 @@ async def test_the_authority_is_that_of_the_turn_and_nobody_supersedes_what_a_gr
     assert [fact.authority for fact in store.facts.kept] == [Authority.MANAGER]
 
 
-async def test_a_constraint_is_for_managers_and_others_are_told_what_they_can_do() -> None:
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("we spend at most 5,000 EUR on travel", ConstraintType.BUDGET),
+        ("the report comes on Friday at the latest", ConstraintType.DEADLINE),
+        ("the room takes no more than 12 people", ConstraintType.CAPACITY),
+        ("we never deploy on Fridays", ConstraintType.POLICY),
+        ("wir geben höchstens 15 % Rabatt", ConstraintType.POLICY),
+        ("折扣最多 15%", ConstraintType.POLICY),
+    ],
+)
+async def test_what_a_manager_limits_binds_and_what_others_limit_is_a_plain_fact(
+    text: str, kind: ConstraintType
+) -> None:
     store = FakeStore()
-    with pytest.raises(ToolError, match=r'Only a manager .* leave out "kind"'):
-        await told(store, asked(), text="5,000 EUR", key="budget", kind="budget")
-    await told(store, asked(1, Authority.MANAGER), text="5,000 EUR", key="budget", kind="budget")
-    (fact,) = store.facts.kept
-    assert (fact.is_constraint, fact.constraint_type, fact.person) == (True, ConstraintType.BUDGET, "ann")
+    await told(store, asked(1, Authority.MANAGER), text=text)
+    await told(store, asked(2, Authority.MANAGER), text="the boat is blue")
+    bound, plain = store.facts.kept
+    assert (bound.is_constraint, bound.constraint_type, bound.person) == (True, kind, "ann")
+    assert not plain.is_constraint
+    assert not (await kept(text=text)).is_constraint
 
 
 @pytest.mark.parametrize(
-    ("scope", "where"),
+    ("text", "scope", "where"),
     [
-        ("global", None),
-        ("task", "1"),
-        ("hypothetical", "thread"),
-        ("draft", "thread"),
-        ("session", "thread"),
+        ("we take the train", Scope.GLOBAL, None),
+        ("the draft of the contract is due on Monday", Scope.GLOBAL, None),
+        ("Hypothetically, we take the train", Scope.HYPOTHETICAL, "thread"),
+        ("Angenommen, wir nehmen den Zug", Scope.HYPOTHETICAL, "thread"),
+        ("Supongamos que vamos en tren", Scope.HYPOTHETICAL, "thread"),
+        ("假设我们坐火车", Scope.HYPOTHETICAL, "thread"),
+        ("仮に電車で行くとする", Scope.HYPOTHETICAL, "thread"),
+        ("Draft: we take the train", Scope.DRAFT, "thread"),
+        ("Only for this conversation: we take the train", Scope.SESSION, "thread"),
+        ("Nur für dieses Gespräch: wir nehmen den Zug", Scope.SESSION, "thread"),
     ],
 )
-async def test_each_scope_holds_where_it_should(scope: str, where: str | None) -> None:
-    fact = await kept(text="we take the train", scope=scope)
-    assert (fact.scope, fact.scope_id) == (Scope(scope), where)
+async def test_where_it_holds_stands_in_its_words(text: str, scope: Scope, where: str | None) -> None:
+    fact = await kept(text=text)
+    assert (fact.scope, fact.scope_id) == (scope, where)
+
+
+async def test_what_is_said_in_a_game_of_thought_holds_only_there() -> None:
+    store = FakeStore()
+    await told(store, replace(asked(), assumed=Scope.HYPOTHETICAL), text="we take the train")
+    assert [(fact.scope, fact.scope_id) for fact in store.facts.kept] == [(Scope.HYPOTHETICAL, "thread")]
+
+
+async def test_what_the_model_names_by_number_is_replaced_if_it_is_about_the_same() -> None:
+    store = FakeStore()
+    await told(store, asked(1), text="Ann lives in Rome")
+    await told(store, asked(2), text="the sail is red")
+    answer = await told(store, asked(3), text="Ann has moved to Oslo", supersedes=[1])
+    assert answer.text == "Remembered: Ann has moved to Oslo (instead of: Ann lives in Rome)"
+    assert [fact.value for fact in store.facts.kept if fact.is_valid] == ["the sail is red", "Ann has moved to Oslo"]
+
+
+@pytest.mark.parametrize("number", [1, 77])
+async def test_a_number_of_something_else_replaces_nothing_and_the_model_is_told(number: int) -> None:
+    store = FakeStore()
+    await told(store, asked(1), text="the boat is blue")
+    answer = await told(store, asked(2), text="dinner starts at eight", supersedes=[number])
+    assert f"#{number} still stands" in answer.text
+    assert all(fact.is_valid for fact in store.facts.kept)
+
+
+async def test_nobody_replaces_by_number_what_another_person_was_told_to_remember() -> None:
+    store = FakeStore()
+    await told(store, asked(1), text="the boat is blue")
+    ben = replace(asked(2), person=Person("ben", "Ben"), place=Place(PersonAudience("ben")))
+    await told(store, ben, text="the boat is red", supersedes=[1])
+    assert all(fact.is_valid for fact in store.facts.kept)
 
 
 async def test_what_is_for_now_goes_into_the_working_set_for_a_day() -> None:
     store = FakeStore()
     store.working_set.stands.add(1)
     tool = RememberTool(store.facts, store.working_set)
-    answer = await tool.run({"text": "by train", "key": "route", "scope": "session"}, asked())
-    assert answer == ToolOutput("Kept for this conversation, for a day: by train")
+    answer = await tool.run({"text": "by train, just for now", "key": "route"}, asked())
+    assert answer == ToolOutput("Kept for this conversation, for a day: by train, just for now")
     assert store.facts.kept == ()
     ((where, audience, item),) = store.working_set.kept
-    assert (where, audience, item.key, item.value, item.message) == ("thread", "person:ann", "route", "by train", 1)
+    assert (where, audience, item.key, item.value, item.message) == (
+        "thread",
+        "person:ann",
+        "route",
+        "by train, just for now",
+        1,
+    )
     assert item.expires_at == START + WORKING_TIME
 
 
 async def test_what_follows_from_a_fact_depends_on_it() -> None:
     store = FakeStore()
     await told(store, asked(1), text="100 EUR", key="budget")
-    await told(store, asked(2), text="two days", key="length of the trip", depends_on=["budget"])
-    await told(store, asked(3), text="50 EUR", key="budget")
-    assert [fact.key for fact in store.facts.kept if fact.needs_review] == ["length of the trip"]
+    await told(store, asked(2), text="two days because the budget is 100 EUR", key="length of the trip")
+    assert [fact.depends_on for fact in store.facts.kept] == [(), ("1",)]
 
 
 @pytest.mark.parametrize(
     "args",
-    [{"text": ""}, {"text": "x", "person": "ben"}, {"text": "x", "authority": "admin"}, {"text": "x", "scope": "all"}],
+    [
+        {"text": ""},
+        {"text": "x", "person": "ben"},
+        {"text": "x", "authority": "admin"},
+        {"text": "x", "kind": "policy"},
+    ],
 )
 def test_whose_it_is_and_with_which_authority_is_no_argument(args: dict[str, Any]) -> None:
     assert Registry([RememberTool(FakeStore().facts)]).check(ToolCall("remember", args)) is not None

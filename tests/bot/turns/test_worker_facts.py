@@ -53,12 +53,12 @@ async def test_a_deadline_that_moved_is_the_new_one_everywhere_and_marked_in_the
         await turns.ask(said("When is it?"))
     shown = [message.text for message in world.model.requests[4]]
     assert "Remember: the deadline is [superseded: Friday]" in shown
-    assert "FACTS:\ndeadline: Monday\n" in told(world, 4)
+    assert "FACTS:\n#2 deadline: Monday\n" in told(world, 4)
     assert closing(world, 2).context_facts == ("2",)
 
 
 async def test_seed_003_a_hypothetical_does_not_reach_a_decision_but_whoever_goes_on_with_it() -> None:
-    assume = call("9 EUR", "budget").replace('"key"', '"scope": "hypothetical", "key"')
+    assume = call("9 EUR", "budget")
     world = World([assume, "Fine.", "Nine.", "Nothing is set."])
     async with world.serving() as turns:
         await turns.ask(said("Let's brainstorm: what if the budget were 9 EUR?"))
