@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
-from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked
+from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked, StoreUnavailable
 from agent.records import Person
 from agent.spending import By
 from bot.arguments import Command, parser
 from bot.casts import LogLevel
 from bot.exits import Exit
+from bot.host import PlatformUnavailable
 from bot.logs import log_to
 from bot.output import OutputError, write_out
 from bot.platforms.discord.setup import invite
@@ -67,7 +68,7 @@ def _exit_code(error: CogencyError | OutputError) -> Exit:
             return Exit.SETTINGS
         case StoreLocked():
             return Exit.BUSY
-        case ProviderError():
+        case ProviderError() | PlatformUnavailable() | StoreUnavailable():
             return Exit.UNAVAILABLE
         case _:
             return Exit.FAILED

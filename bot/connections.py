@@ -26,6 +26,8 @@ class Connections:
     """How to delete a page of a reply."""
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
     """How to fetch an attachment."""
+    troubles: dict[str, str] = field(default_factory=dict[str, str])
+    """Why a platform is not connected now, in a sentence, by the first word of the source of its messages."""
     _shown: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sources(self) -> frozenset[str]:
@@ -40,12 +42,28 @@ class Connections:
 
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
+        self.note(source, "")
+
+    def hide(self, source: str) -> None:
+        """The platform is not served any more."""
+        for known in (self.surfaces, self.deletions, self.fetchers, self.readers.platforms):
+            known.pop(source, None)
+
+    def note(self, name: str, trouble: str) -> None:
+        """Why a platform is not connected, by its name or by a source; "" if it is."""
+        self.troubles.pop(_platform(name), None)
+        if trouble:
+            self.troubles[_platform(name)] = trouble
         self._shown.set()
 
     async def all_shown(self, serving: Collection[asyncio.Task[None]], clock: Clock, patience_s: float) -> None:
-        """Until each of these tasks has said where its answers are shown, or ended, or took `patience_s` seconds."""
+        """Until each of these tasks has said where its answers are shown, or that it cannot be served now, or ended, or
+        took `patience_s` seconds.
+        """
         deadline = clock.monotonic() + patience_s
-        while len(self.surfaces) + sum(task.done() for task in serving) < len(serving):
+        while len({*map(_platform, self.surfaces), *self.troubles}) + sum(task.done() for task in serving) < len(
+            serving
+        ):
             self._shown.clear()
             shown = asyncio.create_task(self._shown.wait())
             left = deadline - clock.monotonic()
@@ -57,3 +75,8 @@ class Connections:
             shown.cancel()
             if not done:
                 return
+
+
+def _platform(name: str) -> str:
+    """The platform of a source ("slack:T1"), or of that name ("Slack")."""
+    return name.partition(":")[0].casefold()

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from agent.authority import Authority
+from agent.errors import CogencyError
 from agent.memory.audience import Place
 from agent.memory.forgetting import Gone
 from agent.ports import Membership
@@ -20,6 +21,16 @@ from agent.spending import Account
 from bot.access.lists import Who
 from bot.attachments.reading import Fetch
 from bot.surface import Surface
+
+
+class PlatformUnavailable(CogencyError):
+    """A platform cannot be served now, which may pass: its adapter raises it, and is begun anew after a pause of at
+    least `retry_after_s`.
+    """
+
+    def __init__(self, sentence: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(sentence)
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +125,14 @@ class Suggestion:
 class Host(Protocol):
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         """Answers to messages of this source are shown where `surface_for` says; also after a restart."""
+        ...
+
+    def hide(self, source: str) -> None:
+        """Nothing can be shown, fetched, deleted or asked there any more, until the platform is served anew."""
+        ...
+
+    def connected(self, source: str, trouble: str = "") -> None:
+        """What is said there comes in; or it does not, for this reason: a sentence for operators."""
         ...
 
     def ask_readers(self, source: str, membership: Membership) -> None:

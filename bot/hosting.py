@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.authority import Authority
-from agent.errors import CogencyError
+from agent.errors import CogencyError, StoreUnavailable
 from agent.memory.audience import Place
 from agent.memory.forgetting import Gone
 from agent.ports import Clock, Conversations, Ledger, Membership, Preferences, Replies, Spending
@@ -23,9 +23,19 @@ from bot.access.gate import Gate
 from bot.access.lists import Who
 from bot.attachments.notes import with_names
 from bot.attachments.reading import Fetch
+from bot.backoff import Backoff
 from bot.connections import Connections
 from bot.health import Health
-from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, ModelMenu, Suggestion, Viewer
+from bot.host import (
+    Asker,
+    ForgetAnswer,
+    Forgetter,
+    MemoryAnswer,
+    ModelMenu,
+    PlatformUnavailable,
+    Suggestion,
+    Viewer,
+)
 from bot.memory.answers import ReplyDesk
 from bot.memory.desk import MemoryDesk
 from bot.memory.forgetting import ForgetDesk
@@ -38,6 +48,11 @@ from bot.surface import Surface
 from bot.turns.worker import Turns
 
 log = logging.getLogger(__name__)
+
+AGAIN_S = 2.0
+MOST_AGAIN_S = 120.0
+"""Between attempts to serve a platform that cannot be reached: doubling, so that an outage of hours costs little, and
+its end is met within two minutes."""
 
 START_PATIENCE_S = 60.0
 """How long open turns of an earlier process wait for every platform to connect, so that they can be shown there."""
@@ -73,6 +88,12 @@ class BotHost:
 
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.connections.show_on(source, surface_for)
+
+    def hide(self, source: str) -> None:
+        self.connections.hide(source)
+
+    def connected(self, source: str, trouble: str = "") -> None:
+        self.connections.note(source, trouble)
 
     def ask_readers(self, source: str, membership: Membership) -> None:
         self.connections.readers.platforms[source] = membership
@@ -200,17 +221,20 @@ class BotHost:
 
 
 async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host: BotHost, grace_s: float) -> None:
-    """Serve every platform until cancelled; one that fails leaves the others alone.
+    """Serve every platform until cancelled; one that fails leaves the others alone. What may pass (PlatformUnavailable,
+    StoreUnavailable) is tried again for ever.
 
-    Open replies get `grace_s` seconds at the end. Raises the first failure (CogencyError) once no platform is left.
+    Open replies get `grace_s` seconds at the end. Raises the first other failure (CogencyError) once no platform is
+    left.
     """
     failures: list[CogencyError] = []
 
     async def serve(name: str) -> None:
         try:
-            await platforms[name]()
+            await _insist(name, platforms[name], host.connections, host.clock)
         except CogencyError as error:
             log.error("%s: %s", name, error)  # noqa: TRY400 -- a sentence for the operator, not a bug to trace
+            host.connections.note(name, str(error))
             failures.append(error)
 
     serving = [asyncio.create_task(serve(name)) for name in platforms]
@@ -225,3 +249,22 @@ async def serve_all(platforms: Mapping[str, Callable[[], Awaitable[None]]], host
         await asyncio.gather(*serving, return_exceptions=True)
     if failures:
         raise failures[0]
+
+
+async def _insist(name: str, serve: Callable[[], Awaitable[None]], connections: Connections, clock: Clock) -> None:
+    """Serve a platform; begin anew where that cannot be done now."""
+    backoff = Backoff(AGAIN_S, MOST_AGAIN_S)
+    while True:
+        began = clock.monotonic()
+        try:
+            await serve()
+        except (PlatformUnavailable, StoreUnavailable) as error:
+            if clock.monotonic() - began > MOST_AGAIN_S:
+                backoff.worked()  # it was served well for a while
+            asked_s = error.retry_after_s if isinstance(error, PlatformUnavailable) else 0.0
+            pause = max(backoff.failed(), asked_s)
+            log.warning("%s: %s It is tried again in %.0f s.", name, error, pause)
+            connections.note(name, str(error))
+            await clock.sleep(pause)
+        else:
+            return

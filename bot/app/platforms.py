@@ -84,7 +84,9 @@ def _host(
         budgets=BudgetDesk(access, allowances, CLOCK),
         policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
         replies=ReplyDesk(store.replies, store.ledger, store.forgetting, store.jobs, CLOCK, connections.deletions),
-        health=Health(store.ledger, store.replies, store.spending, CLOCK, CLOCK.now(), partial(_about, store, models)),
+        health=Health(
+            store.ledger, store.replies, store.spending, CLOCK, CLOCK.now(), partial(_about, store, models, connections)
+        ),
     )
     return BotHost(
         connections,
@@ -100,11 +102,12 @@ def _host(
     )
 
 
-def _about(store: Store, models: ModelSwitch) -> list[str]:
-    """What an operator may know of this process: its version, its models, its store."""
+def _about(store: Store, models: ModelSwitch, connections: Connections) -> list[str]:
+    """What an operator may know of this process: its version, its models, its store, what it is not connected to."""
     return [
         f"**Version**: {version('cogency-bot')}. {models.sentence}",
         f"**Store**: {store.database.where}.",
+        *(f"**{name.capitalize()}**: not connected. {why}" for name, why in sorted(connections.troubles.items())),
     ]
 
 

@@ -3,12 +3,13 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
 from agent.authority import Authority
 from agent.context import ContextBudget, Persona
-from agent.errors import CogencyError, Refused, SettingsError
+from agent.errors import CogencyError, Refused, SettingsError, StoreUnavailable
 from agent.memory.audience import GroupAudience, Place
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ModelCall, Usage
@@ -17,7 +18,7 @@ from agent.records import Incoming, Person
 from agent.spending import Spent
 from agent.tools.registry import Registry
 from agent.turn import TurnLimits
-from bot.host import Forgetter, Host, Viewer
+from bot.host import Forgetter, Host, PlatformUnavailable, Viewer
 from bot.hosting import serve_all
 from bot.surface import Surface
 from bot.turns.mind import Mind
@@ -60,11 +61,17 @@ class Platform:
     service: Service
     messages: tuple[Incoming, ...] = ()
     failure: CogencyError | None = None
+    passing: list[CogencyError] = field(default_factory=list[CogencyError])
+    """What its first attempts fail with."""
+    attempts: list[float] = field(default_factory=list[float])
     served: asyncio.Event = field(default_factory=asyncio.Event)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self) -> None:
         try:
+            self.attempts.append(self.service.clock.monotonic())
+            if self.passing:
+                raise self.passing.pop(0)
             if self.failure is not None:
                 raise self.failure
             host: Host = self.service.host
@@ -98,6 +105,38 @@ async def test_one_platform_that_fails_leaves_the_other_alone() -> None:
     await asyncio.wait({serving}, timeout=5)
     assert serving.cancelled()
     assert good.ended.is_set()
+
+
+async def test_a_platform_that_cannot_be_reached_is_tried_again_for_ever_and_the_other_serves_meanwhile() -> None:
+    service = Service()
+    down = [PlatformUnavailable("Slack does not answer.", retry_after_s=s) for s in (0.0, 30.0, *[0.0] * 20)]
+    bad = Platform(service, passing=[*down, StoreUnavailable("The database is away.")])
+    good = Platform(service, (said("Hello?"),))
+    serving = asyncio.create_task(serve_all({"Slack": bad, "Test": good}, service.host, grace_s=0.0))
+    await until_stored(service, 2)
+    async with asyncio.timeout(5):
+        await bad.served.wait()
+    assert service.surface.shown == ["Hello."]
+    pauses = [after - before for before, after in pairwise(bad.attempts)]
+    assert pauses[:4] == [2.0, 30.0, 8.0, 16.0]
+    assert max(pauses) == pauses[-1] == 120.0
+    serving.cancel()
+    await asyncio.wait({serving}, timeout=5)
+
+
+async def test_an_operator_learns_why_a_platform_is_not_connected_until_it_is() -> None:
+    service = Service()
+    bad = Platform(service, passing=[PlatformUnavailable("Slack does not answer.")])
+    connections = service.host.connections
+    serving = asyncio.create_task(serve_all({"Test": bad}, service.host, grace_s=0.0))
+    async with asyncio.timeout(5):
+        while not connections.troubles:  # noqa: ASYNC110 -- nothing rings when a platform is in trouble
+            await asyncio.sleep(0)
+        assert connections.troubles == {"test": "Slack does not answer."}
+        await bad.served.wait()
+    assert connections.troubles == {}
+    serving.cancel()
+    await asyncio.wait({serving}, timeout=5)
 
 
 async def test_when_no_platform_is_left_the_first_failure_is_raised() -> None:

@@ -75,10 +75,19 @@ class FakeHost:
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
+    hidden: list[str] = field(default_factory=list[str])
+    troubles: dict[str, str] = field(default_factory=dict[str, str])
+    """Why each platform is not connected; "" if it is."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def show_on(self, source: str, surface_for: Callable[[Incoming], Surface]) -> None:
         self.surfaces[source] = surface_for
+
+    def hide(self, source: str) -> None:
+        self.hidden.append(source)
+
+    def connected(self, source: str, trouble: str = "") -> None:
+        self.troubles[source] = trouble
 
     def ask_readers(self, source: str, membership: Membership) -> None:
         self.memberships[source] = membership

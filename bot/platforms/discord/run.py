@@ -22,7 +22,7 @@ from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.providers.http import Http
 from agent.records import Incoming, ShownPage
-from bot.host import Host
+from bot.host import Host, PlatformUnavailable
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.members.membership import DiscordMembership
 from bot.platforms.discord.members.place import SOURCE
@@ -58,7 +58,7 @@ _SHARDING_REQUIRED = 4011
 _UNREACHABLE = (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError)
 
 
-class DiscordUnreachable(CogencyError):
+class DiscordUnreachable(PlatformUnavailable):
     """Discord could not be reached when the bot started, or ended the connection for good."""
 
 

@@ -55,6 +55,7 @@ DEFAULT_RETRY_AFTER_S = 30.0
 
 _DOWN = frozenset(
     {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org", "accesslimited"}
+    | {"org_login_required", "ekm_access_denied"}
 )
 
 

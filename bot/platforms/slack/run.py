@@ -16,13 +16,13 @@ from aiohttp import ClientSession, ClientTimeout
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.errors import CogencyError, SettingsError
+from agent.errors import SettingsError
 from agent.ports import Clock
 from agent.records import Incoming
 from bot.access.told import Told
-from bot.host import Host
+from bot.host import Host, PlatformUnavailable
 from bot.platforms.slack.agent_desk import AgentDesk
-from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackRefused
+from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.delivery.http import Endpoint
 from bot.platforms.slack.delivery.line import Delivery, Line
@@ -59,7 +59,7 @@ from bot.turns.missed import Listening
 log = logging.getLogger(__name__)
 
 
-class SlackUnreachable(CogencyError):
+class SlackUnreachable(PlatformUnavailable):
     """Slack could not be reached at the start."""
 
 
@@ -76,19 +76,19 @@ class _Parts:
 async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
     """Serve one workspace until cancelled.
 
-    Raises SettingsError when Slack does not take the tokens, and SlackUnreachable when it cannot be reached; later
-    only when Slack takes the app's tokens away.
+    Raises SettingsError when Slack does not take the tokens, also later, and SlackUnreachable when it cannot be reached
+    at the start. Sockets that cannot be opened are tried again here, for ever.
     """
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_S)) as session:
         api = SlackApi(web_client(settings.api_base_url, session, settings.bot_token.reveal()), session)
         me = await _sign_in(api, settings)
+        log.info("signed in to Slack as %s", me.name)
         parts = _put_together(host, settings, clock, session, api, me)
         keeping = [asyncio.create_task(parts.listening.keep()), asyncio.create_task(parts.guests.keep())]
         try:
             await host.back([me.source])
             await parts.listening.begin()
             await parts.delivery.open()
-            log.info("connected to Slack as %s", me.name)
             await parts.delivery.failed
         except SlackError as error:
             _explain(error, settings, "SLACK_APP_TOKEN")
@@ -97,6 +97,7 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
                 task.cancel()
             for close in parts.closing:
                 await close()
+            host.hide(me.source)
 
 
 def _put_together(
@@ -173,7 +174,8 @@ def _explain(error: SlackError, settings: SlackSettings, setting: str) -> NoRetu
             f"{setting} is not accepted by Slack ({error.code}): copy it again from the app's page."
         ) from error
     raise SlackUnreachable(
-        f"Slack does not answer at {settings.api_base_url} (SLACK_API_BASE_URL): check the network. {error}"
+        f"Slack does not answer at {settings.api_base_url} (SLACK_API_BASE_URL): check the network. {error}",
+        retry_after_s=error.retry_after_s if isinstance(error, SlackLimited) else 0.0,
     ) from error
 
 

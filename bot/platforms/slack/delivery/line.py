@@ -16,8 +16,8 @@ class Line(Protocol):
         """They can."""
         ...
 
-    def lost(self) -> None:
-        """From now on they cannot."""
+    def lost(self, why: str) -> None:
+        """From now on they cannot; `why` is a sentence for operators."""
         ...
 
     def gap(self, since: datetime) -> None:

@@ -76,10 +76,12 @@ class Missed:
         if first or (not self.listening.behind and self.listening.silent_for() > OUTAGE):
             self._begin(self.listening.since())
         self.listening.connected = True
+        self.listening.host.connected(self.me.source)
 
-    def lost(self) -> None:
+    def lost(self, why: str) -> None:
         """The last socket is about to close, or dead."""
         self.listening.connected = False
+        self.listening.host.connected(self.me.source, why)
 
     def gap(self, since: datetime) -> None:
         """Between that time and now some events did not come."""

@@ -21,6 +21,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.ports import Clock
+from bot.backoff import Backoff, OncePerMinute
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.delivery.line import Line
 from bot.platforms.slack.delivery.underway import Underway
@@ -34,8 +35,10 @@ CONNECT_S: Final = 10.0
 OVERLAP_S: Final = 4.0
 """How long the old socket stays beside the new one: what came through it is acknowledged within three seconds."""
 
-RETRY_S: Final = 5.0
-"""Between attempts to open the next socket: Slack keeps events for its first repetition, which comes after a minute."""
+RETRY_S: Final = 2.5
+MOST_RETRY_S: Final = 60.0
+"""Between attempts to open the next socket, doubling: Slack keeps events for its first repetition, which comes after a
+minute."""
 
 CROWDED_S: Final = 60.0
 """Before another attempt when Slack says that there are too many, or no: an older process may be about to end."""
@@ -56,18 +59,23 @@ class Sockets:
         self._line = line
         self._clients: list[_Client] = []
         self._openings = Underway()
+        self._logged = OncePerMinute()
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def open(self) -> None:
-        """Open the first socket; the others follow in the background. Raises SlackError."""
-        await self._open()
-        for _ in range(1, self._settings.connections):
-            self._openings.begin(self._open_another())
+        """Begin to open the sockets, for as long as that takes: they open in the background."""
+        self._openings.begin(self._open_all())
 
     async def close(self) -> None:
         await self._openings.close()
         for client in self._clients:
             await client.close()
+
+    async def _open_all(self) -> None:
+        await self._open_another()
+        log.info("connected to Slack")
+        for _ in range(1, self._settings.connections):
+            self._openings.begin(self._open_another())
 
     async def _open(self) -> None:
         """Raises SlackError."""
@@ -92,7 +100,7 @@ class Sockets:
 
     def _succeed(self, old: "_Client") -> None:
         if self._none_left():
-            self._line.lost()
+            self._line.lost("Its sockets have closed, and the next one is not open yet.")
         self._openings.begin(self._make_room(old) if old.crowded else self._change_over(old))
 
     def _none_left(self) -> bool:
@@ -114,6 +122,7 @@ class Sockets:
         self._clients.remove(old)
 
     async def _open_another(self) -> None:
+        backoff = Backoff(RETRY_S, MOST_RETRY_S)
         while True:
             try:
                 await self._open()
@@ -125,9 +134,12 @@ class Sockets:
                 log.warning("another socket is refused, the bot goes on with those it has: %s", refused)
                 await self._clock.sleep(CROWDED_S)
             except SlackError as error:
-                log.warning("another socket is not open yet: %s", error)
+                if self._none_left():
+                    self._line.lost(str(error))
+                if (more := self._logged.due(type(error).__name__, self._clock.monotonic())) is not None:
+                    log.warning("a socket is not open yet, it is tried again: %s%s", error, more)
                 limited_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
-                await self._clock.sleep(max(RETRY_S, limited_s))
+                await self._clock.sleep(max(backoff.failed(), limited_s))
             else:
                 return
 

@@ -299,6 +299,27 @@ async def test_a_refused_token_is_one_sentence_that_names_its_setting(
         await serve(FakeHost(), settings(slack), slack.clock)
 
 
+@pytest.mark.parametrize(
+    "faults", [[Fault(429, "ratelimited", "3")], [Fault(500)] * 3, [Fault(error="internal_error")], [Fault(503)] * 8]
+)
+async def test_a_socket_that_slack_does_not_open_at_the_start_is_tried_again(
+    slack: FakeSlack, faults: list[Fault]
+) -> None:
+    host = FakeHost()
+    slack.faults["apps.connections.open"].extend(faults)
+    async with serving(slack, host):
+        await slack.until(lambda: host.troubles == {TEAM: ""})
+        assert len(slack.sockets) == 1
+    assert host.hidden == [TEAM]
+
+
+async def test_what_slack_asks_to_wait_before_signing_in_is_told_to_whoever_begins_anew(slack: FakeSlack) -> None:
+    slack.faults["auth.test"].append(Fault(429, "ratelimited", "7"))
+    with pytest.raises(SlackUnreachable) as raised:
+        await serve(FakeHost(), settings(slack), slack.clock)
+    assert raised.value.retry_after_s == 7.0
+
+
 async def test_a_token_without_the_right_to_write_is_refused_at_the_start() -> None:
     async with FakeSlack(FastClock(), scopes="app_mentions:read,commands") as slack:
         with pytest.raises(SettingsError, match=r"lacks scopes .*chat:write"):
