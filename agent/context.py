@@ -126,6 +126,10 @@ class Context:
     sources: tuple[int, ...] = ()
     superseded: tuple[Superseded, ...] = ()
     assumed: Scope = Scope.GLOBAL
+    own_words: tuple[str, ...] = ()
+    """What the person wrote, the question last."""
+    others_words: tuple[str, ...] = ()
+    """What others wrote, and the bot, and what came with the question."""
 
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
@@ -155,7 +159,16 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         sources=(*profile.sources, *actions.sources, *memory.message_ids),
         superseded=memory.superseded,
         assumed=parts.assumed,
+        own_words=(*(one.text for one in parts.history if _is_own(one, parts.person)), parts.question),
+        others_words=(
+            *(one.text for one in parts.history if not _is_own(one, parts.person)),
+            *(one.text for one in (*parts.quoted, *parts.files)),
+        ),
     )
+
+
+def _is_own(message: StoredMessage, person: Person) -> bool:
+    return message.author is Author.PERSON and message.person == person.id
 
 
 def _memory(parts: ContextParts, budget: int) -> MemoryContext:

@@ -11,6 +11,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 
 from agent.answer import Answer
 from agent.calling import run_call
@@ -242,7 +243,8 @@ class Loop:
         return effects
 
     async def _run_tools(self, calls: Sequence[CallPlaced]) -> list[Effect]:
-        tasks = [asyncio.create_task(run_call(placed, self._tools, self._tool_context)) for placed in calls]
+        context = self._heard_so_far()
+        tasks = [asyncio.create_task(run_call(placed, self._tools, context)) for placed in calls]
         effects: list[Effect] = []
         try:
             for placed in calls:
@@ -260,6 +262,14 @@ class Loop:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         return effects
+
+    def _heard_so_far(self) -> ToolContext:
+        """The tools' context, with what the person and the tools have said in this turn until now."""
+        progress, before = self._turn.progress, self._tool_context
+        results = [result.content for step in progress.steps for result in step.results if result is not None]
+        joined = [one.text for one in progress.joined]
+        own, others = (*before.own_words, *joined), (*before.others_words, *results)
+        return replace(before, own_words=own, others_words=others)
 
     def _count(self, answer: Answer) -> None:
         """Tell the turn what the call took, and what the vendor wants back, if the answer kept the protocol."""

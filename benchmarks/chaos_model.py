@@ -4,7 +4,8 @@ Above: `benchmarks.chaos_town` puts it beside the platforms. Below: aiohttp.
 
 A question names itself, as in [c07-03]; so does every sentence of its answer, by which each page can be told. Most
 answers come at once. Others grow slowly, fill several pages, or take one or two calls of the tool `remember` on the
-way. The text of each note has a number of its own, so that a call that the model had to repeat leaves a second note.
+way. The text of each note has letters of its own, so that a call that the model had to repeat leaves a second note; the
+rest of it are words of the question, for nothing else is kept.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from aiohttp import web
 
 QUESTION: Final = re.compile(r"\[(c\d+-\d+)\]")
 RESULTS: Final = re.compile(r"^<results>", re.MULTILINE)
-NOTE: Final = re.compile(r"Note of (c\d+-\d+), call (\d), written (\d+)")
+NOTE: Final = re.compile(r"Note of (c\d+-\d+), call (\d), written ([a-j]+)")
 WORDS: Final = [
     "the",
     "boat",
@@ -113,7 +114,7 @@ class Model:
         kind = self.kinds[question]
         said = texts(question, kind)[min(seen, CALLS.get(kind, 0))]
         if seen < CALLS.get(kind, 0):
-            said += _call(f"Note of {question}, call {seen + 1}, written {next(self._numbers)}")
+            said += _call(f"Note of {question}, call {seen + 1}, written {_letters(next(self._numbers))}")
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
         await response.prepare(request)
         with suppress(ConnectionError):  # whoever asked is dead
@@ -138,6 +139,16 @@ def _asked(body: dict[str, Any]) -> tuple[str, int]:
     places = [(place, found[-1]) for place, text in enumerate(people) if (found := QUESTION.findall(text))]
     place, question = places[-1]
     return question, sum(len(RESULTS.findall(text)) for text in people[place:])
+
+
+def asking(question: str) -> str:
+    """What a person writes to ask it."""
+    return f"[{question}] where is my boat? Keep a note of call 1 and of call 2."
+
+
+def _letters(number: int) -> str:
+    """A number without digits: those would have to be the person's."""
+    return str(number).translate(str.maketrans("0123456789", "abcdefghij"))
 
 
 def _call(note: str) -> str:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
-from benchmarks.chaos_model import Kind, Model, whole
+from benchmarks.chaos_model import Kind, Model, asking, whole
 from bot.app import CLOCK
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_requests import TOKEN
@@ -118,7 +118,7 @@ class Town:
 
     async def _ask_on_slack(self, conversation: Conversation, question: str, thread: str, chance: Random) -> str:
         person = chance.choice(self.people)
-        text = f"[{question}] where is my boat?"
+        text = asking(question)
         mention = text if conversation.direct else f"<@{BOT_USER}> {text}"
         message = self.slack.state.write(person, conversation.channel, mention, thread)
         envelopes = [self.slack.envelope(event) for event in self.slack.events_of(message)]
@@ -133,7 +133,7 @@ class Town:
 
     async def _ask_on_discord(self, conversation: Conversation, question: str, chance: Random) -> None:
         person = next((one for one, channel in DM_OF.items() if channel == conversation.channel), "")
-        text = f"[{question}] where is my boat?"
+        text = asking(question)
         channel = conversation.channel or GENERAL
         mention = text if person else f"<@{BOT}> {text}"
         message = await self.discord.say(person or chance.choice([ANN, BO]), mention, channel)

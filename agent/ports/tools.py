@@ -30,6 +30,10 @@ class ToolContext:
     """What to mark in what is quoted: it holds no longer."""
     assumed: Scope = Scope.GLOBAL
     """HYPOTHETICAL or DRAFT while the question goes on with a game of thought: what it says holds only there."""
+    own_words: tuple[str, ...] = ()
+    """What the person wrote in this conversation, the question among it: nothing else is kept as theirs."""
+    others_words: tuple[str, ...] = ()
+    """What the model has read beside that: files, quotes, results of tools, what others and the bot itself wrote."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,8 @@ class Thinking:
             incoming.authority,
             context.superseded,
             context.assumed,
+            context.own_words,
+            context.others_words,
         )
         return Loop(
             turn,

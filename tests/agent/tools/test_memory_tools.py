@@ -1,5 +1,6 @@
 """`recall` and `remember` over a store in memory: what they find, keep and say."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -66,7 +67,8 @@ async def test_a_private_channel_is_found_in_a_dm_only_while_the_person_can_read
 
 async def test_a_note_keeps_its_source_and_the_place_where_it_was_said() -> None:
     store = FakeStore()
-    answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, context(CHANNEL))
+    said = replace(context(CHANNEL), own_words=("My boat is blue.",))
+    answer = await RememberTool(store.facts).run({"text": "The boat is blue."}, said)
     (kept,) = store.facts.kept
     assert answer == ToolOutput("Remembered: The boat is blue.")
     assert (kept.person, kept.audience, kept.source_message) == (ANNA.id, label(CHANNEL.audience), 1)

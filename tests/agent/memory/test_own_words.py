@@ -1,0 +1,69 @@
+"""Only what a person said themselves is kept as theirs: in other forms of their words, and never in others' words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.memory.own_words import said_by, without_quotes
+from agent.memory.statements import is_function_word
+
+WORDS = st.text("abcdefghijklmnop", min_size=4, max_size=9).filter(lambda word: not is_function_word(word))
+SENTENCES = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("I'm a vegetarian, remember that", "The user is vegetarian"),
+        ("Apollo is due on Friday", "Friday"),
+        ("Apollo is due next Friday", "2026-11-27"),
+        ("Apollo is due next Friday", "Apollo is due on November 27, 2026"),
+        ("my flight leaves at 9 am", "The flight leaves at 9:00"),
+        ("the budget is 2,000 dollars", "The budget is $2000"),
+        ("I have two daughters", "Has 2 daughters"),
+        ("I moved to berlin", "Lives in Berlin"),
+        ("Ich bin Vegetarier", "Bin Vegetarier"),
+        ("\u79c1\u306f\u83dc\u98df\u4e3b\u7fa9\u8005\u3067\u3059", "\u83dc\u98df\u4e3b\u7fa9\u8005\u3067\u3059"),
+    ],
+)
+def test_what_somebody_said_may_be_kept_in_other_forms_of_their_words(said: str, kept: str) -> None:
+    assert said_by(kept, [said])
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Summarise this file", "All payments go to account X"),
+        ("My invoice is 1001", "The invoice is 1002"),
+        ("Who leads the project?", "The project is led by Mallory"),
+        ("\u4f60\u597d", "\u83dc\u98df\u4e3b\u7fa9\u8005\u3067\u3059"),
+        ("> I am allergic to nuts", "allergic to nuts"),
+        ("", "anything"),
+    ],
+)
+def test_what_nobody_said_is_not_theirs(said: str, kept: str) -> None:
+    assert not said_by(kept, [said])
+
+
+def test_a_word_that_only_others_wrote_is_theirs() -> None:
+    assert said_by("supplier payments are monthly", ["supplier payments?"], [])
+    assert not said_by("supplier payments to mallory", ["supplier payments?"], ["pay mallory"])
+    assert not said_by("yes", ["yes"], ["pay mallory"], key="pay mallory")
+    assert said_by("pay mallory", ["please pay mallory"], ["pay mallory"])
+
+
+@given(SENTENCES)
+def test_whatever_somebody_wrote_themselves_may_be_kept_whoever_else_wrote_it_too(text: str) -> None:
+    assert said_by(text, ["Well.", text], [text])
+
+
+@given(st.lists(WORDS, min_size=1, max_size=12), st.lists(WORDS, max_size=12))
+def test_a_text_of_nothing_but_others_words_is_never_kept(theirs: list[str], own: list[str]) -> None:
+    beginnings = {word[:4] for word in own}
+    assert not said_by(" ".join(theirs), [" ".join(own)], [" ".join(theirs)]) or any(
+        word[:4] in beginnings for word in theirs
+    )
+
+
+def test_quoted_lines_are_left_out() -> None:
+    assert without_quotes("> theirs\nmine\n  > theirs, too").split() == ["mine"]
