@@ -107,11 +107,15 @@ def decode(stored: str) -> Progress:
         raise ValueError(f"not a stored progress: {error!r}") from error
 
 
+def given(progress: Progress) -> tuple[int, ...]:
+    """The ids of the stored messages that the turn's tools brought into it."""
+    results = [result for step in progress.steps for result in step.results if result is not None]
+    return tuple(sorted({source for result in results for source in result.sources}))
+
+
 def sources(progress: Progress) -> tuple[int, ...]:
     """The ids of every stored message that a result of the turn quotes, that its context drew on, or that joined it."""
-    results = [result for step in progress.steps for result in step.results if result is not None]
-    quoted = {source for result in results for source in result.sources}
-    return tuple(sorted(quoted | {*progress.context} | {one.message for one in progress.joined}))
+    return tuple(sorted({*given(progress)} | {*progress.context} | {one.message for one in progress.joined}))
 
 
 def action_records(progress: Progress) -> tuple[ActionRecord, ...]:

@@ -107,11 +107,12 @@ class Forgetter:
 @dataclass(frozen=True, slots=True)
 class ForgetAnswer:
     """What `/forget` answers, as Markdown for the person alone. `token`: what to hand back to `forget` if they agree;
-    "" if there is nothing to agree to.
+    "" if there is nothing to agree to. `wider`: the same for what may have been made of it, too; "" if nothing was.
     """
 
     text: str
     token: str = ""
+    wider: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ a "*"; nothing is claimed that a receipt does not prove.
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.records import Receipt, Thread
@@ -113,11 +114,18 @@ def amounts(counts: Mapping[str, int]) -> str:
     return ", ".join(known) or "nothing"
 
 
+FOUND_NOTHING: Final = "A search afterwards finds none of these texts where they stood"
+"""As much as the search for proof shows: what somebody says elsewhere in words of their own is another text."""
+
+
 def receipt_text(receipt: Receipt) -> str:
     """What was erased, and what the search for proof says. It claims no more than the receipt does."""
     if not any(receipt.erased.values()) and not receipt.found_again:
         return "There was nothing to forget."
     done = f"Forgotten: {amounts(receipt.erased)}. {_proof(receipt)}"
+    if receipt.related:
+        stays = counted(receipt.related, "message", "messages")
+        done = f"{done} {stays} elsewhere may say the same in other words: not forgotten."
     if receipt.replies:
         pages = counted(receipt.replies, "message", "messages")
         return f"{done} I am also deleting {pages} of mine where you see them; that may take a while."
@@ -129,13 +137,13 @@ def _proof(receipt: Receipt) -> str:
         again = counted(receipt.found_again, "entry", "entries")
         return f"**A search afterwards still finds {again}.** Please tell whoever runs this bot."
     if receipt.bytes_gone:
-        return "A search afterwards finds nothing, and the database files no longer hold the text."
+        return f"{FOUND_NOTHING}, and their bytes are gone from the database files."
     if receipt.kept_by_server:
         return (
-            "A search afterwards finds nothing. The database server's files and backups are kept by whoever runs it: "
+            f"{FOUND_NOTHING}. The database server's files and backups are kept by whoever runs it: "
             "old bytes stay there until its next vacuum, and until the backups run out."
         )
-    return "A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
+    return f"{FOUND_NOTHING}; old bytes may stay in the database files until the next clean-up."
 
 
 def withheld_text(count: int) -> str:

@@ -55,11 +55,17 @@ def sources(progress: str) -> frozenset[int]:
     """
     kept = read(progress)
     steps = _items(_field(kept, "steps"))
-    results = [result for step in steps for result in _items(_field(step, "results"))]
-    quoted = [id_ for result in results for id_ in _items(_field(result, "sources"))]
     joined = [_field(one, "message") for step in steps for one in _items(_field(step, "joined"))]
     drawn = _items(_field(kept, "context"))
-    return frozenset(id_ for id_ in (*quoted, *joined, *drawn) if isinstance(id_, int))
+    return given(progress) | frozenset(id_ for id_ in (*joined, *drawn) if isinstance(id_, int))
+
+
+def given(progress: str) -> frozenset[int]:
+    """The ids of the messages that a turn's tools have brought into it: `steps[].results[].sources`."""
+    steps = _items(_field(read(progress), "steps"))
+    results = [result for step in steps for result in _items(_field(step, "results"))]
+    found = [id_ for result in results for id_ in _items(_field(result, "sources"))]
+    return frozenset(id_ for id_ in found if isinstance(id_, int))
 
 
 def joined(progress: str) -> dict[int, int]:

@@ -190,6 +190,7 @@ def ending(closing: Closing, now: datetime) -> dict[str, Any]:
         "usage": json_text(asdict(closing.usage)),
         "pages": json_text(closing.pages),
         "context_messages": id_list(closing.context_messages),
+        "given_messages": id_list(closing.given_messages),
         "context_facts": id_list(map(int, closing.context_facts)),
     }
 

@@ -3,8 +3,10 @@
 Above: `agent.ports`, `bot`, `store.forgetting`. Below: `agent.memory.periods`, audience.
 
 Rules
-  A message takes along the reply to it, what was learned from it, what others' replies quote of it where recall gave it
-  to them, what tools and summaries made of it. That it stood in the history of another reply is no derivation.
+  A message takes along the reply to it, what was learned from it, what tools and summaries made of it, and the replies
+  elsewhere that were made of it, as far as that is sure: recall gave it to them, or memory did and they say it again.
+  That it stood in the history of another reply is no derivation. What may have been made of it is shown, and falls only
+  if its person says so.
   With several people in a thread, what a person asks for erases what they wrote, the replies to them, and what was
   learned from both. What others wrote stays theirs. What is deleted in the platform falls, whoever deleted it.
 """
@@ -110,6 +112,14 @@ ForgettingPlan: TypeAlias = Wish | Deleted | OneReply | Gone | Expired
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """How many messages of a kind, and the first of those that the person may read here."""
+
+    count: int = 0
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """What a plan would erase: how many of each kind ("messages", "facts", …), the first texts, and a name for exactly
     this: another one means that something came or went meanwhile.
@@ -118,6 +128,10 @@ class Preview:
     counts: Mapping[str, int]
     lines: tuple[str, ...]
     name: str
+    retold: Sample = Sample()
+    """Among the messages: what the bot told again elsewhere, because memory or recall gave it."""
+    related: Sample = Sample()
+    """Not among them: what may have been made of it. It falls only if its person says so."""
 
     @property
     def is_empty(self) -> bool:

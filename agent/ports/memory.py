@@ -198,10 +198,13 @@ class Forgetting(Protocol):
         """What the plan would erase now."""
         ...
 
-    async def forget(self, plan: ForgettingPlan, now: datetime, *, replies: bool = False) -> Receipt:
+    async def forget(
+        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+    ) -> Receipt:
         """Erase what the plan names in one transaction, then search for proof.
 
-        `replies`: have the bot's replies that fall deleted in the platform, too, by jobs (`DELETE_REPLY`).
+        `replies`: have the bot's replies that fall deleted in the platform, too, by jobs (`DELETE_REPLY`). `related`:
+        what may have been made of it falls, too (`Preview.related`).
         """
         ...
 

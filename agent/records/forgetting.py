@@ -50,3 +50,5 @@ class Receipt:
     kept_by_server: bool = False
     replies: int = 0
     """Pages of the bot's replies that are being deleted in the platform."""
+    related: int = 0
+    """Messages that stay and may have been made of what is gone."""

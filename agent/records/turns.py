@@ -135,6 +135,8 @@ class Closing:
     joined: tuple[Waiting, ...] = ()
     """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()
+    given_messages: tuple[int, ...] = ()
+    """Those of them that tools brought into it: the model had asked for them."""
     context_facts: tuple[str, ...] = ()
     learn_at: datetime | None = None
     """When to learn from what the person asked; None: nothing is learned from it."""

@@ -7,6 +7,7 @@ Rule: who agrees must know to what. What will be erased is counted, for what was
 lines are shown, and moments stand with the time zone that they are meant in: where a platform tells none, that is UTC.
 """
 
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Final, assert_never
 
@@ -21,6 +22,8 @@ LINE_CHARS = 100
 THREADS: Final = "conversations"
 """As a preview counts them."""
 
+OTHERS: Final = "said to others, and so not shown here"
+
 CHANGED = "Meanwhile this has changed; nothing is erased yet."
 UNREADABLE = "I no longer understand this button: please write `/forget` again."
 
@@ -29,10 +32,26 @@ def question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
     """What will be forgotten, how much that is, and that it is for good."""
     lines = [f"I will forget {_what(wish, zone)}. {_amount(preview)} This cannot be undone."]
     if preview.lines and isinstance(wish, During | About):
-        lines += ["", *(f"- {wording.literal(wording.shortened(line, LINE_CHARS))}" for line in preview.lines)]
-        if (more := sum(_things(preview).values()) - len(preview.lines)) > 0:
-            lines.append(f"- … and {more} more")
+        lines += ["", *_listed(preview.lines, sum(_things(preview).values()))]
+    if preview.retold.count:
+        told = counted(preview.retold.count, "answer", "answers")
+        lines += ["", f"{told} of mine elsewhere, which I gave with what you said there, will go with it:"]
+        lines += _listed(preview.retold.lines, preview.retold.count)
+    if preview.related.count:
+        may = counted(preview.related.count, "message", "messages")
+        lines += [
+            "",
+            f"{may} elsewhere may say the same in other words. They stay unless you choose to forget those, too:",
+        ]
+        lines += _listed(preview.related.lines, preview.related.count)
     return "\n".join(lines)
+
+
+def _listed(lines: Sequence[str], count: int) -> list[str]:
+    """These, shortened, and how many more there are."""
+    shown = [f"- {wording.literal(wording.shortened(line, LINE_CHARS))}" for line in lines]
+    more = count - len(lines)
+    return [*shown, f"- … and {more} more"] if more > 0 and lines else shown or [f"- {OTHERS}"]
 
 
 def nothing(wish: OneThread | During | About, zone: tzinfo) -> str:

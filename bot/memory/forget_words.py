@@ -39,6 +39,8 @@ MIN_ABOUT_CHARS: Final = 3
 """Of one word: fewer letters stand in nearly everything."""
 MIN_CJK_CHARS: Final = 2
 """The same where a letter is a syllable or a word: of Chinese, Japanese and Korean."""
+RELATED: Final = "+"
+"""Behind a wish in a button: with what may have been made of it."""
 MAX_TOKEN_CHARS: Final = 70
 """Of the 100 that Discord's buttons hold; the rest says whose they are."""
 
@@ -112,37 +114,51 @@ def is_request(words: str, now: datetime) -> bool:
     return not isinstance(read(words, Asker("", frozenset({"here"}), now)), Unclear)
 
 
-def token(wish: Wish, name: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What somebody agreed to: a wish, the name of what it would erase (see `Preview`; "": whatever it is), and
+    whether what may have been made of it falls, too.
+    """
+
+    wish: Wish
+    name: str = ""
+    related: bool = False
+
+
+def token(wish: Wish, name: str, *, related: bool = False) -> str:
     """The wish as a button carries it, in at most `MAX_TOKEN_CHARS`: without the person and without the thread, because
     whoever presses it wishes it for themselves, and there.
 
-    `name`: of what it would erase (see `Preview`); another one later means that this has changed.
+    `name`: of what it would erase; another one later means that this has changed. `related`: what else was shown, too.
     """
+    too = RELATED if related else ""
     match wish:
         case OneThread():
-            return "thread"
+            return f"thread{too}|{name}" if related else "thread"
         case Everything():
-            return "everything"
+            return f"everything{too}|{name}" if related else "everything"
         case During(_, period):
-            return f"during|{name}|{period.since.timestamp():.0f}|{period.until.timestamp():.0f}"
+            return f"during{too}|{name}|{period.since.timestamp():.0f}|{period.until.timestamp():.0f}"
         case About(_, words):
-            return f"about|{name}|{words}"
+            return f"about{too}|{name}|{words}"
         case _:
             assert_never(wish)
 
 
-def wish_of(kept: str, asker: Asker) -> tuple[Wish, str] | None:
-    """The inverse of `token`, and the name in it; None for anything else."""
-    match kept.split("|"):
-        case ["thread"] if asker.thread:
-            return OneThread(asker.person, asker.thread), ""
-        case ["everything"]:
-            return Everything(asker.person), ""
+def wish_of(kept: str, asker: Asker) -> Agreed | None:
+    """The inverse of `token`; None for anything else."""
+    kind, *rest = kept.split("|")
+    related = kind.endswith(RELATED)
+    match [kind.removesuffix(RELATED), *rest]:
+        case ["thread", *name] if asker.thread and len(name) == int(related):
+            return Agreed(OneThread(asker.person, asker.thread), "".join(name), related)
+        case ["everything", *name] if len(name) == int(related):
+            return Agreed(Everything(asker.person), "".join(name), related)
         case ["during", name, since, until] if _SECONDS.fullmatch(since) and _SECONDS.fullmatch(until):
             begin, end = (datetime.fromtimestamp(int(each), UTC) for each in (since, until))
-            return During(asker.person, Period(begin, end)), name
+            return Agreed(During(asker.person, Period(begin, end)), name, related)
         case ["about", name, words]:
-            return About(asker.person, words), name
+            return Agreed(About(asker.person, words), name, related)
         case _:
             return None
 

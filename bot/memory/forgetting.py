@@ -11,7 +11,7 @@ Rules
 
 import json
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -54,16 +54,16 @@ class ForgetDesk:
 
     async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
         """Erase what they agreed to; ask again if it has changed. Raises StoreError."""
-        known = forget_words.wish_of(token, self._asker(who))
-        if known is None:
+        agreed = forget_words.wish_of(token, self._asker(who))
+        if agreed is None:
             return ForgetAnswer(forget_texts.UNREADABLE)
-        wish, agreed = known
-        if agreed and (await self.forgetting.preview(wish)).name != agreed:
+        wish = agreed.wish
+        if agreed.name and (await self.forgetting.preview(wish)).name != agreed.name:
             again = await self._question(who, wish)
-            return ForgetAnswer(f"{forget_texts.CHANGED} {again.text}", again.token)
+            return replace(again, text=f"{forget_texts.CHANGED} {again.text}")
         for conversation in _taken_back(wish):
             await self.take_back(who.person, conversation)
-        receipt = await self.forgetting.forget(wish, self.clock.now(), replies=replies)
+        receipt = await self.forgetting.forget(wish, self.clock.now(), replies=replies, related=agreed.related)
         return ForgetAnswer(wording.receipt_text(receipt))
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
@@ -105,7 +105,11 @@ class ForgetDesk:
         preview, zone = await self.forgetting.preview(wish), zone_of(who.time_zone)
         if preview.is_empty and not isinstance(wish, Everything):  # that also takes what no preview counts
             return ForgetAnswer(forget_texts.nothing(wish, zone))
-        return ForgetAnswer(forget_texts.question(wish, preview, zone), forget_words.token(wish, preview.name))
+        return ForgetAnswer(
+            forget_texts.question(wish, preview, zone),
+            forget_words.token(wish, preview.name),
+            forget_words.token(wish, preview.name, related=True) if preview.related.count else "",
+        )
 
 
 def _taken_back(wish: Wish) -> Collection[str | None]:

@@ -20,7 +20,7 @@ from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, T
 from agent.loop import Loop
 from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
-from agent.progress import Progress, action_records, decode, encode, sources
+from agent.progress import Progress, action_records, decode, encode, given, sources
 from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
 from agent.turn import Turn
@@ -208,6 +208,7 @@ def _closed(closing: Closing, turn: Turn, below: str) -> Closing:
         joined=turn.progress.joined if answered else (),
         learn_at=closing.learn_at if answered else None,
         context_messages=(*closing.context_messages, *sources(turn.progress)),
+        given_messages=given(turn.progress),
     )
 
 

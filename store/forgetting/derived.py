@@ -18,7 +18,8 @@ from sqlalchemy import Connection, Table, and_, delete, select, update
 
 from store import json_columns, rows, spending
 from store.forgetting.batches import among
-from store.forgetting.doomed import Doomed, contexts, earliest
+from store.forgetting.doomed import Doomed, earliest
+from store.forgetting.retold import contexts
 from store.search.text import holds
 from store.tables import RUNNING, WAITING, action_record, conversation, turn, workspace
 
@@ -28,14 +29,18 @@ def drop_records(connection: Connection, doomed: Doomed) -> tuple[int, frozenset
     since = None if doomed.facts else earliest(doomed.said)
     told = contexts(connection, since) if doomed.said or doomed.facts else ()
     gone, conversations = 0, set[str]()
-    for turn_id, where, messages, known in told:
-        if turn_id in doomed.turns or not (messages & doomed.said.keys() or known & doomed.facts):
+    for one in told:
+        if one.turn in doomed.turns or not (one.context & doomed.said.keys() or one.facts & doomed.facts):
             continue
-        conversations.add(where)
-        gone += _delete(connection, action_record, turn_id)
-        kept = json_columns.id_list(messages - doomed.said.keys()), json_columns.id_list(known - doomed.facts)
-        left = {"context_messages": kept[0], "context_facts": kept[1], "progress": ""}
-        connection.execute(update(turn).where(turn.c.id == turn_id).values(**left))
+        conversations.add(one.conversation)
+        gone += _delete(connection, action_record, one.turn)
+        left = {
+            "context_messages": json_columns.id_list(one.context - doomed.said.keys()),
+            "given_messages": json_columns.id_list(one.given - doomed.said.keys()),
+            "context_facts": json_columns.id_list(one.facts - doomed.facts),
+            "progress": "",
+        }
+        connection.execute(update(turn).where(turn.c.id == one.turn).values(**left))
     return gone, frozenset(conversations)
 
 

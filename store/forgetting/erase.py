@@ -50,10 +50,13 @@ SWEEP_OWED: Final = "sweep_owed"
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """How much at once (None: all of it), and whether the bot's replies should be deleted in the platform, too."""
+    """How much at once (None: all of it), whether the bot's replies should be deleted in the platform, too, and whether
+    what may have been made of it falls.
+    """
 
     limit: int | None = None
     replies: bool = False
+    related: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def erase(
     wishes: Wishes = Wishes(),
 ) -> Erasure:
     """Carry out `plan`. Nobody else may write meanwhile."""
-    doomed = reached(connection, plan, wishes.limit)
+    doomed = reached(connection, plan, wishes.limit, related=wishes.related)
     jobs = _jobs(connection, plan, doomed)
     texts, summaries = _texts(connection, doomed, jobs)
     readers = index.readers(connection, *doomed.conversations)

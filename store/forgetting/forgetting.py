@@ -35,14 +35,17 @@ class SqlForgetting:
     async def preview(self, plan: Wish) -> Preview:
         return await self._database.read(preview, plan)
 
-    async def forget(self, plan: ForgettingPlan, now: datetime, *, replies: bool = False) -> Receipt:
+    async def forget(
+        self, plan: ForgettingPlan, now: datetime, *, replies: bool = False, related: bool = False
+    ) -> Receipt:
         """See the port. `bytes_gone` False means that another reader holds old pages: `sweep`, or the next start,
         wipes them; or that a server keeps the files (`kept_by_server`).
         """
-        wishes, owes = Wishes(replies=replies), self._database.files is not None
+        wishes, owes = Wishes(replies=replies, related=related), self._database.files is not None
         gone = await self._database.write_alone(erase, plan, self._erased_ids, now, owes_sweep=owes, wishes=wishes)
         receipt = Receipt(gone.counts, await self._database.read(proof.found_again, plan, gone), bytes_gone=False)
-        return replace(await self._wiped(receipt, gone.texts, gone.summaries), replies=gone.replies)
+        wiped = await self._wiped(receipt, gone.texts, gone.summaries)
+        return replace(wiped, replies=gone.replies, related=len(gone.doomed.may))
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         """See the port; `bytes_gone` as above."""

@@ -20,8 +20,9 @@ from agent.memory.forgetting import Deleted
 from agent.memory.profile import Partition
 from store.forgetting import derived, unlearn
 from store.forgetting.chosen import Said, chosen
-from store.forgetting.doomed import Doomed, facts_of, remembered
+from store.forgetting.doomed import Doomed, earliest, facts_of
 from store.forgetting.erase import drop, drop_kept, owe
+from store.forgetting.retold import Retellings
 from store.memory import facts, learning
 from store.search import index
 from store.search.text import index_words
@@ -65,7 +66,7 @@ def reword(
 
 def _doomed(connection: Connection, found: Mapping[int, Said]) -> Doomed:
     """What falls as if these messages did. Their turns that run are named: they go on as they began."""
-    retold, scratch = remembered(connection, found)
+    retold, scratch = Retellings(connection, "", earliest(found)).remembered(found)
     return Doomed(
         found,
         turns=_turns(connection, {one.turn for one in found.values()}, turn.c.state == RUNNING),

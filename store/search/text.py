@@ -25,6 +25,8 @@ TELLING_CHARS: Final = 8
 TELLING_BYTES: Final = 14
 """Of a piece of an erased text: shorter ones, such as "configuration", stand in others' summaries by chance."""
 PIECE_CHARS: Final = 32
+TELLING_LETTERS: Final = 4
+"""Of a single word: a shorter one is a name for too many things."""
 
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 _ACCENTED: Final = re.compile("([a-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f])[\u0300-\u036f]+")
@@ -79,6 +81,14 @@ def quotes(held: str, erased: str) -> bool:
     telling = [piece for form in forms for piece in stretches(form) if len(piece.encode()) >= TELLING_BYTES]
     said = " ".join(index_words(held)) if telling else ""
     return holds(held, erased) or any(piece in said for piece in telling)
+
+
+def is_telling(word: str) -> bool:
+    """May this index word tell where a text came from, if few others have it? Not one of everybody's short words."""
+    if word in STOP_WORDS:
+        return False
+    is_number = word.isalnum() and not word.isalpha()
+    return len(word) >= TELLING_LETTERS or (is_number and len(word) > 2) or bool(_CJK.fullmatch(word) and len(word) > 1)
 
 
 def stretches(form: str) -> list[str]:

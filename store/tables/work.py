@@ -63,6 +63,8 @@ class Turn(SQLModel, table=True):
     outcome: str | None = Field(sa_type=StorableText, default=None)
     usage: str = Field(sa_type=StorableText, default="{}")
     context_messages: str = Field(sa_type=StorableText, default="[]")
+    given_messages: str = Field(sa_type=StorableText, default="[]")
+    """Those of `context_messages` that tools brought into it, because the model asked for them."""
     context_facts: str = Field(sa_type=StorableText, default="[]")
     ended: datetime | None = Field(sa_type=UtcDateTime, default=None)
 

@@ -89,21 +89,32 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
             ),
             (
                 "Forgotten: 1,204 messages, 1 fact, 2 threads, 1 summary, 4 internal records. "
-                "A search afterwards finds nothing, and the database files no longer hold the text."
+                "A search afterwards finds none of these texts where they stood, and their bytes are gone from the "
+                "database files."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False),
             (
                 "Forgotten: 2 messages. "
-                "A search afterwards finds nothing; old bytes may stay in the database files until the next clean-up."
+                "A search afterwards finds none of these texts where they stood; old bytes may stay in the database "
+                "files until the next clean-up."
             ),
         ),
         (
             Receipt({"messages": 2}, 0, bytes_gone=False, kept_by_server=True),
             (
-                "Forgotten: 2 messages. A search afterwards finds nothing. The database server's files and backups are "
-                "kept by whoever runs it: old bytes stay there until its next vacuum, and until the backups run out."
+                "Forgotten: 2 messages. A search afterwards finds none of these texts where they stood. The database "
+                "server's files and backups are kept by whoever runs it: old bytes stay there until its next vacuum, "
+                "and until the backups run out."
+            ),
+        ),
+        (
+            Receipt({"messages": 2}, 0, bytes_gone=True, related=2),
+            (
+                "Forgotten: 2 messages. A search afterwards finds none of these texts where they stood, and their "
+                "bytes are gone from the database files. 2 messages elsewhere may say the same in other words: "
+                "not forgotten."
             ),
         ),
         (

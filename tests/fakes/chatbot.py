@@ -25,7 +25,9 @@ class FakeChatBot:
     until it is stopped; "break" fails; everything else is echoed.
     """
 
-    def __init__(self, left: dict[str, str] | None = None) -> None:
+    def __init__(self, left: dict[str, str] | None = None, wider: str = "") -> None:
+        self.wider = wider
+        self.agreed: list[str] = []
         self.asked: dict[str, list[str]] = {}
         self.facts: list[Fact] = []
         self.stopped: list[str] = []
@@ -79,9 +81,10 @@ class FakeChatBot:
         if words not in {"thread", "everything"}:
             return ForgetAnswer(f"I did not understand “{words}”.")
         what = "this thread" if words == "thread" else "everything that you told me"
-        return ForgetAnswer(f"I will forget {what}.", words)
+        return ForgetAnswer(f"I will forget {what}.", words, self.wider)
 
     async def forget(self, token: str, conversation: str) -> ForgetAnswer:
+        self.agreed.append(token)
         gone = list(self.asked) if token == "everything" else [conversation]
         messages = sum(len(self.asked.pop(name, [])) for name in gone)
         facts = self.facts[:] if token == "everything" else []

@@ -489,7 +489,14 @@ class FakeStore:
             self.profiles.gather([new])
         return True
 
-    async def forget(self, plan: ForgettingPlan, now: datetime, *, replies: bool = False) -> Receipt:
+    async def forget(
+        self,
+        plan: ForgettingPlan,
+        now: datetime,
+        *,
+        replies: bool = False,
+        related: bool = False,  # noqa: ARG002 -- nothing is told again here
+    ) -> Receipt:
         gone, entries = self._fall(plan)
         sources = {m.id for m in gone}
         left = {turn for turn, m in self.messages if m.id not in sources}

@@ -72,7 +72,7 @@ def test_what_was_forgotten_is_not_found_by_the_next_process(tmp_path: Path) -> 
     kept = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/forget everything\nno\n/memory\n")
     assert kept.stdout.count("turquoise") >= 2
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n")
-    assert "A search afterwards finds nothing" in forgotten.stdout
+    assert "A search afterwards finds none of these texts where they stood" in forgotten.stdout
     after = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n/threads\n")
     assert "turquoise" not in after.stdout
     files = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
@@ -234,7 +234,7 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
     _, _, recalled = cogency(tmp_path, "chat", typed=typed, COGENCY_DATABASE_URL=url).stdout.partition("A new thread.")
     assert "remember that my boat is turquoise" in recalled
     forgotten = cogency(tmp_path, "chat", typed="/forget everything\nyes\n", COGENCY_DATABASE_URL=url).stdout
-    assert "A search afterwards finds nothing. The database server's files and backups are kept by" in forgotten
+    assert "texts where they stood. The database server's files and backups are kept by" in forgotten
     again = cogency(tmp_path, "chat", typed="what did I say about my boat?\n/memory\n", COGENCY_DATABASE_URL=url)
     assert again.returncode == Exit.OK
     assert "Memory: The PostgreSQL database shared on" in again.stderr

@@ -26,6 +26,7 @@ from bot.spending_text import account_text
 from bot.surface import Surface
 
 AGREE = "Write `yes` to forget; anything else keeps everything."
+AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
 KEPT = "Kept everything."
 
 
@@ -207,15 +208,16 @@ class _Chat:
         answer = await self._bot.ask_to_forget(words, self._conversation)
         while answer.token:
             below = "\n\n" if "\n" in answer.text else " "
-            said = await self._window.answer(f"{answer.text}{below}{AGREE}")
+            said = await self._window.answer(f"{answer.text}{below}{AGREE_WIDER if answer.wider else AGREE}")
             if inbound.is_command(said):
                 self._window.say(KEPT)
                 self._instead = said
                 return
-            if said.strip().lower() != "yes":
+            agreed = {"yes": answer.token, "all": answer.wider}.get(said.strip().lower(), "")
+            if not agreed:
                 self._window.say(wording.forget_declined())
                 return
-            answer = await self._bot.forget(answer.token, self._conversation)
+            answer = await self._bot.forget(agreed, self._conversation)
             self._conversation = self._bot.new_conversation()
             self._listed = None
             self._window.recall(await self._bot.past_questions())

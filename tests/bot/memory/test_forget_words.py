@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.memory.forgetting import About, During, Everything, OneThread
-from bot.memory.forget_words import MAX_TOKEN_CHARS, Asker, Unclear, is_request, read, token, wish_of
+from bot.memory.forget_words import MAX_TOKEN_CHARS, Agreed, Asker, Unclear, is_request, read, token, wish_of
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)  # a Saturday; 10:30 in Madrid
 ANN = Asker("ann", frozenset({"thread"}), NOW, "Europe/Madrid")
@@ -63,21 +63,27 @@ def test_without_a_thread_there_is_none_to_forget() -> None:
     assert "`thread`" not in unclear.sentence
 
 
-@given(st.text(max_size=80))
-def test_no_words_are_too_strange_and_a_button_carries_what_was_read(words: str) -> None:
+@given(words=st.text(max_size=80), related=st.booleans())
+@example(words="everything", related=True)
+@example(words="thread", related=True)
+@example(words=f"about {'a' * 50}", related=True)
+def test_no_words_are_too_strange_and_a_button_carries_what_was_read(words: str, related: bool) -> None:
     wish = read(words, ANN)
     if wish is not None and not isinstance(wish, Unclear):
-        kept = token(wish, "0123456789ab")
+        kept = token(wish, "0123456789ab", related=related)
         assert len(kept) <= MAX_TOKEN_CHARS
         found = wish_of(kept, ANN)
         assert found is not None
-        assert found[0] == wish
+        assert (found.wish, found.related) == (wish, related)
+        assert found.name == "0123456789ab" or not related
 
 
 def test_a_button_of_somebody_else_is_about_whoever_presses_it() -> None:
     ben = Asker("ben", frozenset({"other"}), NOW)
-    assert wish_of(token(OneThread("ann", frozenset({"thread"})), ""), ben) == (OneThread("ben", ben.thread), "")
+    assert wish_of(token(OneThread("ann", frozenset({"thread"})), ""), ben) == Agreed(OneThread("ben", ben.thread))
     assert wish_of("nonsense", ben) is None
+    assert wish_of("thread+", ben) is None
+    assert wish_of("thread|name", ben) is None
     assert wish_of(f"during|name|1|{10**20}", ben) is None
 
 

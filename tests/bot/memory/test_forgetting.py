@@ -1,13 +1,14 @@
 """The desk for forgetting, and what it leaves to the background."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
 
+from agent.events import Outcome
 from agent.memory.audience import AudienceKind
 from agent.memory.forgetting import Gone
-from agent.records import Job, ShownPage
+from agent.records import Closing, Job, ShownPage
 from bot.host import Forgetter
 from bot.jobs import JobWorker
 from bot.memory import forget_texts
@@ -15,9 +16,10 @@ from bot.memory.forgetting import ForgetDesk
 from bot.memory.replies import ReplyDeletion
 from bot.memory.retiring import EVERY, EXPIRED, GONE, SWEEP, Retiring
 from bot.surface import PageGone, PageUnsent
-from tests.contracts.steps import answered
+from store.engine import open_store
+from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
-from tests.fakes.incoming import said
+from tests.fakes.incoming import START, said
 from tests.fakes.store import FakeStore
 
 ANN = Forgetter("ann", frozenset({"thread"}))
@@ -64,6 +66,44 @@ async def test_it_says_how_much_and_what_before_it_erases_exactly_that() -> None
     assert world.texts == ["the Apollo boat", "noted"]
     assert (await world.desk.forget(ANN, question.token)).text.startswith("Forgotten: 2 messages")
     assert world.texts == []
+
+
+async def test_what_may_say_the_same_elsewhere_is_shown_and_falls_only_with_the_wider_yes() -> None:
+    for wider in (False, True):
+        store = await open_store("sqlite://")
+        try:
+            desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+            ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
+            await store.ledger.accept(said("may I drink?", conversation="later"))
+            ending = Closing(Outcome.ANSWERED, "Not with that organ.", context_messages=(ill.message,))
+            await store.ledger.finish(await claimed(store), ending, START)
+            question = await desk.ask(ANN, "thread")
+            assert "1 message elsewhere may say the same in other words." in question.text
+            assert "- Not with that organ." in question.text
+            receipt = await desk.forget(ANN, question.wider if wider else question.token)
+            assert ("not forgotten" in receipt.text) is not wider
+            left = await store.conversations.history("later", before_turn=99, limit=9)
+            assert [one.text for one in left] == ["may I drink?", "Not with that organ."][: 1 if wider else 2]
+        finally:
+            await store.close()
+
+
+async def test_what_was_told_again_elsewhere_is_shown_before_it_falls() -> None:
+    store = await open_store("sqlite://")
+    try:
+        desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+        ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
+        await store.ledger.accept(said("what do I have?", conversation="later"))
+        recalled = Closing(
+            Outcome.ANSWERED, "A bad liver.", context_messages=(ill.message,), given_messages=(ill.message,)
+        )
+        await store.ledger.finish(await claimed(store), recalled, START)
+        question = await desk.ask(ANN, "thread")
+        assert "1 answer of mine elsewhere" in question.text
+        assert "- A bad liver." in question.text
+        assert question.wider == ""
+    finally:
+        await store.close()
 
 
 async def test_what_has_changed_meanwhile_is_asked_again() -> None:

@@ -151,10 +151,14 @@ async def _forget(interaction: Interaction, made: Decision, host: Host, connecti
 
 async def show(interaction: Interaction, answer: ForgetAnswer, *, replies: bool = False) -> None:
     """The question with its buttons, or the receipt. Raises discord.HTTPException."""
-    below = [_buttons(interaction.user.id, answer.token, replies=replies)] if answer.token else []
+    below = [_buttons(interaction.user.id, answer, replies=replies)] if answer.token else []
     await panels.put(interaction, panels.panel(panels.text(answer.text), *below))
 
 
-def _buttons(person: int, token: str, *, replies: bool) -> Part:
-    yes, no = Decision(person, token, replies), Decision(person, NOTHING)
-    return panels.row(button("Forget", yes.id, discord.ButtonStyle.danger), button("Keep", no.id))
+def _buttons(person: int, answer: ForgetAnswer, *, replies: bool) -> Part:
+    yes, no = Decision(person, answer.token, replies), Decision(person, NOTHING)
+    agree = [button("Forget", yes.id, discord.ButtonStyle.danger)]
+    if answer.wider:
+        too = Decision(person, answer.wider, replies)
+        agree.append(button("Forget those, too", too.id, discord.ButtonStyle.danger))
+    return panels.row(*agree, button("Keep", no.id))

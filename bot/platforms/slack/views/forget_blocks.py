@@ -79,12 +79,15 @@ def ways_at_home(user: str) -> list[Json]:
     return row([*buttons, _button(WORDS, "About something…", user, (), number=len(asked))])
 
 
-def agreeing(user: str, thread: Collection[str], token: str, *, replies: bool = False) -> list[Json]:
-    """The buttons below what would be forgotten. `replies`: the box for the bot's replies is ticked."""
+def agreeing(user: str, thread: Collection[str], token: str, wider: str = "", *, replies: bool = False) -> list[Json]:
+    """The buttons below what would be forgotten. `wider`: with what may have been made of it. `replies`: the box for
+    the bot's replies is ticked.
+    """
     ticked: Json = [_REPLIES_TOO]
     box: dict[str, Json] = {"type": "checkboxes", "action_id": REPLIES, "options": [_REPLIES_TOO]}
     agree = _button(AGREE, "Forget", user, thread, token=token, style="danger")
-    return row([box | ({"initial_options": ticked} if replies else {}), agree, _keep(user)])
+    too = [_button(AGREE, "Forget those, too", user, thread, number=1, token=wider, style="danger")] if wider else []
+    return row([box | ({"initial_options": ticked} if replies else {}), agree, *too, _keep(user)])
 
 
 def clicked(body: JsonObject, action: JsonObject) -> Clicked | None:

@@ -87,4 +87,4 @@ class ForgetView:
 
 
 def _below(answer: ForgetAnswer, user: str, thread: Collection[str], *, replies: bool = False) -> tuple[Json, ...]:
-    return (*blocks.agreeing(user, thread, answer.token, replies=replies),) if answer.token else ()
+    return (*blocks.agreeing(user, thread, answer.token, answer.wider, replies=replies),) if answer.token else ()

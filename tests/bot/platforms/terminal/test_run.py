@@ -56,7 +56,9 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "Yes", "/memory", "/threads")
     assert texts[1].startswith("I will forget everything that you told me")
-    assert texts[2].startswith("Forgotten: 1 message, 1 fact. A search afterwards finds nothing")
+    assert texts[2].startswith(
+        "Forgotten: 1 message, 1 fact. A search afterwards finds none of these texts where they stood"
+    )
     assert texts[3:] == [
         "I know 0.",
         "There are no threads yet.",
@@ -72,6 +74,20 @@ async def test_usage_shows_what_the_questions_took() -> None:
     texts = await conversation(FakeChatBot(), "hello", "/usage")
     assert "**Today**: $0.0002, 1 model call" in texts
     assert "**This month**: $0.0002, 1 model call" in texts
+
+
+@pytest.mark.parametrize(("said", "agreed"), [("yes", ["thread"]), ("All", ["thread+|name"]), ("those", [])])
+async def test_what_may_say_the_same_elsewhere_is_forgotten_with_all_alone(said: str, agreed: list[str]) -> None:
+    bot = FakeChatBot(wider="thread+|name")
+    texts = await conversation(bot, "one", "/forget thread", said)
+    assert "Write `yes` to forget, or `all` to forget those, too" in texts[1]
+    assert bot.agreed == agreed
+
+
+async def test_all_is_no_yes_where_there_is_nothing_else_to_forget() -> None:
+    bot = FakeChatBot()
+    await conversation(bot, "one", "/forget thread", "all")
+    assert bot.agreed == []
 
 
 @pytest.mark.parametrize("answers", [["no"], [""], ["yes please"], []])

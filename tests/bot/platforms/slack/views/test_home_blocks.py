@@ -113,7 +113,10 @@ def test_slack_takes_the_windows_of_memory_and_forgetting() -> None:
 
 
 def test_the_rows_of_messages_are_taken_too() -> None:
-    blocks = [*forget_blocks.ways(ANN, ["a thread"]), *forget_blocks.agreeing(ANN, ["a thread"], "thread")]
+    blocks = [
+        *forget_blocks.ways(ANN, ["a thread"]),
+        *forget_blocks.agreeing(ANN, ["a thread"], "thread", "thread+|name"),
+    ]
     blocks += row([modals.opening(kind, ANN) for kind in modals.KINDS])
     assert problems({"type": "modal", "title": {"type": "plain_text", "text": "x"}, "blocks": blocks}) == []
 
