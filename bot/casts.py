@@ -53,6 +53,14 @@ class SlackStream(StrEnum):
     OFF = "off"
 
 
+class DiscordOthers(StrEnum):
+    """What becomes of servers that are not named."""
+
+    REFUSE = "refuse"
+    LEAVE = "leave"
+    SERVE = "serve"
+
+
 class WhileBusy(StrEnum):
     """What becomes of a message that comes while an answer to the same person grows in the same conversation."""
 
@@ -86,6 +94,14 @@ def discord_roles(value: str) -> frozenset[str]:
     parts = [piece.strip() for piece in value.split(",")]
     if not all(part.isascii() and part.isdecimal() for part in parts):
         raise ValueError("must be ids of roles with commas between them, as in 123456789012345678,234567890123456789")
+    return frozenset(parts)
+
+
+def discord_servers(value: str) -> frozenset[str]:
+    """Ids of servers with commas between them."""
+    parts = [piece.strip() for piece in value.split(",")]
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise ValueError("must be ids of servers with commas between them, as in 123456789012345678,234567890123456789")
     return frozenset(parts)
 
 

@@ -26,7 +26,7 @@ from agent.providers.catalog import Mode, is_loopback
 from bot import addresses, casts
 from bot.access import lists
 from bot.attachments.share import TEXT_TOKENS
-from bot.casts import DiscordReplies, FooterStyle, LogLevel, SlackStream, WhileBusy
+from bot.casts import DiscordOthers, DiscordReplies, FooterStyle, LogLevel, SlackStream, WhileBusy
 from bot.dotenv_file import read_dotenv
 from bot.secret import Secret
 
@@ -206,6 +206,12 @@ class Settings:
     slack_stream: Annotated[SlackStream, From("COGENCY_SLACK_STREAM", casts.one_of(SlackStream))] = SlackStream.DM
     """Where replies grow as native streams, before the asker's eyes alone; elsewhere messages are edited."""
     discord_token: Annotated[Secret | None, From("DISCORD_TOKEN", casts.key)] = None
+    discord_servers: Annotated[frozenset[str], From("COGENCY_DISCORD_SERVERS", casts.discord_servers)] = frozenset()
+    """The servers that are the operator's; empty for those that belong to the application's owner."""
+    discord_other_servers: Annotated[
+        DiscordOthers, From("COGENCY_DISCORD_OTHER_SERVERS", casts.one_of(DiscordOthers))
+    ] = DiscordOthers.REFUSE
+    """Whoever has a server can add a public bot to it, and ask at the operator's expense."""
     discord_admins: Annotated[frozenset[str], From("COGENCY_DISCORD_ADMINS", casts.discord_roles)] = frozenset()
     """Roles that stand for an administrator's."""
     discord_managers: Annotated[frozenset[str], From("COGENCY_DISCORD_MANAGERS", casts.discord_roles)] = frozenset()

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from agent.errors import SettingsError
 from bot.access.lists import Entries, Kind
-from bot.platforms.discord.settings import DiscordSettings, Ranks, ReplyMode
+from bot.platforms.discord.settings import DiscordSettings, OtherServers, Ranks, ReplyMode
 from bot.platforms.slack.settings import Delivery, HttpEvents, SlackSettings, SocketMode, Streaming
 from bot.settings import Settings, needed
 
@@ -50,16 +50,24 @@ def _delivery(settings: Settings) -> Delivery:
 
 
 def discord_settings(settings: Settings) -> DiscordSettings | None:
-    """None without a token."""
+    """None without a token. Raises SettingsError when every server would be left."""
     if settings.discord_token is None:
         return None
+    home = frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM and entry.id.isdecimal())
+    others, servers = OtherServers(settings.discord_other_servers), settings.discord_servers | home
+    if others is OtherServers.LEAVE and not servers:
+        raise SettingsError(
+            "COGENCY_DISCORD_OTHER_SERVERS=leave needs the ids of the servers to stay in: set COGENCY_DISCORD_SERVERS."
+        )
     return DiscordSettings(
         settings.discord_token,
         settings.discord_api_base_url,
         settings.discord_gateway_url,
         ReplyMode(settings.discord_replies),
         settings.allowed_bots,
-        home=frozenset(entry.id for entry in settings.allow if entry.kind is Kind.TEAM),
+        servers=servers,
+        others=others,
+        home=home,
         ranks=Ranks(settings.discord_admins, settings.discord_managers, settings.discord_employees),
         dm_idle=timedelta(minutes=settings.discord_dm_idle_minutes),
         message_content=settings.discord_message_content,

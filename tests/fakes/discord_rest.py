@@ -80,6 +80,8 @@ class FakeRest(Requests):
             ("PUT", "/applications/{application}/commands", self._put_commands),
             ("GET", "/applications/{application}/commands", self._get_commands),
             ("POST", "/users/@me/channels", self._open_dm),
+            ("GET", "/guilds/{guild}", self._get_guild),
+            ("DELETE", "/users/@me/guilds/{guild}", self._leave),
             ("GET", "/guilds/{guild}/members/{member}", self._get_member),
             ("GET", "/channels/{channel}", self._get_channel),
             ("GET", "/channels/{channel}/thread-members/{member}", self._get_thread_member),
@@ -140,6 +142,15 @@ class FakeRest(Requests):
     async def _open_dm(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         person = str(body["recipient_id"])
         return {"id": DM_OF[person], "type": 1, "last_message_id": None, "recipients": [user(person)]}
+
+    async def _get_guild(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
+        return self.world.guild(request.match_info["guild"])
+
+    async def _leave(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
+        guild = request.match_info["guild"]
+        if self.world.guilds.pop(guild, None) is None:
+            raise Refused(404, 10004, "Unknown Guild")
+        await self._tell("GUILD_DELETE", {"id": guild})
 
     async def _get_member(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         guild, person = request.match_info["guild"], request.match_info["member"]

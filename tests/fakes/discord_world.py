@@ -80,6 +80,8 @@ class World:
     """What the bot's own role allows it besides."""
     guilds: dict[str, str] = field(default_factory=lambda: {GUILD: "harbour"})
     """The names of the servers that the bot is in."""
+    owners: dict[str, str] = field(default_factory=dict[str, str])
+    """By server: whose it is, if not Ann's."""
     absent: set[str] = field(default_factory=set[str])
     """Who is no longer in the server."""
     absent_from: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
@@ -115,7 +117,7 @@ class World:
         return {
             "id": number,
             "name": self.guilds[number],
-            "owner_id": ANN,
+            "owner_id": self.owners.get(number, ANN),
             "unavailable": False,
             "member_count": 4,
             "large": False,

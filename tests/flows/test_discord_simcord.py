@@ -27,6 +27,8 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
 
 PATIENCE_S = 20.0
+TOWN = 1_456_074_443_980_800_000
+"""The server's id, which the settings name."""
 BEFORE = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 """When the bot comes into the simulation, which then has a time of its own."""
 
@@ -68,10 +70,12 @@ async def town() -> AsyncGenerator[Town, None]:
     host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
     host.delete_on(SOURCE, partial(delete_page, connection))
     listening = Listening(host, SOURCE, clock)
-    bot = DiscordClient(host, DiscordSettings(Secret("simulated")), connection, listening)
+    bot = DiscordClient(
+        host, DiscordSettings(Secret("simulated"), servers=frozenset({str(TOWN)})), connection, listening
+    )
     async with simcord.run(bot) as env:
         clock.env = env
-        guild = env.create_guild()
+        guild = env.create_guild(id=TOWN)
         channel = guild.create_text_channel("general")
         alice = guild.add_member(env.create_user("alice"))
         async with host.answering():

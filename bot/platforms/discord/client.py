@@ -8,28 +8,30 @@ No message is kept here: the library's cache of messages is off.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from functools import partial
 
 import discord
-from discord import app_commands
 
 from agent.memory.forgetting import Gone
 from bot.host import Host
 from bot.latest import Latest
 from bot.platforms.discord import closing
 from bot.platforms.discord.commands.control import help_text
-from bot.platforms.discord.commands.desk import Desk
+from bot.platforms.discord.commands.desk import CommandTree, Desk
 from bot.platforms.discord.intake import Intake
 from bot.platforms.discord.members import permissions, places
 from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.membership import UNREADABLE
 from bot.platforms.discord.members.place import known_as
+from bot.platforms.discord.members.servers import Servers, refused_line
 from bot.platforms.discord.missed import Missed
 from bot.platforms.discord.reading.conversations import Conversations
 from bot.platforms.discord.reading.surroundings import Surroundings
 from bot.platforms.discord.replies import reactions
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.rest import Rest
-from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.settings import DiscordSettings, OtherServers
 from bot.platforms.discord.shards import Shards
 from bot.turns.missed import Listening
 
@@ -80,11 +82,14 @@ class DiscordClient(discord.Client):
         self.first_connected = asyncio.Event()
         self.lost_first = asyncio.Event()
         self._host = host
+        self._settings = settings
         self._room = connection
         surroundings = Surroundings(self)
-        members = Members(lambda: self.guilds, settings.home, connection.clock, settings.ranks)
+        self._servers = Servers(settings, self)
+        members = Members(self._servers, connection.clock, settings.ranks)
         conversations = Conversations(host, settings)
-        self.tree = app_commands.CommandTree(self)
+        self._turned_away: set[int] = set()
+        self.tree = CommandTree(self)
         self._intake = Intake(
             self,
             host,
@@ -93,6 +98,7 @@ class DiscordClient(discord.Client):
             listening,
             surroundings,
             members,
+            self._servers,
             conversations,
             partial(help_text, self.tree),
         )
@@ -100,6 +106,7 @@ class DiscordClient(discord.Client):
         self._shards = Shards(self._missed_on, listening, lambda: self.shard_count or 1)
         self._said_last = Latest()
         self._desk = Desk(self.tree, host, connection, surroundings, members, conversations, self._said_last)
+        self.tree.admits = self._desk.admits
 
     def dispatch(self, event: str, /, *args: object, **kwargs: object) -> None:
         """Nothing after the end: the library may still say, seconds after it was closed, that it is ready."""
@@ -108,6 +115,7 @@ class DiscordClient(discord.Client):
 
     async def setup_hook(self) -> None:
         """Logged in, not yet connected."""
+        self._servers.belong_to(self.application)
         self._room.log_in(Rest(self))
         await self._desk.tell(self)
 
@@ -133,8 +141,10 @@ class DiscordClient(discord.Client):
             self.lost_first.set()
 
     async def _told_of_servers(self, shard: int) -> None:
+        here = [guild for guild in self.guilds if guild.shard_id == shard]
+        await self._intake.follow(lambda: self._host.back([known_as(guild.id) for guild in here]))
+        await self._turn_away(self._servers.others(here))
         servers = self._shards.of(shard).servers()
-        await self._intake.follow(lambda: self._host.back([known_as(guild.id) for guild in servers]))
         lacking = {
             guild.name: missing for guild in servers if (missing := permissions.lacking(guild.me.guild_permissions))
         }
@@ -145,7 +155,9 @@ class DiscordClient(discord.Client):
 
     def _missed_on(self, shard: int) -> Missed:
         intake = self._intake
-        return Missed(self, self._listening, intake.arrived_late, intake.amend, intake.in_order, shard)
+        return Missed(
+            self, self._listening, intake.arrived_late, intake.amend, intake.in_order, self._servers.refuses, shard
+        )
 
     # What people do
 
@@ -165,16 +177,19 @@ class DiscordClient(discord.Client):
         await self._intake.deleted(payload.channel_id, payload.guild_id, payload.message_ids)
 
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
-        if not self._is_automatic(payload):
+        if not self._is_automatic(payload) and not self._is_refused(payload):
             await self._intake.follow(lambda: reactions.added(self._host, self._room, self._said_last, payload))
 
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
-        if not self._is_automatic(payload):
+        if not self._is_automatic(payload) and not self._is_refused(payload):
             await self._intake.follow(lambda: reactions.taken_back(self._host, self._said_last, payload))
 
     def _is_automatic(self, payload: discord.RawReactionActionEvent) -> bool:
         me = self.user
         return (me is not None and payload.user_id == me.id) or (payload.member is not None and payload.member.bot)
+
+    def _is_refused(self, payload: discord.RawReactionActionEvent) -> bool:
+        return payload.guild_id is not None and self._servers.refuses(self.get_guild(payload.guild_id))
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         await self._desk.take(interaction)
@@ -189,10 +204,31 @@ class DiscordClient(discord.Client):
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         """The bot was taken out of a server, or the server is no more."""
+        self._turned_away.discard(guild.id)
         channels = [channel.id for channel in guild.channels]
         await self._gone(guild.id, places.of_channels(channels, guild.id), at_once=False)
 
+    async def _turn_away(self, others: Sequence[discord.Guild]) -> None:
+        """These servers are not named; each is told of once."""
+        others = [guild for guild in others if guild.id not in self._turned_away]
+        if not others or self._settings.others is OtherServers.SERVE:
+            return
+        self._turned_away.update(guild.id for guild in others)
+        leaving = self._settings.others is OtherServers.LEAVE
+        log.warning("%s", refused_line(others, left=leaving))
+        for guild in others if leaving else ():
+            try:
+                await guild.leave()
+            except UNREADABLE as error:
+                log.warning("Discord: server %d could not be left: %s", guild.id, type(error).__name__)
+
+    async def on_guild_available(self, guild: discord.Guild) -> None:
+        """It was away at the start: those that were not are looked at together when all are known."""
+        if self.is_ready():
+            await self._turn_away(self._servers.others([guild]))
+
     async def on_guild_join(self, guild: discord.Guild) -> None:
+        await self._turn_away(self._servers.others([guild]))
         await self._intake.follow(lambda: self._host.back([known_as(guild.id)]))
 
     async def on_guild_channel_update(self, before: discord.abc.GuildChannel, after: discord.abc.GuildChannel) -> None:

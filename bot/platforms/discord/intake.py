@@ -28,6 +28,7 @@ from bot.platforms.discord.commands import refusals
 from bot.platforms.discord.members import permissions
 from bot.platforms.discord.members.members import Members
 from bot.platforms.discord.members.place import SOURCE
+from bot.platforms.discord.members.servers import Servers, refusal
 from bot.platforms.discord.reading import inbound, orders, reading
 from bot.platforms.discord.reading.conversations import Conversations, Said
 from bot.platforms.discord.reading.inbound import Me, Post
@@ -59,6 +60,7 @@ class Intake:
         listening: Listening,
         surroundings: Surroundings,
         members: Members,
+        servers: Servers,
         conversations: Conversations,
         help_text: "HelpText",
     ) -> None:
@@ -69,6 +71,7 @@ class Intake:
         self._listening = listening
         self._surroundings = surroundings
         self._members = members
+        self._servers = servers
         self._conversations = conversations
         self._help_text = help_text
         self._told = Told(connection.clock)
@@ -139,6 +142,8 @@ class Intake:
     async def _take(self, message: discord.Message, *, late: bool = False) -> bool:
         """Whether it was new, and is answered."""
         me = self._me(message.guild)
+        if message.guild is not None and self._servers.refuses(message.guild):
+            return self._turn_away(message, message.guild, me)
         await self._surroundings.find_channel(message)
         post = reading.post_of(message, self._connection.clock.now())
         if not post.author.automatic:
@@ -166,6 +171,14 @@ class Intake:
                 await self._host.overhear(incoming)
             case Trigger.IGNORE:
                 pass
+        return False
+
+    def _turn_away(self, message: discord.Message, guild: discord.Guild, me: Me) -> bool:
+        """Nothing is read in a server that is not served; whoever speaks to the bot there is told. Raises Refused."""
+        post = reading.post_of(message, self._connection.clock.now())
+        if inbound.mentioned(post, me) and not post.author.automatic and post.said:
+            why = refusal(guild.id)
+            raise Refused(why, told=self._told.just_now(str(post.author.id), why))
         return False
 
     async def _ask(self, message: discord.Message, said: Said, *, known: bool) -> bool:

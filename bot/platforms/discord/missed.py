@@ -51,6 +51,8 @@ class Missed:
     take: Callable[[discord.Message], Awaitable[bool]]
     amend: Callable[[discord.Message], Awaitable[None]]
     in_order: Callable[[int], asyncio.Lock]
+    refuses: Callable[[discord.Guild], bool]
+    """Whether nobody is answered in a server: its channels would crowd out those of others."""
     shard: int = 0
     connected: bool = False
     behind: bool = False
@@ -166,8 +168,8 @@ class Missed:
         return found[: bounds.places]
 
     def servers(self) -> list[discord.Guild]:
-        """Those of this connection."""
-        return [guild for guild in self.client.guilds if guild.shard_id == self.shard]
+        """Those of this connection in which somebody may be answered."""
+        return [guild for guild in self.client.guilds if guild.shard_id == self.shard and not self.refuses(guild)]
 
     async def _direct(self, channel: str) -> discord.DMChannel | None:
         """The direct conversation of that id; None if it is something else."""

@@ -26,7 +26,7 @@ from bot.host import Host, PlatformUnavailable
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.members.membership import DiscordMembership
 from bot.platforms.discord.members.place import SOURCE
-from bot.platforms.discord.reading.files import fetch
+from bot.platforms.discord.reading.files import Downloads
 from bot.platforms.discord.replies.address import place_of_page
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.surface import DiscordSurface
@@ -81,7 +81,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         await listening.begin()
         connection.in_background(listening.keep())
         async with aclosing(Http(proxies=True)) as files:
-            host.fetch_on(SOURCE, partial(fetch, files))
+            host.fetch_on(SOURCE, Downloads(files, settings.api_base_url).fetch)
             while True:
                 client = _client(host, settings, connection, listening, message_content=message_content)
                 host.ask_readers(SOURCE, DiscordMembership(client))

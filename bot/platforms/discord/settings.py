@@ -1,7 +1,4 @@
-"""What an operator can choose for Discord, as one frozen value.
-
-Above: `bot.app` fills it from `bot.settings`. Below: `bot.secret`.
-"""
+"""What an operator can choose for Discord, as one frozen value."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,6 +16,17 @@ class ReplyMode(StrEnum):
     """In the channel, as a reply to the message: whoever replies to that goes on in its conversation."""
     IN_PLACE = "place"
     """In the channel, as a reply to the message: all that is asked there is one conversation."""
+
+
+class OtherServers(StrEnum):
+    """What becomes of servers that are not named; see `members.servers`."""
+
+    REFUSE = "refuse"
+    """Nobody is answered there, and whoever asks learns which setting would change that."""
+    LEAVE = "leave"
+    """The bot leaves them."""
+    SERVE = "serve"
+    """Their members are answered there, and are nobody elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,11 @@ class DiscordSettings:
     reply_mode: ReplyMode = ReplyMode.THREAD
     allowed_bots: frozenset[str] = frozenset()
     """User ids of other bots that may talk with this one; messages of all others are ignored."""
+    servers: frozenset[str] = frozenset()
+    """Ids of the servers that are the operator's; empty for those that belong to the application's owner."""
+    others: OtherServers = OtherServers.REFUSE
     home: frozenset[str] = frozenset()
-    """Ids of the servers whose members may write DMs; empty for every server that the bot is in."""
+    """Ids of the servers whose members may write DMs; empty for all that are the operator's."""
     ranks: Ranks = Ranks()
     dm_idle: timedelta = timedelta(hours=6)
     """A direct message after so long a silence begins a conversation: more than a meeting or a meal takes, less than

@@ -5,6 +5,7 @@ Above: `client`. Below: `commands`, `control`, `forgetting`, `memory`, `menus`, 
 """
 
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import discord
@@ -21,6 +22,7 @@ from bot.platforms.discord.commands.preferences import Preferences
 from bot.platforms.discord.commands.syncing import sync
 from bot.platforms.discord.commands.translations import Translator
 from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.servers import refusal
 from bot.platforms.discord.reading.conversations import Conversations
 from bot.platforms.discord.reading.surroundings import Surroundings
 from bot.platforms.discord.replies import buttons
@@ -32,6 +34,15 @@ log = logging.getLogger(__name__)
 CHANGED = "This command has changed meanwhile: please write it once more in a minute."
 """Discord's clients keep what they know of commands for a while."""
 PRESSED = (discord.InteractionType.component, discord.InteractionType.modal_submit)
+
+
+class CommandTree(app_commands.CommandTree[discord.Client]):
+    """Discord's commands, each of which `admits` is asked about before it is carried out."""
+
+    admits: Callable[[Interaction], Awaitable[bool]]
+
+    async def interaction_check(self, interaction: Interaction, /) -> bool:
+        return await self.admits(interaction)
 
 
 class Desk:
@@ -69,11 +80,24 @@ class Desk:
         except discord.HTTPException as error:
             log.warning("Discord did not take the slash commands (%s); everything else works", error)
 
+    async def admits(self, interaction: Interaction) -> bool:
+        """Whether something that was used is carried out; in a server that is not served its user learns why not."""
+        if not self._members.servers.refuses_use(interaction):
+            return True
+        with suppress(discord.HTTPException):
+            if interaction.type is discord.InteractionType.autocomplete:
+                await interaction.response.autocomplete([])
+            else:
+                await panels.refuse(interaction, refusal(interaction.guild_id or 0))
+        return False
+
     async def take(self, interaction: Interaction) -> None:
         """Slash commands and entries of menus are the tree's; here the buttons, choices and windows come in."""
         if interaction.type not in PRESSED or not isinstance(interaction.data, dict):
             return
         try:
+            if not await self.admits(interaction):
+                return
             await self._pressed(interaction, str(interaction.data.get("custom_id", "")))
         except discord.HTTPException as error:
             log.info("a button or a window could not be answered (Discord's error %d)", error.code)

@@ -1,15 +1,11 @@
 """Who somebody is: in a server of the bot's as Discord says with what they wrote, elsewhere as those servers say.
 
-Above: `client`, `commands`, `control`, `memory`, `preferences`, `pressing`. Below: `ranks`, `reading`, discord.py's
-servers.
-
-Rules. Of who writes in a DM, a group message or a server that the bot is not in Discord says nothing: the bot's servers
-are asked, a few at most, and what they say is remembered for a minute. Whoever cannot be found there in time is a
+Rules. Of who writes in a DM, a group message or a server that the bot is not in Discord says nothing: the operator's
+servers are asked, a few at most, and what they say is remembered for a minute. Whoever is not found there is a
 stranger. The operator's roles count everywhere. Where it is read is another question: this says nothing of it.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,6 +15,7 @@ from agent.authority import Authority
 from agent.ports import Clock
 from bot.platforms.discord.members.membership import UNREADABLE
 from bot.platforms.discord.members.ranks import ranked
+from bot.platforms.discord.members.servers import Servers
 from bot.platforms.discord.reading.inbound import STRANGER, Author, Standing
 from bot.platforms.discord.reading.reading import standing_of
 from bot.platforms.discord.settings import Ranks
@@ -35,10 +32,7 @@ MAX_KNOWN: Final = 2_000
 
 @dataclass(slots=True)
 class Members:
-    """`servers`: those that the bot is in. `home`: the ids of those that count elsewhere; empty for all."""
-
-    servers: Callable[[], Sequence[discord.Guild]]
-    home: frozenset[str]
+    servers: Servers
     clock: Clock
     ranks: Ranks = field(default_factory=Ranks)
     _known: dict[int, tuple[float, Standing]] = field(default_factory=dict[int, "tuple[float, Standing]"])
@@ -74,8 +68,7 @@ class Members:
 
     async def _look_for(self, person: int) -> Standing:
         best = STRANGER
-        servers = [server for server in self.servers() if not self.home or str(server.id) in self.home]
-        for server in servers[:MAX_SERVERS]:
+        for server in self.servers.home()[:MAX_SERVERS]:
             try:
                 found = standing_of(await server.fetch_member(person))
             except discord.NotFound:

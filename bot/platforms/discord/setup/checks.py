@@ -1,7 +1,5 @@
 """What Discord's answers say about how the application is set up. Pure.
 
-Above: `doctor`, which asks Discord. Below: `invite`, `settings`, `bot.doctor`.
-
 Rule: what Discord did not tell is left out of the facts, and is a finding that says so.
 """
 
@@ -11,7 +9,7 @@ from typing import Any, Final
 
 from bot.amounts import counted
 from bot.doctor import Finding, Level
-from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.settings import DiscordSettings, OtherServers
 from bot.platforms.discord.setup.invite import PERMISSIONS, server_link
 
 WHERE: Final = "Discord"
@@ -34,6 +32,8 @@ class Facts:
     application: Told | None = None
     guilds: tuple[Told, ...] | None = None
     gateway: Told | None = None
+    owned: frozenset[str] = frozenset()
+    """The servers that belong to the application's owner; they count where the settings name none."""
 
 
 def findings(facts: Facts) -> list[Finding]:
@@ -61,8 +61,15 @@ def _application(facts: Facts) -> Iterator[Finding]:
             "the bot cannot be added by a link",
             f"Switch “Requires OAuth2 Code Grant” off {PORTAL}, page Bot.",
         )
-    if app.get("bot_public") is False:
-        yield Finding(Level.NOTE, WHERE, "only its owner can add the bot to a server")
+    if app.get("bot_public"):
+        yield Finding(
+            Level.WARNING,
+            WHERE,
+            "anybody can add the bot to a server of theirs",
+            f"Switch “Public Bot” off {PORTAL}, page Bot (first set “Install Link” to None on the page Installation).",
+        )
+    elif "bot_public" in app:
+        yield Finding(Level.GOOD, WHERE, "only its owner can add the bot to a server")
     yield from _installs(app.get("integration_types_config"))
 
 
@@ -111,11 +118,30 @@ def _guilds(facts: Facts) -> Iterator[Finding]:
             yield Finding(Level.WARNING, WHERE, f"in “{name}” the bot lacks {', '.join(missing)}", remedy)
         else:
             yield Finding(Level.GOOD, WHERE, f"in “{name}” the bot may do what it needs to")
+        yield from _named(guild, facts)
     known = {str(guild.get("id")) for guild in facts.guilds}
-    for home in sorted(one for one in facts.settings.home if one.isdecimal() and one not in known):
+    for home in sorted(facts.settings.servers - known):
         yield Finding(
-            Level.WARNING, WHERE, f"COGENCY_ALLOW names the server {home}, in which the bot is not", f"Open {link}"
+            Level.WARNING, WHERE, f"the settings name the server {home}, in which the bot is not", f"Open {link}"
         )
+
+
+def _named(guild: Told, facts: Facts) -> Iterator[Finding]:
+    """What becomes of a server that is not the operator's."""
+    number, settings = str(guild.get("id")), facts.settings
+    if number in (settings.servers or facts.owned):
+        return
+    if settings.others is OtherServers.SERVE:
+        what, level = "its members are answered there, and are nobody elsewhere", Level.NOTE
+    elif settings.others is OtherServers.LEAVE:
+        what, level = "the bot leaves it", Level.NOTE
+    else:
+        what, level = "nobody is answered there", Level.WARNING
+    remedy = (
+        f"To serve it, add {number} to COGENCY_DISCORD_SERVERS; if it is none of yours, set "
+        "COGENCY_DISCORD_OTHER_SERVERS=leave."
+    )
+    yield Finding(level, WHERE, f"no setting names the server “{guild.get('name', '?')}” ({number}): {what}", remedy)
 
 
 def lacking(granted: int) -> list[str]:

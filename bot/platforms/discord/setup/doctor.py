@@ -1,9 +1,6 @@
-"""Asks Discord how the application is set up, without connecting to its gateway or saying a word.
+"""Asks Discord how the application is set up, without connecting to its gateway or saying a word."""
 
-Above: `bot.app.doctor`, `bot.app.discord_invite`. Below: `checks`, which judges the answers, `run`; discord.py.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 import aiohttp
@@ -14,12 +11,17 @@ from agent.errors import SettingsError
 from agent.ports import Clock
 from bot.doctor import Finding, Level
 from bot.platforms.discord.members.membership import UNREADABLE
+from bot.platforms.discord.members.servers import owners_of
 from bot.platforms.discord.run import DiscordUnreachable, point_at
 from bot.platforms.discord.settings import DiscordSettings
 from bot.platforms.discord.setup.checks import WHERE, Facts, findings
 
 MOST_GUILDS: Final = 200
 """One page, as large as Discord gives: whoever is in more servers than that knows them."""
+
+
+MOST_ASKED: Final = 20
+"""Servers that are asked whose they are, one request each, where no setting names any."""
 
 
 async def examine(settings: DiscordSettings, clock: Clock) -> list[Finding]:  # noqa: ARG001 -- as on every platform
@@ -52,12 +54,22 @@ async def _facts(settings: DiscordSettings) -> Facts:
                 f"Discord does not answer at {settings.api_base_url}: check the network, or DISCORD_API_BASE_URL."
             ) from None
         guilds = await _asked(client, f"/users/@me/guilds?limit={MOST_GUILDS}")
+        told = None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds))
         return Facts(
             settings,
             application=_object(await _asked(client, "/applications/@me")),
-            guilds=None if guilds is None else tuple(cast("list[Mapping[str, Any]]", guilds)),
+            guilds=told,
             gateway=_object(await _asked(client, "/gateway/bot")),
+            owned=frozenset() if settings.servers else await _owned(client, told or ()),
         )
+
+
+async def _owned(client: discord.Client, guilds: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Those of these servers that belong to whose the application is."""
+    owners = owners_of(client.application) if client.application is not None else frozenset[int]()
+    numbers = [str(guild["id"]) for guild in guilds[:MOST_ASKED]]
+    told = {number: _object(await _asked(client, f"/guilds/{number}")) or {} for number in numbers}
+    return frozenset(number for number, guild in told.items() if str(guild.get("owner_id")) in map(str, owners))
 
 
 async def _asked(client: discord.Client, path: str) -> object:

@@ -14,6 +14,7 @@ from bot.platforms.discord.commands.interactions import Tree
 from bot.platforms.discord.commands.syncing import same
 from bot.platforms.discord.commands.translations import LANGUAGES, TRANSLATIONS, Translator
 from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.servers import Servers
 from bot.platforms.discord.reading.conversations import Conversations
 from bot.platforms.discord.reading.surroundings import Surroundings
 from bot.platforms.discord.replies.connection import Connection
@@ -33,7 +34,7 @@ async def payload() -> list[dict[str, Any]]:
     client = discord.Client(intents=discord.Intents(guilds=True))
     tree: Tree = app_commands.CommandTree(client)
     host, clock = FakeHost(), FakeClock()
-    members = Members(list, frozenset(), clock)
+    members = Members(Servers(DiscordSettings(Secret("t")), client), clock)
     Desk(
         tree,
         host,

@@ -6,17 +6,17 @@ from datetime import timedelta
 import pytest
 
 from bot.doctor import Level, healthy
-from bot.platforms.discord.settings import DiscordSettings
+from bot.platforms.discord.settings import DiscordSettings, OtherServers
 from bot.platforms.discord.setup.checks import Facts, findings
 from bot.platforms.discord.setup.invite import EVERYTHING, Feature, needed, person_link, server_link, text
 from bot.secret import Secret
 
-SETTINGS = DiscordSettings(Secret("any"))
+SETTINGS = DiscordSettings(Secret("any"), servers=frozenset({"10"}))
 APPLICATION: dict[str, object] = {
     "id": "900",
     "name": "cogency",
     "flags": 1 << 19,
-    "bot_public": True,
+    "bot_public": False,
     "bot_require_code_grant": False,
     "interactions_endpoint_url": None,
     "integration_types_config": {"0": {}, "1": {}},
@@ -42,7 +42,7 @@ def test_nothing_is_wrong_with_an_application_that_is_set_up() -> None:
         ({"flags": 0}, Level.WARNING, "told only of messages that mention it"),
         ({"interactions_endpoint_url": "https://bot.example"}, Level.PROBLEM, "go to a web address"),
         ({"bot_require_code_grant": True}, Level.PROBLEM, "cannot be added by a link"),
-        ({"bot_public": False}, Level.NOTE, "only its owner"),
+        ({"bot_public": True}, Level.WARNING, "anybody can add the bot"),
         ({"integration_types_config": {"1": {}}}, Level.WARNING, "cannot be added to servers"),
         ({"integration_types_config": {"0": {}}}, Level.NOTE, "outside of its servers"),
     ],
@@ -67,15 +67,48 @@ def test_permissions_that_are_missing_are_named_with_their_server() -> None:
 
 
 def test_a_bot_without_a_server_is_shown_the_link_to_one() -> None:
-    (found,) = (each for each in findings(replace(WELL, guilds=())) if each.level is Level.WARNING)
+    (found,) = (
+        each
+        for each in findings(replace(WELL, settings=replace(SETTINGS, servers=frozenset[str]()), guilds=()))
+        if each.level is Level.WARNING
+    )
     assert found.remedy == f"Open {server_link('900')}"
 
 
 def test_a_server_that_the_settings_name_must_be_one_of_the_bots() -> None:
-    settings = replace(SETTINGS, home=frozenset({"10", "11", "T0123"}))
+    settings = replace(SETTINGS, servers=frozenset({"10", "11"}))
     assert wrong(replace(WELL, settings=settings)) == [
-        (Level.WARNING, "COGENCY_ALLOW names the server 11, in which the bot is not")
+        (Level.WARNING, "the settings name the server 11, in which the bot is not")
     ]
+
+
+LAIR = {**HARBOUR, "id": "77", "name": "lair"}
+
+
+@pytest.mark.parametrize(
+    ("others", "level", "becomes"),
+    [
+        (OtherServers.REFUSE, Level.WARNING, "nobody is answered there"),
+        (OtherServers.LEAVE, Level.NOTE, "the bot leaves it"),
+        (OtherServers.SERVE, Level.NOTE, "its members are answered there, and are nobody elsewhere"),
+    ],
+)
+def test_a_server_that_nobody_named_is_told_of_with_what_becomes_of_it(
+    others: OtherServers, level: Level, becomes: str
+) -> None:
+    told = replace(WELL, settings=replace(SETTINGS, others=others), guilds=(HARBOUR, LAIR))
+    assert wrong(told) == [(level, f"no setting names the server “lair” (77): {becomes}")]
+
+
+def test_without_names_the_servers_of_the_applications_owner_are_the_operators() -> None:
+    unnamed = replace(SETTINGS, servers=frozenset[str]())
+    assert wrong(replace(WELL, settings=unnamed, owned=frozenset({"10"}))) == []
+    assert len(wrong(replace(WELL, settings=unnamed))) == 1
+
+
+def test_a_public_bot_is_told_to_be_switched_to_a_private_one() -> None:
+    found = findings(replace(WELL, application=APPLICATION | {"bot_public": True}))
+    assert any("Switch “Public Bot” off" in each.remedy for each in found)
 
 
 @pytest.mark.parametrize(("remaining", "level"), [(990, Level.GOOD), (50, Level.WARNING), (0, Level.PROBLEM)])
