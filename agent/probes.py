@@ -21,6 +21,7 @@ from agent.events import (
     ViolationFound,
     WorkspaceArrived,
 )
+from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, ResultStatus, ToolCall, ToolResult
 from agent.progress import Step
 from agent.records import Person
@@ -30,6 +31,9 @@ from agent.turn import LAST_ROUND
 
 PERSONA = Persona("You are Cogency, a helpful colleague.", "Answer in the language of the person.")
 PERSON = Person("probe", "Robin")
+PLACE = Place(PersonAudience(PERSON.id))
+WORD = "k7fq2m"
+"""Nobody here tries to guess it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,8 @@ def messages_of(probe: Probe, tools: Registry, now: datetime) -> tuple[Message, 
         person=PERSON,
         now=now,
         question=probe.question,
+        word=WORD,
+        place=PLACE,
     )
     return (*build_context(parts).messages, *appended_messages(probe.steps, probe.hint))
 

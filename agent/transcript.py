@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from agent.messages import Message, ResultStatus, Role, ToolResult
 from agent.progress import Step
 from agent.protocol.grammar import WORKSPACE_SCHEMA
-from agent.protocol.render import neutralise, render_results, render_step
+from agent.protocol.render import continued, neutralise, render_results, render_step
 
 REMINDER = f"Begin the next round with <workspace>, in this form: {WORKSPACE_SCHEMA}"
 
@@ -36,7 +36,7 @@ def _answer(step: Step, hint: str) -> str:
         render_results(results) if results else "",
         step.problem if not results else "",
         REMINDER if step.reminded else "",
-        *(f"{JUST_ARRIVED}\n{neutralise(one.text)}" for one in step.joined),
+        *("\n".join([JUST_ARRIVED, *continued(neutralise(one.text).splitlines())]) for one in step.joined),
         hint,
     ]
     return "\n\n".join(part for part in parts if part)

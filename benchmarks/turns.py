@@ -107,6 +107,7 @@ class Bench:
 
 def _mind(model: Provider, store: Store) -> Mind:
     return Mind(
+        fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
         tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),

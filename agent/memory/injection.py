@@ -60,7 +60,7 @@ def compress_for_injection(profile: UserProfile, budget_tokens: int = 800) -> In
             left -= cost
     shown = tuple(entry for entry in profile.entries if entry in used)
     lines = [
-        f"{_HEADINGS[field]}: {'; '.join(entry.said for entry in shown if entry.field is field)}"
+        f"{_HEADINGS[field]}: {'; '.join(' '.join(entry.said.split()) for entry in shown if entry.field is field)}"
         for field in ProfileField
         if any(entry.field is field for entry in shown)
     ]

@@ -19,7 +19,7 @@ from typing import TypeAlias, assert_never, cast
 
 from agent.messages import Message, ResultStatus, Role
 from agent.ports import CallOptions, Capabilities, ProviderEvent, ResponseEnded, StopReason, TokensArrived
-from agent.protocol.render import neutralise
+from agent.protocol.render import CONTINUED, WRITES_ALONE, neutralise
 
 NOTICE = "*(I am the offline rehearsal model. Set COGENCY_MODEL or an API key for a real one: see README.)*"
 
@@ -90,6 +90,8 @@ _LEADING = re.compile(r"^(?:(?:about|my|our|your|the|a|an|this|that|these|those|
 _TRAILING = re.compile(
     r"(?:[\s?!.,;:\"'“”]|\b(?:again|before|earlier|yesterday|please|last\s+(?:time|week|month|year)))+$", re.IGNORECASE
 )
+_NAMED = re.compile(r"^[^\n:]{1,100}: ?")
+"""Who writes, where several people may."""
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _NOTHING = re.compile(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
@@ -116,6 +118,14 @@ def rehearse(messages: Sequence[Message]) -> str:
 
 def _read(messages: Sequence[Message]) -> tuple[str, str | None]:
     """The person's question, and the text of the results that came last, if this turn has called a tool already."""
+    question, results = _last(messages)
+    system = next((message.text for message in reversed(messages) if message.text.startswith("[system ")), WRITES_ALONE)
+    if WRITES_ALONE in system:
+        return question, results
+    return _NAMED.sub("", question).replace(f"\n{CONTINUED} ", "\n"), results
+
+
+def _last(messages: Sequence[Message]) -> tuple[str, str | None]:
     last = max((i for i in range(len(messages)) if _is_results(messages, i)), default=None)
     if last is None or any(message.role is Role.ASSISTANT for message in messages[last:]):
         return next((m.text for m in reversed(messages) if m.role is Role.USER), ""), None

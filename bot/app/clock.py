@@ -1,4 +1,4 @@
-"""Where the time and new names come in."""
+"""Where the time, new names and randomness come in."""
 
 import asyncio
 import time
@@ -24,3 +24,8 @@ CLOCK = SystemClock()
 
 def new_id() -> str:
     return uuid4().hex
+
+
+def fresh_word() -> str:
+    """Marks what the system says in one turn: nobody who writes can guess it."""
+    return uuid4().hex[:6]

@@ -20,7 +20,7 @@ from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
 from bot.access.allowances import Allowances
 from bot.access.budget_desk import BudgetDesk
-from bot.app.clock import CLOCK, new_id
+from bot.app.clock import CLOCK, fresh_word, new_id
 from bot.attachments.reading import Attached, Fetch, Reader
 from bot.background import Background, Meanings, background
 from bot.casts import WhileBusy
@@ -198,6 +198,7 @@ def mind(
     return Mind(
         provider=desk.provider,
         persona=persona,
+        fresh_word=fresh_word,
         tools=tools(settings, store, work.memories, hands_over=attached is not None),
         turn_limits=TurnLimits(max_iterations=settings.max_iterations),
         footer=settings.footer,

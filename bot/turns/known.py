@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.context import Context, ContextParts, build_context
-from agent.memory.audience import may_flow_from
+from agent.memory.audience import PersonAudience, may_flow_from
 from agent.memory.earlier import Said
 from agent.memory.facts import Scope
 from agent.memory.scopes import assumed_in, reading_scopes
@@ -45,6 +45,10 @@ async def known_context(
         person=incoming.person,
         now=incoming.time,
         question=incoming.text,
+        word=mind.fresh_word(),
+        place=incoming.place,
+        platform=incoming.source.partition(":")[0].capitalize(),
+        channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
         images=(*incoming.images, *files.images),
         history=history,
         is_cut=len(known.said) == limit,

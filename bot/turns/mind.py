@@ -34,6 +34,8 @@ class Mind:
     tools: Registry
     turn_limits: TurnLimits
     budget: ContextBudget
+    fresh_word: Callable[[], str]
+    """Random: marks what the system says in one turn, so that nobody who writes can say it in its place."""
     footer: FooterStyle = FooterStyle.OFF
     joins: bool = False
     """Whether what a person writes while their answer grows joins it; else it waits for its own."""

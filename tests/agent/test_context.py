@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.context import ACTION_CHARS, SECURITY, ContextBudget, ContextParts, Persona, build_context
+from agent.memory.audience import PersonAudience, Place
 from agent.memory.earlier import Said
 from agent.memory.facts import Scope
 from agent.memory.layers import WorkingItem
@@ -25,6 +26,8 @@ PARTS = ContextParts(
     person=ANNA,
     now=NOON,
     question="Where is my boat?",
+    word="w0rd",
+    place=Place(PersonAudience("terminal:anna")),
     audiences=frozenset({HERE}),
 )
 
@@ -66,7 +69,7 @@ def test_the_context_message_holds_its_sections_in_the_order_of_seed_001() -> No
     )
     text = build_context(parts).messages[-2].text
     sections = [
-        "PROFILE of this person, learned from what they wrote:\nCURRENT GOALS: sail round Iceland",
+        "PROFILE, learned from what this person wrote:\nCURRENT GOALS: sail round Iceland",
         "IDENTITY: Anna",
         "ENVIRONMENT: Mon 2026-01-05 13:00 CET",
         "FACTS:\n#7 The boat is blue.",

@@ -58,7 +58,7 @@ def test_a_message_that_joins_is_saved_and_told_behind_the_results() -> None:
     assert isinstance(call, CallModel)
     assert call.number == 2
     assert call.appended[-1].text.startswith("<results>")
-    assert call.appended[-1].text.endswith(f"{JUST_ARRIVED}\n{FIRST.text}")
+    assert call.appended[-1].text.endswith(f"{JUST_ARRIVED}\n> {FIRST.text}")
 
 
 def test_nothing_joins_before_the_first_call_or_twice() -> None:

@@ -46,7 +46,14 @@ class Service:
 
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.clock)
-        mind = Mind(always(self.model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
+        mind = Mind(
+            always(self.model),
+            lambda _: Persona("A bot.", ""),
+            Registry([]),
+            TurnLimits(),
+            ContextBudget(),
+            lambda: "w0rd",
+        )
         connections = connections_of(self.store, self.clock)
         thinking = Thinking(mind, self.store, self.store, self.clock)
         limits, surface_for = TurnsLimits(sweep_s=0.01), connections.surface_for

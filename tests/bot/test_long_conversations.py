@@ -60,7 +60,14 @@ async def prompt_of(store: Store, words: str, messages: int) -> list[str]:
     first = await store.ledger.claim(Claiming("w", START, LEASE))
     assert first is not None
     clock, model = FakeClock(), ScriptedProvider(["Hello.", "Hello."])
-    mind = Mind(always(model), lambda _: Persona("A bot.", "Answer."), Registry([]), TurnLimits(), ContextBudget())
+    mind = Mind(
+        always(model),
+        lambda _: Persona("A bot.", "Answer."),
+        Registry([]),
+        TurnLimits(),
+        ContextBudget(),
+        lambda: "w0rd",
+    )
     thinking = Thinking(mind, store.ledger, store.knowledge, clock)
     async with LiveReply(FakeSurface(clock), clock, first.turn) as live:
         await store.ledger.finish(first, await thinking.think(first, live, lambda: False), START)

@@ -44,6 +44,7 @@ class ToldTurns:
         )
         self.pauses = Pauses(store.preferences, store.profiles, self.clock)
         mind = Mind(
+            fresh_word=lambda: "w0rd",
             provider=always(model),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
             tools=Registry([]),

@@ -51,6 +51,7 @@ def turns_host(
     """
     connections = connections_of(store, clock)
     mind = Mind(
+        fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English.", ""),
         tools=Registry([RecallTool(store), RememberTool(store.facts), ShareFileTool(), *tools]),

@@ -52,6 +52,7 @@ def turns_on(store: Store, mind: Mind, surface_for: Callable[[Incoming], Surface
 
 def mind_of(store: Store, model: Provider) -> Mind:
     return Mind(
+        fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in the person's language."),
         tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),

@@ -249,6 +249,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     tools = Registry([DyingTool(folder / "effects", steps, name) for name in ("paint", "launch")])
     model = DyingModel(ScriptedProvider(script), steps)
     mind = Mind(
+        fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
         tools=tools,

@@ -41,6 +41,7 @@ async def _main(folder: Path, url: str, started: datetime) -> None:
     store = await open_store(f"sqlite:///{folder / 'bot.db'}")
     model = ScriptedProvider(lambda _: typed(ANSWER), sleep=clock.sleep)
     mind = Mind(
+        fresh_word=lambda: "w0rd",
         provider=always(model),
         persona=lambda _: Persona("You are a bot.", "Answer in English."),
         tools=Registry([]),

@@ -95,6 +95,7 @@ class Town:
             Floor(),
         )
         mind = Mind(
+            fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", ""),
             tools=Registry([RecallTool(store.memories), RememberTool(store.facts)]),

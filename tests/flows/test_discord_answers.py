@@ -167,8 +167,8 @@ async def test_two_people_at_once_in_two_threads_each_get_their_answer() -> None
         ann = await fake.say(ANN, f"<@{BOT}> apples")
         bo = await fake.say(BO, f"<@{BOT}> pears")
         await fake.until(lambda: fake.world.shown(ann["id"]) and fake.world.shown(bo["id"]))
-        assert fake.world.shown(ann["id"]) == ["You said: apples"]
-        assert fake.world.shown(bo["id"]) == ["You said: pears"]
+        assert fake.world.shown(ann["id"]) == ["You said: Ann: apples"]
+        assert fake.world.shown(bo["id"]) == ["You said: Bo: pears"]
 
 
 async def test_two_people_at_once_in_one_thread_are_answered_in_order_and_by_name() -> None:
@@ -177,7 +177,7 @@ async def test_two_people_at_once_in_one_thread_are_answered_in_order_and_by_nam
         await fake.until(lambda: fake.world.shown(asked["id"]))
         await asyncio.gather(fake.say(ANN, f"<@{BOT}> more", asked["id"]), fake.say(BO, f"<@{BOT}> pears", asked["id"]))
         await fake.until(lambda: len(fake.world.shown(asked["id"])) == 3)
-        assert fake.world.shown(asked["id"]) == ["To apples", "To more", "To Bo: pears"]
+        assert fake.world.shown(asked["id"]) == ["To Ann: apples", "To Ann: more", "To Bo: pears"]
         assert [incoming.person.name for incoming in host.taken] == ["Ann", "Ann", "Bo"]
 
 

@@ -65,7 +65,9 @@ class Town:
 @asynccontextmanager
 async def town() -> AsyncGenerator[Town, None]:
     clock = SimulatedTime()
-    host = answering_host(ScriptedProvider(lambda messages: f"You said: {messages[-1].text}"), clock)
+    host = answering_host(
+        ScriptedProvider(lambda messages: f"You said: {messages[-1].text.removeprefix('alice: ')}"), clock
+    )
     connection = Connection(clock, edit_interval_s=0.05)
     host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
     host.delete_on(SOURCE, partial(delete_page, connection))

@@ -42,7 +42,7 @@ async def test_a_question_is_answered_again_in_its_thread_for_the_asker_once() -
         await world.slack.acked(await world.slack.click(world.ann, answer, "Regenerate"))
         first, second = world.slack.state.answers(world.general)
     assert (second.text, second.thread_ts) == ("It is azure.", first.thread_ts)
-    assert [request[-1].text for request in world.model.requests] == ["which colour?"] * 2
+    assert [request[-1].text for request in world.model.requests] == ["ann: which colour?"] * 2
     told = [(whisper.user, whisper.text) for whisper in world.slack.state.whispers]
     assert told == [(world.bob, NOT_YOUR_QUESTION), (world.ann, ASKED_ALREADY)]
 

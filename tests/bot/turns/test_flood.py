@@ -36,7 +36,9 @@ class Bot:
 
     def __post_init__(self) -> None:
         model = ScriptedProvider(lambda _: [Pause(ANSWER_S), "Done."], sleep=self.clock.sleep)
-        mind = Mind(always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget())
+        mind = Mind(
+            always(model), lambda _: Persona("A bot.", ""), Registry([]), TurnLimits(), ContextBudget(), lambda: "w0rd"
+        )
         thinking = Thinking(mind, self.store, self.store, self.clock)
         self.turns = Turns(self.store, thinking, self._surface, LocalBell(), self.clock, "worker", self.limits)
 

@@ -57,6 +57,7 @@ class World:
 
     def mind(self) -> Mind:
         return Mind(
+            fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda incoming: Persona("You are a bot.", "Answer in English.", f"In {incoming.channel}."),
             tools=Registry([RecallTool(self.store), RememberTool(self.store.facts)]),

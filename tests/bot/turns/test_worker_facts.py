@@ -23,7 +23,7 @@ class Remembering(World):
 
 def told(world: World, request: int) -> str:
     """The context message of a request."""
-    return next(message.text for message in world.model.requests[request] if message.text.startswith("Context of"))
+    return next(message.text for message in world.model.requests[request] if message.text.startswith("[system w0rd]"))
 
 
 def closing(world: World, turn: int) -> Closing:
@@ -41,7 +41,7 @@ async def test_a_past_thread_stands_in_the_context_and_its_messages_are_named() 
     async with world.serving() as turns:
         await turns.ask(said("My boat lies in the harbour.", conversation="a"))
         await turns.ask(said("Where is my boat?", conversation="b"))
-    assert "EARLIER" not in told(world, 0)[400:]
+    assert "EARLIER" not in told(world, 0)
     assert "EARLIER:\nMy boat lies in the harbour.\n" in told(world, 1)
     asked = world.store.messages[0][1].id
     assert asked in closing(world, 1).context_messages

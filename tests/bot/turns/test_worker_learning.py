@@ -57,6 +57,7 @@ class World:
         )
         self.worker = JobWorker(store.jobs, {LEARNING: self.learner.learn}, self.clock, "learner")
         mind = Mind(
+            fresh_word=lambda: "w0rd",
             provider=always(self.model),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
             tools=Registry([]),
