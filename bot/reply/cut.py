@@ -1,7 +1,4 @@
-"""Where a page ends, and what the next one takes over from it. Pure.
-
-Above: `bot.reply.split`, which says the rules. Below: `bot.reply.markdown`.
-"""
+"""Where a page ends, and what the next one takes over from it: the rules stand in `bot.reply.split`. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -16,6 +13,9 @@ from bot.reply.markdown import Block, after, is_row, kind_is_certain, spans, spa
 LOOKAHEAD = 300
 """How far behind a page's end the text must have come at most before its cut is certain: the longest opening line that
 is repeated, and enough of a link to know that it is one. The next page is shown that much later."""
+
+LEAST_CHARS = 200
+"""Of the last page: two or three lines. What is shorter looks like something that was left behind."""
 
 _LINE = regex.compile(r"[^\n]*+\n|[^\n]++")
 _GRAPHEME = regex.compile(r"\X")
@@ -101,6 +101,7 @@ class Cutter:
         self._carry = carry
         self._most = limit - len(carry.opener)
         self._longest = min(limit // 4, LOOKAHEAD)
+        self._least_left = min(limit // 10, LEAST_CHARS)
         self._lines = _read_lines(rest, carry, self._longest)
         self._starts = [line.start for line in self._lines]
 
@@ -111,24 +112,28 @@ class Cutter:
         """
         ties = self._ties()
         half = max(self._most // 2, least)
+        words = [*self._words()]
 
-        def last(places: Iterable[int], above: int = 0, tie: _Tie = _Tie.NONE) -> int:
+        def last(places: Iterable[int], above: int = least, most: int = self._most, tie: _Tie = _Tie.NONE) -> int:
             return max(
-                (at for at in places if max(above, least) < at <= self._most and ties[at] <= tie and self._fits(at)),
+                (at for at in places if above < at <= most and ties[at] <= tie and self._fits(at)),
                 default=0,
             )
 
-        words = [*self._words()]
-        return self.at(
-            last(self._paragraphs(), half)
-            or last(self._starts, half)
-            or last(words, half)
+        def good(most: int) -> int:
+            return last(self._paragraphs(), half, most) or last(self._starts, half, most) or last(words, half, most)
+
+        place = (
+            good(self._most)
             or last((*self._starts, *words))
             or last(self._graphemes())
             or last(self._graphemes(), tie=_Tie.SPAN)
             or last(range(1, self._most + 1), tie=_Tie.SPAN)
             or least
         )
+        if place > (balanced := len(self._rest) - self._least_left):
+            place = good(balanced) or place
+        return self.at(place)
 
     def at(self, place: int) -> Cut:
         """The cut after `place` characters, good or bad."""
@@ -149,7 +154,7 @@ class Cutter:
 
     def is_certain(self, cut: Cut) -> bool:
         """Whether the best cut stays the best, whatever text follows. It may be so without our seeing it."""
-        if _PLAIN.search(self._rest, self._most) is None:
+        if len(self._rest) < self._most + self._least_left or _PLAIN.search(self._rest, self._most) is None:
             return False
         if cut.at > self._most // 2 and cut.at in self._paragraphs():
             return True  # no span, fence or table reaches from one paragraph into another

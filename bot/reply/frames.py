@@ -1,12 +1,11 @@
 """What each page of a reply should look like now. Pure.
 
-Above: `bot.reply.wall`. Below: `bot.reply.split`, `bot.reply.heal`, `bot.reply.draft`, `bot.surface`.
-
 Rules.
 - An open page is healed while the answer grows, and shown raw once it is complete.
+- The last characters of an open page are shown only when its cut is known, so that the cut has room without taking back
+  what was read: at most TAKEN_BACK characters move to the next page.
 - Where pages can only grow, an open page shows a beginning of its final text: nothing is added that would have to be
-  taken back; no word, line of code or row of a table is shown in halves, as the page may have to end there; and its
-  last LOOKAHEAD characters are shown only when its cut is certain.
+  taken back, and no word, line of code or row of a table is shown in halves, as the page may have to end there.
 - A step stays on the page that has shown it first; a new one goes on the last page.
 - What is offered stands below the last page only.
 - A page of only whitespace, and no steps, is not shown; no platform takes one. A reply that ends without a word shows
@@ -26,6 +25,8 @@ from bot.surface import Limits, Look, Step
 _UNBROKEN = r"\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}"
 _WORD_BEGUN = regex.compile(rf"(?<![^{_UNBROKEN}])[^{_UNBROKEN}]{{1,40}}\Z")
 """The last word, if it is no longer than words are: what comes next may belong to it."""
+TAKEN_BACK = 80
+"""Characters: about a line. To end a page before a paragraph is worth that, and not more, to who is reading it."""
 _LINE_CHARS = 200
 """A longer line of code, or row of a table, is not waited for."""
 
@@ -50,13 +51,14 @@ class Frames:
         self._pager = Pager(limits.page_chars, limits.page_bytes)
         self._text = ""
         self._seen = ""
-        """How much of the text has been shown on pages that can only grow."""
+        """How much of the text has been shown."""
         self._homes: dict[str, int] = {}
         """The page that has shown a step first."""
 
     def frames(self, draft: Draft) -> list[Frame]:
         self._text = draft.text
         shown = len(self._seen) if self._text.startswith(self._seen) else 0
+        shown = shown if self._limits.grows_only else max(0, shown - TAKEN_BACK)
         self._pager.read(self._text, complete=draft.complete, shown=shown)
         frames = [*self._pages(draft)]
         if frames and (draft.final or not frames[-1].look.final):
@@ -66,8 +68,7 @@ class Frames:
 
     def seen(self, frame: Frame) -> None:
         """A page shows this."""
-        if self._limits.grows_only:
-            self._seen = self._text[: max(frame.end, len(self._seen))]
+        self._seen = self._text[: max(frame.end, len(self._seen))]
         for step in frame.look.steps:
             self._homes.setdefault(step.id, frame.number)
 
@@ -111,8 +112,8 @@ class Frames:
     def _growing(self, number: int, page: Page, *, writing: bool) -> Frame:
         """The open page, fit to be shown. `writing`: its last word may go on at any moment."""
         text = page.opener + page.body
+        text = text[: self._pager.certain(text)]
         if self._limits.grows_only:
-            text = text[: self._pager.certain(text)]
             healed = heal(text)
             kept, added = healed.kept, ""
             if writing and kept == len(text):

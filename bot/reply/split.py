@@ -1,20 +1,19 @@
 """Cuts a growing text into pages that each stand alone. Pure.
 
-Above: `bot.reply.live`. Below: `bot.reply.cut`, `bot.reply.markdown`.
-
 Rules.
 - Every character of the text is in the body of exactly one page, in order: the bodies joined are the text. A page may
   have an opener before its body and a closer behind it; with them it is at most `limit` long.
 - A cut comes before a paragraph, else before a line, else before a word, in the second half of the page; else as late
   as a line or a word allows; else between two grapheme clusters. Whitespace stays at the end of the earlier page.
+- Where a good cut leaves at least LEAST_CHARS for the last page, it is taken, though a later one would do.
 - No cut inside a link, an address, inline code, short emphasis or a table's head, unless it alone is longer than a
   page; never inside the line that opens or closes a fence.
 - A fence that goes on is closed, and opened again with the same marker and info. The closer is the marker on a line of
   its own. Inside a code line, a newline stands before the closer and a blank behind it: the blank says that the newline
   is not the text's.
 - A table that goes on at the start of a line has its header and separator repeated.
-- A cut depends on nothing that comes more than LOOKAHEAD characters behind the page, and in plain words on nothing
-  behind the next one. So a full page never changes, and is never read again.
+- A cut depends on nothing that comes more than LOOKAHEAD characters behind the page, and in plain words on nothing more
+  than LEAST_CHARS behind it. So a full page never changes, and is never read again.
 
 Reading the pages back: undo the opener, which follows from the text so far; then, if the page ends inside a fence and
 is not the last one, the closer.
@@ -80,13 +79,13 @@ class Pager:
         return len(self._read)
 
     def certain(self, text: str) -> int:
-        """How many characters of an open page will surely not move to the next one."""
-        return self._fitting(text, reserve=LOOKAHEAD)
+        """How many characters of an open page may be shown: the rest is the room in which the page's cut is sought."""
+        return self._fitting(text, reserve=min(LOOKAHEAD, self._limit // 8))
 
     def read(self, text: str, *, complete: bool, shown: int = 0) -> None:
         """Take the text as it is now. If it is not the earlier one grown longer, all pages are made anew.
 
-        `shown`: how much of it has been shown, so that no cut comes before it; on the open page no more than is
+        `shown`: no cut comes before so many characters, because they have been shown; on the open page no more than is
         `certain`, or the whole of a complete text.
         """
         if not text.startswith(self._read):

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from agent.events import CallFinished, CallStarted, TextArrived
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from bot.reply.draft import Draft
-from bot.reply.frames import Frames
+from bot.reply.frames import TAKEN_BACK, Frames
 from bot.reply.wall import Delete, Edit, Find, Post, Wall
 from bot.surface import Limits, PageRef
 from tests.fakes.answers import answers, scribbles
 from tests.fakes.reader import read_back
 
 STREAM = Limits(page_chars=6_000, edit_interval_s=0, page_bytes=5_000, grows_only=True, steps=True)
+EDITED = Limits(page_chars=2_000, edit_interval_s=0)
 CLOSER_CHARS = 300
 
 
@@ -69,6 +70,22 @@ def test_pages_that_only_grow_hold_the_whole_text_and_stand_alone(
     pages = [*reader.shown.values()]
     assert read_back(pages, STREAM.page_chars) == text
     assert all(len(page.encode()) <= 5_000 + CLOSER_CHARS for page in pages)
+
+
+@settings(max_examples=60, deadline=None)
+@given(answers.filter(lambda text: bool(text.strip())), st.integers(1, 12), st.lists(st.integers(1, 300), min_size=1))
+def test_no_more_than_a_line_of_what_was_read_moves_to_the_next_page(text: str, times: int, chunks: list[int]) -> None:
+    text = "\n\n".join([text.strip()] * times)
+    frames, draft, at, seen = Frames(EDITED, turn=1), Draft(), 0, dict[int, int]()
+    for chunk in cycle(chunks):
+        draft.see(TextArrived(text[at : at + chunk]))
+        at += chunk
+        if at >= len(text):
+            break
+        for frame in frames.frames(draft):
+            assert not frame.look.final or frame.end >= seen.get(frame.number, 0) - TAKEN_BACK
+            seen[frame.number] = max(frame.end, seen.get(frame.number, 0))
+            frames.seen(frame)
 
 
 def said(text: str) -> Draft:

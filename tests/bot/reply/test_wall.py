@@ -1,6 +1,6 @@
 """The wall: which write comes next."""
 
-from agent.events import TextArrived
+from agent.events import ReplyEnded, TextArrived
 from bot.reply.draft import Draft
 from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
 from bot.surface import Limits, Offer, PageKey, PageRef
@@ -29,10 +29,10 @@ def perform(wall: Wall, write: Write, page: PageRef = A) -> None:
             wall.deleted(write)
 
 
-def hung(text: str, limits: Limits = LIMITS) -> Wall:
-    """A wall whose page A shows `text`, which still grows."""
+def hung(shown: str | Draft, limits: Limits = LIMITS) -> Wall:
+    """A wall whose page A shows this draft, or this text, which still grows."""
     wall = Wall(limits, turn=1)
-    write = wall.next_write(draft_of(text))
+    write = wall.next_write(draft_of(shown) if isinstance(shown, str) else shown)
     assert write is not None
     perform(wall, write)
     return wall
@@ -139,7 +139,9 @@ def test_a_page_of_only_whitespace_is_not_shown() -> None:
 
 def test_words_on_a_new_page_come_before_buttons_that_leave_the_old_one() -> None:
     limits = Limits(page_chars=100, edit_interval_s=1, announce_final=False, offers=frozenset({Offer.STOP}))
-    wall = hung("word " * 20, limits)
+    said = draft_of("word " * 20)
+    said.see(ReplyEnded())
+    wall = hung(said, limits)
     longer = draft_of("word " * 30)
     post = wall.next_write(longer)
     assert isinstance(post, Post)
