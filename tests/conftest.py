@@ -1,13 +1,13 @@
 from collections.abc import Generator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.fakes.aimock import AiMock, running_aimock
 from tests.fakes.postgresql import PostgresServer, running_postgres
 
 # A busy machine is no defect: tests are bounded by their own waits. CI has a profile of its own, which does the same.
-settings.register_profile("here", deadline=None)
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 if settings.get_current_profile_name() == "default":
     settings.load_profile("here")
 
