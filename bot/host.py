@@ -93,6 +93,8 @@ class MemoryAnswer:
     page: int = 1
     pages: int = 1
     file: str | None = None
+    undo: str = ""
+    """What brings back what was just deleted, behind "undo"; "" if nothing was."""
 
 
 @dataclass(frozen=True, slots=True)

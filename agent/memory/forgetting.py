@@ -29,6 +29,10 @@ forgotten has not asked to be remembered again.
 """
 
 
+ERASE_ENTRIES: Final = "erase_entries"
+"""The kind of job that wipes what a person deleted a while ago and has not brought back."""
+
+
 @dataclass(frozen=True, slots=True)
 class OneThread:
     """What the person said in one thread: mostly one conversation; with what they asked there in private, two."""

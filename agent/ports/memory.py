@@ -228,6 +228,24 @@ class Forgetting(Protocol):
         """Erase single things that are known of a person; what they were learned from stays, and teaches no more."""
         ...
 
+    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
+        """As `forget_entries`, but until then `undo` brings them back under this key: no bytes are gone yet.
+
+        Nothing shows or uses them meanwhile. Afterwards a job (`ERASE_ENTRIES`, of this key) has to call `wipe`.
+        """
+        ...
+
+    async def undo(self, person: str, key: str | None = None) -> str | None:
+        """Bring back what the person deleted under this key (None: last), but for what has lost its ground meanwhile.
+
+        Its key; None if there is nothing to bring back.
+        """
+        ...
+
+    async def wipe(self, key: str) -> bool:
+        """End the time in which this can be brought back; True when no bytes of it are left."""
+        ...
+
     async def sweep(self) -> bool:
         """Wipe the bytes that an earlier erasing could not yet (its receipt said so); True when none are left."""
         ...

@@ -1,17 +1,16 @@
 """A person's view of what is known about them: seeing it, and deciding about it.
 
-Above: `bot.hosting`, the terminal. Below: `bot.memory.words` (what is asked), `bot.memory.view` (what is said),
-`bot.memory.export`, `bot.memory.pauses`, and the ports of what is kept.
-
 Rules
   Only what may be shown at the viewer's place is listed, and only what is listed there can be decided about.
-  What is deleted is erased as forgetting erases, with proof; the messages that it came from teach it no more.
+  What is deleted is shown and used no more; the messages that it came from teach it no more. For a minute it can be
+  brought back, by whoever deleted it; then it is erased as forgetting erases.
   A correction is a statement of its own: it belongs to the place where it is made, and needs no source.
   "Everywhere" is for what comes from the person's own words alone, and works in replies to them alone.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Final, assert_never
 
 from agent.errors import StoreError
@@ -34,6 +33,8 @@ from bot.memory.pauses import Pauses
 
 NUMBERS: Final = "memory numbers"
 """The preference that keeps which number stands for what."""
+UNDO: Final = timedelta(minutes=1)
+"""How long what was deleted can be brought back: long enough to see that it was the wrong one."""
 TRIES: Final = 9
 """How often a change begins anew because something was learned meanwhile; between two of those are seconds."""
 FACT_CHARS: Final = 2_000
@@ -70,7 +71,9 @@ class MemoryDesk:
             case words.Show(page):
                 return await self._list(viewer, "", page)
             case words.Delete(which):
-                return await self._decide(viewer, which, self._delete)
+                return await self._decide(viewer, which, self._delete, undo=True)
+            case words.Undo(which):
+                return await self._undo(viewer, which)
             case words.Correct(which, text):
                 return await self._decide(viewer, which, lambda one, here: self._correct(one, here, text))
             case words.Everywhere(which, on):
@@ -127,29 +130,51 @@ class MemoryDesk:
                 return after
         raise StoreError("Your list was made in several places at once; please ask for it again.")
 
+    async def _key(self, viewer: Viewer, which: str) -> str | None:
+        """The key of an entry that is named by its number or its key."""
+        return (await self._numbers(viewer)).key(int(which)) if which.isdecimal() else which
+
     async def _decide(
-        self, viewer: Viewer, which: str, do: Callable[[Remembered, Viewer], Awaitable[str]]
+        self, viewer: Viewer, which: str, do: Callable[[Remembered, Viewer], Awaitable[str]], *, undo: bool = False
     ) -> MemoryAnswer:
-        """Do it to the entry that is meant, if it is still known and may be shown here; then show the list."""
-        key: str | None = which
-        if which.isdecimal():
-            key = (await self._numbers(viewer)).key(int(which))
+        """Do it to the entry that is meant, if it is still known and may be shown here; then show the list.
+
+        `undo`: what is done can be undone.
+        """
+        key = await self._key(viewer, which)
         meant = next((one for one in await self.known(viewer) if view.key_of(one) == key), None)
         if meant is None:
             return MemoryAnswer(view.NO_NUMBER.format(number=which) if which.isdecimal() else view.GONE)
-        return await self._list(viewer, await do(meant, viewer))
+        shown = await self._list(viewer, await do(meant, viewer))
+        return replace(shown, undo=view.key_of(meant)) if undo else shown
 
     async def _delete(self, one: Remembered, viewer: Viewer) -> str:
-        return view.erased_text(await self._erase(one, viewer))
+        plan, until = await self._plan(one, viewer), self.clock.now() + UNDO
+        key, number = view.key_of(one), (await self._numbers(viewer)).of.get(view.key_of(one))
+        return view.deleted_text(one, number, await self.forgetting.delete_entries(plan, key, until))
+
+    async def _undo(self, viewer: Viewer, which: str) -> MemoryAnswer:
+        key = await self._key(viewer, which) if which else None
+        back = None if which and key is None else await self.forgetting.undo(viewer.person.id, key)
+        if back is None:
+            return MemoryAnswer(view.NOT_BACK)
+        shown = next((one for one in await self.known(viewer) if view.key_of(one) == back), None)
+        said = view.named(shown) if shown else view.ELSEWHERE
+        return await self._list(viewer, view.BACK.format(said=said))
+
+    async def settle(self, key: str) -> None:
+        """Erase what was deleted under this key at once: nobody is left to bring it back. Raises StoreError."""
+        await self.forgetting.wipe(key)
 
     async def _erase(self, one: Remembered, viewer: Viewer) -> Receipt:
+        return await self.forgetting.forget_entries(await self._plan(one, viewer), self.clock.now())
+
+    async def _plan(self, one: Remembered, viewer: Viewer) -> EntriesPlan:
         person = viewer.person.id
         if isinstance(one, ProfileEntry):
-            plan = EntriesPlan(person, entries=frozenset({one.id}))
-        else:
-            history = await self.facts.readable(person, frozenset({one.audience}))
-            plan = EntriesPlan(person, facts=led_to(history, one.id))
-        return await self.forgetting.forget_entries(plan, self.clock.now())
+            return EntriesPlan(person, entries=frozenset({one.id}))
+        history = await self.facts.readable(person, frozenset({one.audience}))
+        return EntriesPlan(person, facts=led_to(history, one.id))
 
     async def _correct(self, one: Remembered, viewer: Viewer, text: str) -> str:
         if has_secret(text):
@@ -168,7 +193,7 @@ class MemoryDesk:
         await self._numbered(viewer, lambda numbers: numbers.moved(before, after))
         # The new one stands before the old one falls, whatever happens in between.
         narrower = added.audience != one.audience and not one.everywhere
-        return view.corrected_text(await self._erase(one, viewer), narrower=narrower)
+        return view.corrected_text(one, await self._erase(one, viewer), narrower=narrower)
 
     async def _write(self, one: Fact, viewer: Viewer, own: str) -> Fact | None:
         """Keep the person's own words as a fact; None if something greater than their word stands in the way."""

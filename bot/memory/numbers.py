@@ -1,9 +1,8 @@
 """The numbers by which a person names what is known about them: once given, never given to anything else. Pure.
 
-Above: `bot.memory.desk`, which keeps them among the person's preferences. Below: nothing.
-
 Rule. A number stands for what was listed under it, also when the list has changed meanwhile. So numbers have gaps where
-something was forgotten, and only the oldest beyond `MOST` are given up; what had one of those gets a new one.
+something was forgotten, and of what is listed no more only the newest are kept, so that there are `MOST` or as many as
+the list has; what had one of the others gets a new one.
 """
 
 import json
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 MOST: Final = 500
-"""More than anybody's list holds; the text of them stays under 10,000 characters."""
+"""More than most lists hold; the text of them stays under 20,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,12 @@ class Numbers:
 
     def including(self, keys: Iterable[str]) -> "Numbers":
         """With a number for each of these."""
-        new = [key for key in dict.fromkeys(keys) if key not in self.of]
+        listed = dict.fromkeys(keys)
+        new = [key for key in listed if key not in self.of]
         given = self.of | {key: number for number, key in enumerate(new, self.last + 1)}
-        return Numbers(dict([*given.items()][-MOST:]), self.last + len(new))
+        gone = [key for key in self.of if key not in listed]
+        dropped = set(gone[: max(0, len(given) - MOST)])
+        return Numbers({key: given[key] for key in given if key not in dropped}, self.last + len(new))
 
     def moved(self, key: str, to: str) -> "Numbers":
         """`to` has come in the place of `key`, and has its number."""

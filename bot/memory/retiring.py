@@ -1,8 +1,5 @@
 """Erasing for which nobody waits: jobs of the ledger, in batches, between which answers have the database.
 
-Above: `bot.background` gives the jobs their handlers, `bot.memory.forgetting` schedules them. Below: the ports
-Forgetting and Jobs; `agent.memory.forgetting`.
-
 Theory of operation. A job erases batch after batch until one finds nothing, then has the bytes wiped, once. If the
 process dies, the job begins again and finds less. What is past its time is looked for once a day.
 """
@@ -15,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting import Deleted, Expired, ForgettingPlan, Gone
+from agent.memory.forgetting import ERASE_ENTRIES, Deleted, Expired, ForgettingPlan, Gone
 from agent.ports import Clock, Forgetting, Jobs
 from agent.records import Job
 from bot.jobs import Handler
@@ -48,7 +45,13 @@ class Retiring:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {DELETED: self.deleted, GONE: self.gone, EXPIRED: self.expired, SWEEP: self.sweep}
+        return {
+            DELETED: self.deleted,
+            GONE: self.gone,
+            EXPIRED: self.expired,
+            SWEEP: self.sweep,
+            ERASE_ENTRIES: self.entries,
+        }
 
     async def begin(self) -> None:
         """Look for what is past its time now, and from now on each day; or no longer. Raises StoreError."""
@@ -80,6 +83,11 @@ class Retiring:
             await self.forgetting.sweep()
             log.info("forgot what was past its time: %s", _counted(erased))
         await self.jobs.schedule(job.kind, job.key, "", now + EVERY)
+
+    async def entries(self, job: Job) -> None:
+        """The job: what a person deleted a minute ago and has not brought back. Raises StoreError."""
+        if not await self.forgetting.wipe(job.key):
+            await sweep_soon(self.jobs, self.clock.now())
 
     async def sweep(self, job: Job) -> None:  # noqa: ARG002 -- a handler takes its job
         """The job: wipe the bytes of what was erased. Raises StoreError."""

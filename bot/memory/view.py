@@ -1,14 +1,13 @@
 """What `/memory` shows and says, as Markdown. Pure.
 
-Above: `bot.memory.desk`, and the platforms, which lay a page out. Below: `bot.host` (the values), `bot.wording`.
-
 Rules. Every entry says where it came from: the day, with the link to the message where there is one, and the kind of
-place. What people wrote is shown literally.
+place. What people wrote is shown literally. An entry's number is text: Markdown counts the items of its own lists anew.
 """
 
 from collections.abc import Container, Mapping, Sequence
 from datetime import tzinfo
 from typing import Final
+from zlib import crc32
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
 from agent.memory.facts import CORRECTION
@@ -19,6 +18,8 @@ from bot.memory import words
 from bot.memory.numbers import Numbers
 from bot.wording import literal, shortened
 
+BACKSLASH: Final = "\\"
+"""At the end of a shortened text, what it escaped is gone."""
 PAGE: Final = 6
 """Entries on a page: with their buttons they fit one message on every platform, and one screen of a phone."""
 
@@ -26,10 +27,18 @@ HEADING: Final = "This is what I remember about you:"
 NOTHING: Final = "I remember nothing about you yet. Write “remember that …” and I will."
 GONE: Final = "There is no such entry any more; `/memory` shows the list."
 NO_NUMBER: Final = "There is no entry {number} in your list; `/memory` shows it."
-ERASED: Final = "Erased, and I will not learn it again from the same message, which stays until you `/forget` it."
+DELETED: Final = (
+    "Deleted {said}. `/memory undo` brings it back within a minute; then it is erased. I will not learn it again from "
+    "the same message, which stays until you `/forget` it."
+)
+BACK: Final = "It is back: {said}."
+ELSEWHERE: Final = "what you deleted, where it was said"
+NOT_BACK: Final = "There is nothing to bring back: what was deleted is erased after a minute."
 LATER: Final = "Old bytes may stay in the database files until the next clean-up."
 STILL_FOUND: Final = "**A search afterwards still finds it.** Please tell whoever runs this bot."
-CORRECTED: Final = "Corrected: your own words stand there now."
+CORRECTED: Final = "Corrected: your own words stand there now, instead of {said}."
+SAID_CHARS: Final = 200
+"""Of an entry, where a sentence names it."""
 BETWEEN_US: Final = "You said them to me alone, so I use them where only you read, unless you choose “use everywhere”."
 NO_SECRETS: Final = "That looks like a password or a key: I keep no secrets, so nothing was changed."
 TOO_LONG: Final = "That is longer than an entry may be ({most} characters), so nothing was changed."
@@ -61,8 +70,19 @@ FIELDS: Final[Mapping[ProfileField, str]] = {
 
 
 def key_of(one: Remembered) -> str:
-    """What stands for it in words and buttons."""
-    return f"p:{one.id}" if isinstance(one, ProfileEntry) else f"f:{one.id}"
+    """What stands for it in words and buttons: for exactly what it says now.
+
+    A fact is never edited. An entry that says something else, as more was learned, is another one for whoever decides.
+    """
+    if not isinstance(one, ProfileEntry):
+        return f"f:{one.id}"
+    return f"p:{one.id}-{crc32(f'{one.field} {one.said}'.encode('utf-8', 'replace')):08x}"
+
+
+def named(one: Remembered) -> str:
+    """What an entry says, in a sentence."""
+    text = f"{FIELDS[one.field]}: {literal(one.said)}" if isinstance(one, ProfileEntry) else literal(one.said)
+    return f"“{shortened(text, SAID_CHARS).rstrip(BACKSLASH)}”"
 
 
 def listed(
@@ -86,7 +106,7 @@ def paged(text: str, entries: Sequence[ShownEntry], page: int) -> MemoryAnswer:
 
 def as_list(answer: MemoryAnswer) -> str:
     """The answer with its entries as text, for where there are no buttons."""
-    lines = [line(entry) for entry in answer.entries]
+    lines = [f"- {line(entry)}" for entry in answer.entries]
     if answer.pages > 1:
         another = answer.page % answer.pages + 1
         lines += ["", f"Page {answer.page} of {answer.pages}; `/memory page {another}` shows another."]
@@ -95,18 +115,20 @@ def as_list(answer: MemoryAnswer) -> str:
 
 def line(entry: ShownEntry, most: int | None = None) -> str:
     """One entry on one line; of its text at most so many characters."""
-    text = entry.text if most is None else shortened(entry.text, most).rstrip("\\")
-    return f"{entry.number}. {text} ({entry.source})"
+    text = entry.text if most is None else shortened(entry.text, most).rstrip(BACKSLASH)
+    return f"**{entry.number}** {text} ({entry.source})"
 
 
-def erased_text(receipt: Receipt) -> str:
-    """An entry was deleted. It claims no more than the receipt does."""
-    return _proved(ERASED, receipt)
+def deleted_text(one: Remembered, number: int | None, receipt: Receipt) -> str:
+    """An entry was deleted, and can be brought back. It claims no more than the receipt does."""
+    done = DELETED.format(said=f"entry {number}, {named(one)}" if number else named(one))
+    return f"{done} {STILL_FOUND}" if receipt.found_again else done
 
 
-def corrected_text(receipt: Receipt, *, narrower: bool = False) -> str:
-    """An entry was deleted, and the person's words are in its place; `narrower`: they may be used in fewer places."""
-    return _proved(f"{CORRECTED} {BETWEEN_US}" if narrower else CORRECTED, receipt)
+def corrected_text(one: Remembered, receipt: Receipt, *, narrower: bool = False) -> str:
+    """It was deleted, and the person's words are in its place; `narrower`: they may be used in fewer places."""
+    done = CORRECTED.format(said=named(one))
+    return _proved(f"{done} {BETWEEN_US}" if narrower else done, receipt)
 
 
 def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:

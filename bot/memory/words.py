@@ -1,7 +1,5 @@
 """What `/memory` is asked, read from its words; the same on every platform, and what buttons say. Pure.
 
-Above: `bot.memory.desk`, and the platforms' buttons, which write the words that they stand for. Below: nothing.
-
 Rules. An entry is named by its number, which is its own for as long as it is known, or by its key, which is what
 buttons carry. What cannot be read gets one sentence that says what can be written.
 """
@@ -15,6 +13,7 @@ from typing import Final, TypeAlias
 HELP: Final[Mapping[str, str]] = {
     "/memory": "see what I remember about you, and where it came from",
     "/memory delete 3": "erase entry 3; I do not learn it again from the same message",
+    "/memory undo": "bring back what you deleted last, within a minute",
     "/memory correct 3 NEW WORDS": "put your own words in its place",
     "/memory everywhere 3": "use it in all my replies to you, wherever it was said",
     "/memory here 3": "use it only where it was said, again",
@@ -36,6 +35,13 @@ class Show:
 @dataclass(frozen=True, slots=True)
 class Delete:
     which: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Bring back what was deleted; `which` "": the last."""
+
+    which: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class Unclear:
     sentence: str
 
 
-Request: TypeAlias = Show | Delete | Correct | Everywhere | Export | Pause | Help | Unclear
+Request: TypeAlias = Show | Delete | Undo | Correct | Everywhere | Export | Pause | Help | Unclear
 
 
 def read(words: str) -> Request:
@@ -99,6 +105,10 @@ def delete_words(key: str) -> str:
     return f"delete {key}"
 
 
+def undo_words(key: str) -> str:
+    return f"undo {key}"
+
+
 def correct_words(key: str) -> str:
     """What the entry shall say stands behind them."""
     return f"correct {key}"
@@ -113,8 +123,8 @@ def page_words(page: int) -> str:
 
 
 _ALL: Final = (
-    "After `/memory` you may write `delete 3`, `correct 3 new words`, `everywhere 3`, `here 3`, `export`, `pause`, "
-    "`resume` or `help`; alone it shows the list."
+    "After `/memory` you may write `delete 3`, `undo`, `correct 3 new words`, `everywhere 3`, `here 3`, `export`, "
+    "`pause`, `resume` or `help`; alone it shows the list."
 )
 _WHICH: Final = re.compile(r"\d{1,9}|[a-z]:[\w-]{1,80}", re.ASCII)
 _HERE: Final = frozenset({"here", "in this channel"})
@@ -133,6 +143,13 @@ def _page(rest: str) -> Request:
 def _delete(rest: str) -> Request:
     which = rest.removeprefix("#")
     return Delete(which) if _WHICH.fullmatch(which) else Unclear("Write the entry's number, as in `/memory delete 3`.")
+
+
+def _undo(rest: str) -> Request:
+    which = rest.removeprefix("#")
+    if not which or _WHICH.fullmatch(which):
+        return Undo(which)
+    return Unclear("Write `/memory undo` to bring back what you deleted last, or its number behind it.")
 
 
 def _correct(rest: str) -> Request:
@@ -171,6 +188,7 @@ _READERS: Final[Mapping[str, Callable[[str], Request]]] = {
     "show": _show,
     "page": _page,
     "delete": _delete,
+    "undo": _undo,
     "correct": _correct,
     "everywhere": _use("everywhere", on=True),
     "here": _use("here", on=False),

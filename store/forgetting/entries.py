@@ -1,8 +1,5 @@
 """Erasing single things that are known of a person, while what they came from stays.
 
-Above: `store.forgetting.forgetting`. Below: `store.forgetting.erase`, `store.memory`, `store.search.text`, tables;
-`agent.memory.forgetting`, removal.
-
 What falls with an entry: what the summaries of the person's conversations and the records of their turns say in its
 words. The messages that it came from are passed over from now on: nothing is learned from them again.
 """
@@ -10,7 +7,7 @@ words. The messages that it came from are passed over from now on: nothing is le
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, and_, delete, func, select, update
 
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.removal import fallen
@@ -31,27 +28,51 @@ from store.tables import (
 
 
 @dataclass(frozen=True, slots=True)
-class ErasedEntries:
-    """What was erased: `texts` for the search for proof, `counts` for the receipt."""
+class Falling:
+    """What a plan takes out, by ids: `texts` is what it says, `sources` are the messages that it came from."""
 
+    person: str
+    entries: frozenset[int]
+    facts: frozenset[str]
+    sources: frozenset[int]
+    summaries: tuple[str, ...]
+    actions: tuple[int, ...]
     texts: tuple[str, ...]
-    counts: dict[str, int]
 
 
-def erase(connection: Connection, plan: EntriesPlan, *, owes_sweep: bool) -> ErasedEntries:
-    """Carry out `plan`; nothing of it is proved yet. Nobody else may write meanwhile."""
-    if owes_sweep:
-        owe(connection)
+def falling(connection: Connection, plan: EntriesPlan) -> Falling:
+    """What would be erased now."""
     entries, texts = _entries(connection, plan)
     known = facts.of_person(connection, plan.person)
     out = fallen(known, plan.facts)
     gone = [one for one in known if one.id in out]
     texts += [words for one in gone for words in (one.key, one.value) if words]
-    _pass_over(connection, plan.person, entries, [one.source_message for one in gone if one.source_message is not None])
-    counts = {"profile": profiles.remove(connection, entries), "facts": facts.remove(connection, plan.person, out)}
-    counts["summaries"] = _drop_summaries(connection, plan.person, texts)
-    counts["actions"] = _drop_actions(connection, plan.person, texts)
-    return ErasedEntries(tuple(texts), counts)
+    taught = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
+    named = {one.source_message for one in gone if one.source_message is not None}
+    return Falling(
+        plan.person,
+        entries,
+        out,
+        frozenset(connection.execute(taught).scalars()) | named,
+        tuple(_summaries(connection, plan.person, texts)),
+        tuple(_actions(connection, plan.person, texts)),
+        tuple(texts),
+    )
+
+
+def erase(connection: Connection, falling: Falling, *, owes_sweep: bool) -> dict[str, int]:
+    """Take it out; counts for the receipt. Nothing of it is proved yet. Nobody else may write meanwhile."""
+    if owes_sweep:
+        owe(connection)
+    _pass_over(connection, falling)
+    summaries = update(conversation).where(conversation.c.id.in_(falling.summaries)).values(summary="{}")
+    actions = delete(action_record).where(action_record.c.id.in_(falling.actions))
+    return {
+        "profile": profiles.remove(connection, falling.entries),
+        "facts": facts.remove(connection, falling.person, falling.facts),
+        "summaries": connection.execute(summaries).rowcount,
+        "actions": connection.execute(actions).rowcount,
+    }
 
 
 def left(connection: Connection, plan: EntriesPlan) -> int:
@@ -70,28 +91,26 @@ def _entries(connection: Connection, plan: EntriesPlan) -> tuple[frozenset[int],
     return frozenset(row.id for row in found), [words for row in found for words in (row.key, row.text) if words]
 
 
-def _pass_over(connection: Connection, person: str, entries: Collection[int], messages: Collection[int]) -> None:
-    """Let these messages, and those that the entries came from, teach no more. Whoever learns just now begins anew."""
-    taught = select(profile_source.c.message).where(profile_source.c.entry.in_(entries))
-    sources = or_(message.c.id.in_(taught), message.c.id.in_(messages))
-    passed_over = update(message).where(message.c.person == person, sources)
-    connection.execute(passed_over.values(to_learn=False, passed_over=True))
-    mine = update(profile).where(profile.c.person == person)
+def _pass_over(connection: Connection, falling: Falling) -> None:
+    """Let the messages that it came from teach no more. Whoever learns just now begins anew."""
+    sources = and_(message.c.person == falling.person, message.c.id.in_(falling.sources))
+    connection.execute(update(message).where(sources).values(to_learn=False, passed_over=True))
+    mine = update(profile).where(profile.c.person == falling.person)
     connection.execute(mine.values(revision=profile.c.revision + 1))
 
 
-def _drop_summaries(connection: Connection, person: str, texts: Collection[str]) -> int:
+def _summaries(connection: Connection, person: str, texts: Collection[str]) -> list[str]:
+    """The person's conversations whose summaries say it."""
     joined = select(participant.c.conversation).where(participant.c.person == person)
     kept = select(conversation.c.id, conversation.c.summary)
     held = kept.where(conversation.c.id.in_(joined), conversation.c.summary != "{}")
-    gone = [id_ for id_, summary in connection.execute(held) if _any_quotes(json_columns.strings(summary), texts)]
-    return connection.execute(update(conversation).where(conversation.c.id.in_(gone)).values(summary="{}")).rowcount
+    return [id_ for id_, summary in connection.execute(held) if _any_quotes(json_columns.strings(summary), texts)]
 
 
-def _drop_actions(connection: Connection, person: str, texts: Collection[str]) -> int:
+def _actions(connection: Connection, person: str, texts: Collection[str]) -> list[int]:
     """The records of the person's turns that say it."""
     kept = select(action_record).join(turn, turn.c.id == action_record.c.turn).where(turn.c.person == person)
-    gone = [
+    return [
         row.id
         for row in connection.execute(kept)
         if _any_quotes(
@@ -103,7 +122,6 @@ def _drop_actions(connection: Connection, person: str, texts: Collection[str]) -
             texts,
         )
     ]
-    return connection.execute(delete(action_record).where(action_record.c.id.in_(gone))).rowcount
 
 
 def _any_quotes(held: Iterable[str], texts: Collection[str]) -> bool:

@@ -17,7 +17,17 @@ from typing import Final
 
 from sqlalchemy import Column, Connection, and_, delete, exists, false, func, insert, or_, select, update
 
-from agent.memory.forgetting import GOES_ON, PAUSED, Everything, ForgettingPlan, Gone, OneThread
+from agent.memory.forgetting import (
+    ERASE_ENTRIES,
+    GOES_ON,
+    PAUSED,
+    About,
+    During,
+    Everything,
+    ForgettingPlan,
+    Gone,
+    OneThread,
+)
 from agent.records import Author
 from store import json_columns, spending
 from store.forgetting import derived, replies, unlearn
@@ -127,10 +137,16 @@ def settle(connection: Connection) -> None:
 
 
 def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> dict[int, str]:
-    """The jobs that fall, and what they hold: of the plan's person or place, or with an erased text in them."""
+    """The jobs that fall, and what they hold: of the plan's person or place, or with an erased text in them.
+
+    What the person deleted a moment ago goes at once, whatever they ask for: nobody could say whether it is part of it.
+    """
     match plan:
         case OneThread(person=who, conversations=there):
-            named = and_(job.c.person == who, job.c.conversation.in_(sorted(there)))
+            deleted = job.c.kind == ERASE_ENTRIES
+            named = and_(job.c.person == who, or_(deleted, job.c.conversation.in_(sorted(there))))
+        case During(person=who) | About(person=who):
+            named = and_(job.c.person == who, job.c.kind == ERASE_ENTRIES)
         case Everything(person=who):
             named = job.c.person == who
         case Gone(conversations=gone, sources=sources):

@@ -1,8 +1,5 @@
 """Forgetting: erase by plan in one transaction, wipe the bytes, prove it.
 
-Above: `store.engine` bundles it. Below: `store.forgetting.erase`, proof, preview, reword, erased; index, database;
-`agent.memory.forgetting`.
-
 On SQLite a deleted row's bytes are overwritten (secure_delete), FTS5 gives up the words of deleted entries when it is
 optimised, and the write-ahead log keeps old pages until a checkpoint empties it. Until all of that has happened a
 sweep is owed; that is written down with the erasing itself, so it outlives a crash. What nobody waits for (`retire`,
@@ -13,10 +10,12 @@ are gone, and the receipt says that their bytes are the operator's.
 from dataclasses import replace
 from datetime import datetime
 
+from sqlalchemy import Connection
+
 from agent.memory.forgetting import Deleted, EntriesPlan, ForgettingPlan, Preview, Wish
 from agent.records import Receipt
 from store.databases.database import Database, Files
-from store.forgetting import entries, proof
+from store.forgetting import entries, proof, undo
 from store.forgetting.chosen import reaches_anything
 from store.forgetting.erase import Wishes, erase, owed, settle
 from store.forgetting.erased import ErasedIds
@@ -49,9 +48,23 @@ class SqlForgetting:
 
     async def forget_entries(self, plan: EntriesPlan, now: datetime) -> Receipt:  # noqa: ARG002 -- no id is kept
         """See the port; `bytes_gone` as above."""
-        gone = await self._database.write_alone(entries.erase, plan, owes_sweep=self._database.files is not None)
-        receipt = Receipt(gone.counts, await self._database.read(entries.left, plan), bytes_gone=False)
+        gone, counts = await self._database.write_alone(
+            _erase_entries, plan, owes_sweep=self._database.files is not None
+        )
+        receipt = Receipt(counts, await self._database.read(entries.left, plan), bytes_gone=False)
         return await self._wiped(receipt, [], list(gone.texts))
+
+    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
+        on_server = self._database.files is None
+        counts, left = await self._database.write_alone(undo.set_aside, plan, key, until, owes_sweep=not on_server)
+        return Receipt(counts, left, bytes_gone=False, kept_by_server=on_server)
+
+    async def undo(self, person: str, key: str | None = None) -> str | None:
+        return await self._database.write_alone(undo.bring_back, person, key)
+
+    async def wipe(self, key: str) -> bool:
+        await self._database.write(undo.wipe, key, owes_sweep=self._database.files is not None)
+        return await self.sweep()
 
     async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
         if not await self._database.read(reaches_anything, plan):
@@ -92,3 +105,10 @@ class SqlForgetting:
     async def _wipe(self, files: Files) -> bool:
         await self._database.write(index.optimize)
         return await files.checkpoint()
+
+
+def _erase_entries(
+    connection: Connection, plan: EntriesPlan, *, owes_sweep: bool
+) -> tuple[entries.Falling, dict[str, int]]:
+    falling = entries.falling(connection, plan)
+    return falling, entries.erase(connection, falling, owes_sweep=owes_sweep)

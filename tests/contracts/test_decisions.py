@@ -4,8 +4,10 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from agent.events import Outcome
-from agent.memory.forgetting import PAUSED, EntriesPlan, Everything
+from agent.memory.forgetting import PAUSED, EntriesPlan, Everything, OneThread
 from agent.memory.profile import Partition, opened, stated
 from agent.records import Closing
 from tests.contracts.steps import AnyStore, claimed
@@ -155,3 +157,49 @@ async def test_entries_of_all_fields_can_be_opened_and_kept(store: AnyStore) -> 
     await store.profiles.save(DM, opened(await store.profiles.of(DM), entry.id, everywhere=True))
     (kept,) = (await store.profiles.of(DM)).entries
     assert kept == replace(entry, everywhere=True)
+
+
+async def test_what_was_deleted_is_nowhere_and_comes_back_as_it_was(store: AnyStore) -> None:
+    source, own = await heard(store, said("I row")), frozenset({DM.audience})
+    before = await learn(store, DM, insight("rows", source))
+    boat = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START, source)
+    plan = EntriesPlan("ann", frozenset({before.entries[0].id}), frozenset({boat.id}))
+    receipt = await store.forgetting.delete_entries(plan, "f:1", LATER)
+    assert (receipt.erased["profile"], receipt.erased["facts"], receipt.found_again) == (1, 1, 0)
+    assert await store.facts.readable("ann", own) == []
+    assert await store.profiles.known("ann", own) == []
+    assert not await store.profiles.save(DM, before), "whoever learns just now begins anew"
+    assert await store.forgetting.undo("ben") is None
+    assert await store.forgetting.undo("ben", "f:1") is None
+    assert await store.forgetting.undo("ann", "f:2") is None
+    assert await store.forgetting.undo("ann") == "f:1"
+    assert await store.facts.readable("ann", own) == [boat]
+    assert await texts(store, DM.audience) == ["rows"]
+    assert await store.forgetting.undo("ann") is None
+
+
+async def test_what_was_wiped_does_not_come_back(store: AnyStore) -> None:
+    boat = await remember(store.facts, "ann", "The boat is blue.", DM.audience, START)
+    await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({boat.id})), "f:1", LATER)
+    assert await store.forgetting.wipe("f:1")
+    assert await store.forgetting.undo("ann", "f:1") is None
+    assert await store.facts.readable("ann", frozenset({DM.audience})) == []
+
+
+async def test_what_was_deleted_last_comes_back_first(store: AnyStore) -> None:
+    kept = [await remember(store.facts, "ann", text, DM.audience, START) for text in ("tea", "boats", "rain")]
+    for number, one in enumerate(kept):
+        await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({one.id})), f"f:{number}", LATER)
+    assert [await store.forgetting.undo("ann") for _ in range(4)] == ["f:2", "f:1", "f:0", None]
+    assert await store.facts.readable("ann", frozenset({DM.audience})) == kept
+
+
+@pytest.mark.parametrize("plan", [Everything("ann"), one_thread("ann", "thread")])
+async def test_what_is_forgotten_meanwhile_does_not_come_back(store: AnyStore, plan: Everything | OneThread) -> None:
+    source = await heard(store, said("The boat is turquoise."))
+    boat = await remember(store.facts, "ann", "turquoise boat", DM.audience, START, source)
+    await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({boat.id})), "f:1", LATER)
+    receipt = await store.forgetting.forget(plan, LATER)
+    assert receipt.found_again == 0
+    assert await store.forgetting.undo("ann") is None
+    assert await store.facts.readable("ann", frozenset({DM.audience})) == []

@@ -14,8 +14,18 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience, audience_of, label, may_flow_from
 from agent.memory.facts import Fact
-from agent.memory.forgetting import PAUSED, Deleted, EntriesPlan, Everything, ForgettingPlan, OneThread, Preview, Wish
-from agent.memory.profile import LEARNING, Partition, ProfileEntry
+from agent.memory.forgetting import (
+    ERASE_ENTRIES,
+    PAUSED,
+    Deleted,
+    EntriesPlan,
+    Everything,
+    ForgettingPlan,
+    OneThread,
+    Preview,
+    Wish,
+)
+from agent.memory.profile import LEARNING, Partition, ProfileEntry, UserProfile
 from agent.ports import Conversations, Forgetting, Knowledge, Ledger, Memories, Preferences, Replies
 from agent.records import (
     DELETE_REPLY,
@@ -96,6 +106,10 @@ class FakeStore:
     )
     served: dict[str, datetime] = field(default_factory=dict[str, datetime])
     heard: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    deleted: dict[str, tuple[str, tuple[Fact, ...], dict[Partition, UserProfile], set[int]]] = field(
+        default_factory=dict[str, tuple[str, tuple[Fact, ...], dict[Partition, UserProfile], set[int]]]
+    )
+    """By their keys: whose it is, and everything as it was before."""
     erased_messages: set[int] = field(default_factory=set[int])
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -477,6 +491,7 @@ class FakeStore:
         old = next((m for m in found if m.author is Author.PERSON), None)
         if old is None or old.text == text:
             return False
+        self.deleted.clear()
         await self._drop_derived([old], set(), now)
         self.profiles.forget(old.person, [old], everything=False)
         self.facts.forget([one.id for one in self.facts.kept if one.source_message == old.id], [])
@@ -497,6 +512,7 @@ class FakeStore:
         replies: bool = False,
         related: bool = False,  # noqa: ARG002 -- nothing is told again here
     ) -> Receipt:
+        self.deleted.clear()
         gone, entries = self._fall(plan)
         sources = {m.id for m in gone}
         left = {turn for turn, m in self.messages if m.id not in sources}
@@ -613,6 +629,26 @@ class FakeStore:
         self.profiles.pass_over_messages({one.source_message for one in gone if one.source_message is not None})
         counts = {"profile": self.profiles.erase(plan.person, plan.entries), "facts": len(gone)}
         return Receipt(counts, found_again=0, bytes_gone=True)
+
+    async def delete_entries(self, plan: EntriesPlan, key: str, until: datetime) -> Receipt:
+        facts, profiles, passed_over = self.facts.kept, dict(self.profiles.kept), set(self.profiles.passed_over)
+        receipt = await self.forget_entries(plan, until)
+        self.deleted[key] = plan.person, facts, profiles, passed_over
+        await self.jobs.schedule(ERASE_ENTRIES, key, "{}", until, person=plan.person)
+        return receipt
+
+    async def undo(self, person: str, key: str | None = None) -> str | None:
+        """Everything is again as it was before: nobody writes meanwhile here."""
+        last = key or next((one for one, (whose, *_) in reversed(self.deleted.items()) if whose == person), "")
+        if last not in self.deleted or self.deleted[last][0] != person:
+            return None
+        _, self.facts.kept, self.profiles.kept, self.profiles.passed_over = self.deleted.pop(last)
+        await self.jobs.cancel(ERASE_ENTRIES, last)
+        return last
+
+    async def wipe(self, key: str) -> bool:
+        self.deleted.pop(key, None)
+        return True
 
     async def sweep(self) -> bool:
         return True

@@ -49,14 +49,14 @@ async def test_the_list_shows_to_the_caller_alone_with_links_and_buttons() -> No
         shown = await answer_to(fake, ANN, "memory")
         assert shown["flags"] & EPHEMERAL
         day = host.clock.now().date().isoformat()
-        assert f"1. Interest: sailing ([{day}]({LINK}), between us)" in seen(shown)
-        assert entries(shown) == ["1. Interest: sailing", "2. Interest: rowing"]
+        assert f"**1** Interest: sailing ([{day}]({LINK}), between us)" in seen(shown)
+        assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
         others = await answer_to(fake, BO, "memory")
         assert (seen(others), buttons(others)) == (view.NOTHING, [])
 
 
 async def test_in_a_dm_the_list_has_what_was_learned_in_public_as_long_as_they_are_a_member() -> None:
-    for is_member, shown in ((True, ["1. Interest: sailing"]), (False, [])):
+    for is_member, shown in ((True, ["**1** Interest: sailing"]), (False, [])):
         async with talking([]) as (fake, host):
             await learn(host, "sailing", audience=TeamAudience(f"discord:{GUILD}"))
             fake.world.absent |= set[str]() if is_member else {ANN}
@@ -67,11 +67,15 @@ async def test_a_chosen_entry_is_deleted_with_a_button() -> None:
     async with talking([]) as (fake, host):
         await learn(host, "sailing", "rowing")
         shown = await opened(fake, 2)
-        assert seen(shown).startswith("2. Interest: rowing")
+        assert seen(shown).startswith("**2** Interest: rowing")
         assert buttons(shown) == ["Delete", "Correct", "Use everywhere", "Back"]
         await fake.press(ANN, shown, "Delete")
-        await fake.until(lambda: view.ERASED in seen(shown))
-        assert entries(shown) == ["1. Interest: sailing"]
+        await fake.until(lambda: "Deleted entry 2, “Interest: rowing”." in seen(shown))
+        assert entries(shown) == ["**1** Interest: sailing"]
+        await fake.press(ANN, shown, "Undo")
+        await fake.until(lambda: "It is back: “Interest: rowing”." in seen(shown))
+        assert entries(shown) == ["**1** Interest: sailing", "**2** Interest: rowing"]
+        assert "Undo" not in buttons(shown)
 
 
 async def test_an_entry_is_corrected_in_a_window() -> None:
@@ -82,8 +86,8 @@ async def test_an_entry_is_corrected_in_a_window() -> None:
         await fake.until(lambda: pressed.window)
         assert pressed.window["components"][0]["components"][0]["value"] == "sailing"
         await fake.submit(ANN, pressed.window, "sailing, but only on lakes", shown)
-        await fake.until(lambda: view.CORRECTED in seen(shown))
-        assert entries(shown) == ["1. Interest: sailing, but only on lakes"]
+        await fake.until(lambda: "Corrected: your own words" in seen(shown))
+        assert entries(shown) == ["**1** Interest: sailing, but only on lakes"]
         assert LINK not in seen(shown)
 
 
@@ -118,7 +122,7 @@ async def test_words_do_what_buttons_do_and_mistyped_ones_get_a_sentence() -> No
     async with talking([]) as (fake, host):
         await learn(host, "sailing", "rowing")
         await answer_to(fake, ANN, "memory")
-        assert "rowing" not in seen(await answer_to(fake, ANN, "memory", words="delete 2"))
+        assert entries(await answer_to(fake, ANN, "memory", words="delete 2")) == ["**1** Interest: sailing"]
         assert seen(await answer_to(fake, ANN, "memory", words="delete it")).startswith("Write the entry's number")
 
 

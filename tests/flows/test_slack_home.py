@@ -91,9 +91,15 @@ async def test_what_was_said_stands_there_with_its_link_and_falls_when_it_is_del
     assert f"<{link}" in line
     assert "To begin" not in seen
     await office.ann.click("Delete")
-    await office.ann.changed(view.ERASED.partition("`")[0])
-    assert "harmonium" not in office.ann.text
+    await office.ann.changed("Deleted entry 1, “harmonium”.")
+    assert f"<{link}" not in office.ann.text
     assert "harmonium" not in await office.looks(office.boss)
+    await office.ann.click("Undo")
+    await office.ann.changed("It is back: “harmonium”.")
+    assert f"<{link}" in office.ann.text
+    await office.ann.click("Delete")
+    await office.ann.changed("Deleted entry 1, “harmonium”.")
+    assert "harmonium" not in await office.looks(office.ann)
 
 
 async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None:
@@ -102,8 +108,8 @@ async def test_an_entry_is_corrected_and_used_everywhere(office: Office) -> None
     assert (
         await fill_in(office.slack, office.ann.user, await office.window(office.ann, "Correct"), words="violin") == {}
     )
-    await office.ann.changed("violin")
-    assert "harmonium" not in office.ann.text
+    await office.ann.changed("*1* violin")
+    assert "*1* harmonium" not in office.ann.text
     await office.ann.click("Use everywhere")
     await office.ann.changed(view.USED_EVERYWHERE)
     assert "Only where it was said" in office.ann.labels

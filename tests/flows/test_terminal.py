@@ -273,6 +273,42 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         assert terminal.ended() == Exit.OK
 
 
+@pytest.mark.parametrize("width", [36, 80, 200])
+def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: int) -> None:
+    things = {"boat": "blue", "car": "green", "tent": "red", "bike": "black", "kite": "pink"}
+
+    def shown(terminal: FakeTerminal, asked: str) -> dict[str, str]:
+        """What stands on the screen below this: number and thing."""
+        terminal.type(f"{asked}\r")
+        terminal.until("about you:" if things else "nothing about you")
+        seen = terminal.until("\n>").replace("\r", "")
+        lines = re.findall(r"^\s*•?\s*(\d+) my (\w+) is", seen, re.MULTILINE)
+        assert {thing for _, thing in lines} == set(things), seen
+        return dict(lines)
+
+    with FakeTerminal(CHAT, width, 40, **environment(tmp_path)) as terminal:
+        terminal.until(">")
+        for thing, colour in things.items():
+            terminal.type(f"remember that my {thing} is {colour}\r")
+            terminal.until("see README.)")
+            terminal.until("\n>")
+        listed = shown(terminal, "/memory")
+        for number in sorted(listed, key=lambda number: (int(number) % 2, int(number))):  # from the middle first
+            terminal.type(f"/memory delete {number}\r")
+            said = " ".join(terminal.until("/forget it.").split())
+            assert f"entry {number}, “my {listed[number]} is" in said
+            terminal.until("\n>")
+            del things[listed[number]]
+            left = shown(terminal, "/memory")
+            assert left == {kept: thing for kept, thing in listed.items() if thing in things}
+        last = listed[max((number for number in listed if int(number) % 2), key=int)]
+        terminal.type("/memory undo\r")
+        assert f"It is back: “my {last} is" in " ".join(terminal.until("about you:").split())
+        terminal.until("\n>")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
 def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(tmp_path: Path) -> None:
     with FakeTerminal(CHAT, 80, 24, **environment(tmp_path)) as terminal:
         terminal.until(">")

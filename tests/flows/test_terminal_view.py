@@ -12,14 +12,14 @@ def test_entries_are_seen_deleted_corrected_and_exported(tmp_path: Path) -> None
     told = "remember that my boat is blue\nremember that tea is hot\n"
     typed = f"{told}/memory\n/memory delete 1\n/memory export {path}\n"
     ran = cogency(tmp_path, "chat", typed=typed)
-    assert "1. my boat is blue" in ran.stdout
+    assert "- **1** my boat is blue" in ran.stdout
     listed, _, after = ran.stdout.partition("Erased")
-    assert "2. tea is hot" in listed
+    assert "- **2** tea is hot" in listed
     assert "boat" not in after
     exported = json.loads(path.read_text())
     assert [fact["text"] for fact in exported["facts"]] == ["tea is hot"]
     again = cogency(tmp_path, "chat", typed="/memory correct 2 tea is cold\n/memory\n/memory delete 1\n")
-    assert "2. tea is cold" in again.stdout
+    assert "- **2** tea is cold" in again.stdout
     assert "There is no entry 1 in your list" in again.stdout
 
 

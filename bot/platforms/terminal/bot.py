@@ -1,11 +1,10 @@
 """The bot as the terminal talks to it: one person, their threads, and the turns that answer them.
 
-Above: `bot.app` builds it, `bot.platforms.terminal.run` calls it through `ChatBot`.
-Below: `bot.turns.worker`, `bot.surface`, the ports of `agent.ports`.
-
-Rule: the terminal belongs to one person, so every place in it is their own.
+Rules. The terminal belongs to one person, so every place in it is their own. Whoever leaves it can bring nothing back
+any more: what they deleted a moment ago is erased then.
 """
 
+import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from agent.authority import Authority
+from agent.errors import StoreError
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Clock, Conversations, Spending
@@ -27,6 +27,8 @@ from bot.platforms.terminal.chatbot import Left
 from bot.surface import Look, PageKey, PageRef, Surface
 from bot.turns.asking import AnsweredElsewhere
 from bot.turns.worker import Turns
+
+log = logging.getLogger(__name__)
 
 SOURCE = "terminal"
 """Of every terminal; each has one of its own that begins with it, so that none claims another's questions."""
@@ -82,6 +84,8 @@ class TerminalBot:
     source: str
     """Of the questions that are asked at this terminal."""
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _deleted: set[str] = field(default_factory=set[str])
+    """What was deleted from memory here, and perhaps brought back."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,7 +93,13 @@ class TerminalBot:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stack.aclose()
+        try:
+            for key in self._deleted:
+                await self.view.settle(key)
+        except StoreError as trouble:
+            log.warning("what was deleted is erased at the next start: %s", trouble)
+        finally:
+            await self._stack.aclose()
 
     @property
     def place(self) -> Place:
@@ -146,7 +156,10 @@ class TerminalBot:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)
 
     async def memory(self, words: str = "") -> MemoryAnswer:
-        return await self.view.answer(Viewer(self.person, self.place), words)
+        answer = await self.view.answer(Viewer(self.person, self.place), words)
+        if answer.undo:
+            self._deleted.add(answer.undo)
+        return answer
 
     async def ask_to_forget(self, words: str, conversation: str) -> ForgetAnswer:
         return await self.forgets.ask(self._forgetter(conversation), words)

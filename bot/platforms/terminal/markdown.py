@@ -1,9 +1,8 @@
 """Markdown as the terminal shows it: rich's rendering, changed where it would hide or cut something.
 
-Above: `bot.platforms.terminal.screen`. Below: `bot.platforms.terminal.blocks`, rich.
-
-What differs from rich: line breaks are kept, as in every chat; headings stand left; long words in table cells are
-folded, not cut; addresses are written out; an answer rendered block by block looks as if rendered whole.
+What differs from rich: line breaks are kept, as in every chat; the items of a list keep the numbers that were written;
+headings stand left; long words in table cells are folded, not cut; addresses are written out; an answer rendered block
+by block looks as if rendered whole.
 """
 
 from collections.abc import Iterable
@@ -12,7 +11,7 @@ from typing import ClassVar
 from markdown_it.token import Token
 from rich import box
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
-from rich.markdown import Heading, HorizontalRule, Markdown, MarkdownElement, TableElement
+from rich.markdown import Heading, HorizontalRule, ListElement, ListItem, Markdown, MarkdownElement, TableElement
 from rich.rule import Rule
 from rich.segment import Segment
 from rich.table import Table
@@ -47,6 +46,28 @@ class _FoldedTable(TableElement):
         yield table
 
 
+class _NumberedItem(ListItem):
+    def __init__(self, written: str) -> None:
+        super().__init__()
+        self.number = int(written) if written.isdecimal() else None
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> "_NumberedItem":  # noqa: ARG003 -- rich's
+        return cls(token.info)
+
+
+class _NumberedList(ListElement):
+    """Who writes "1. 3. 4." means it: a number may be the name of a thing. "1. 1. 1." leaves the counting to us."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        first = 1 if self.list_start is None else self.list_start
+        written = [item.number if isinstance(item, _NumberedItem) else None for item in self.items]
+        counted = len(set(written)) == 1 and len(written) > 1
+        numbers = [first + at if counted or number is None else number for at, number in enumerate(written)]
+        for item, number in zip(self.items, numbers, strict=True):
+            yield from item.render_number(console, options, number, max(numbers))
+
+
 class Answer(Markdown):
     """One or more whole blocks of an answer."""
 
@@ -55,6 +76,8 @@ class Answer(Markdown):
         "heading_open": _LeftHeading,
         "hr": _PlainRule,
         "table_open": _FoldedTable,
+        "ordered_list_open": _NumberedList,
+        "list_item_open": _NumberedItem,
     }
 
     def __init__(self, text: str) -> None:

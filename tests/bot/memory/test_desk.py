@@ -8,11 +8,13 @@ from datetime import timedelta
 import pytest
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.forgetting import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.records import Person
 from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
 from bot.memory.desk import MemoryDesk
+from bot.memory.retiring import Retiring
 from store.engine import open_store
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
@@ -58,6 +60,9 @@ class Office:
         await self.store.profiles.save(partition, learned(before, partition.audience, [insight], 1, self.clock.now()))
 
 
+CORRECTED = view.CORRECTED.partition("{")[0]
+
+
 @pytest.fixture
 def office() -> Office:
     return Office()
@@ -73,9 +78,9 @@ async def test_everything_is_listed_with_its_number_its_day_its_link_and_its_pla
     await remember(office.store.facts, "ann", "The boat is blue.", "person:ann", office.clock.now())
     day = NOON.date().isoformat()
     assert lines(await office.ask("")) == [
-        f"1. The boat is blue. ({day}, between us)",
-        f"2. Goal: learn \\*Rust\\* ([{day}](https://chat.example/1), between us)",
-        f"3. Preference: editor: Vim ([{day}](https://chat.example/2), in a public channel)",
+        f"**1** The boat is blue. ({day}, between us)",
+        f"**2** Goal: learn \\*Rust\\* ([{day}](https://chat.example/1), between us)",
+        f"**3** Preference: editor: Vim ([{day}](https://chat.example/2), in a public channel)",
     ]
 
 
@@ -84,7 +89,8 @@ async def test_nobody_sees_what_belongs_to_another_or_may_not_be_shown_there(off
     await office.learn("club secret", Place(GroupAudience("club")))
     assert [entry.plain for entry in (await office.ask("")).entries] == ["sail"]
     assert (await office.ask("", "ben")).text == view.NOTHING
-    answer = await office.ask("delete p:1", "ben")
+    key = (await office.ask("")).entries[0].key
+    answer = await office.ask(f"delete {key}", "ben")
     assert answer.text == view.GONE
     assert len((await office.ask("")).entries) == 1
 
@@ -96,7 +102,7 @@ async def test_a_deleted_entry_is_gone_and_is_not_learned_again(office: Office) 
     assert answer.entries == ()  # the numbers were not shown before
     await office.ask("")
     answer = await office.ask("delete 1")
-    assert answer.text.startswith(view.ERASED)
+    assert answer.text.startswith("Deleted entry 1, “Goal: sail”.")
     assert [entry.plain for entry in answer.entries] == ["row"]
     assert office.store.profiles.passed_over == {1}
 
@@ -118,9 +124,9 @@ async def test_a_correction_is_the_persons_own_statement_with_the_same_number_an
     await office.clock.advance(timedelta(days=1).total_seconds())
     answer = await office.ask("correct 1 editor: Emacs")
     tomorrow = office.clock.now().date().isoformat()
-    assert answer.text.startswith(view.CORRECTED)
+    assert answer.text.startswith(CORRECTED)
     assert view.BETWEEN_US in answer.text
-    assert lines(answer) == [f"1. Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
+    assert lines(answer) == [f"**1** Preference: editor: Emacs ({tomorrow}, between us, your correction)"]
     assert not [entry for kept in office.store.profiles.kept.values() for entry in kept.entries if entry.text == "Vim"]
 
 
@@ -260,3 +266,46 @@ async def test_lists_that_are_made_at_once_give_no_number_twice(office: Office) 
         assert [(one.number, one.plain) for one in entries] == [(1, "sail"), (2, "row"), (3, "swim")]
     finally:
         await store.close()
+
+
+async def test_what_was_deleted_comes_back_within_a_minute_under_its_number(office: Office) -> None:
+    for text in ("sail", "row", "swim"):
+        await office.learn(text)
+    shown = lines(await office.ask(""))
+    deleted = await office.ask("delete 2")
+    assert [entry.plain for entry in deleted.entries] == ["sail", "swim"]
+    assert (await office.ask("undo 1")).text == view.NOT_BACK
+    assert (await office.ask("undo", "ben")).text == view.NOT_BACK
+    assert (await office.ask(f"undo {deleted.undo}", "ben")).text == view.NOT_BACK
+    back = await office.ask("undo")
+    assert back.text.startswith("It is back: “Goal: row”.")
+    assert lines(back) == shown
+    assert (await office.ask("undo")).text == view.NOT_BACK
+    await office.ask("delete 2")
+    assert lines(await office.ask("undo #2")) == shown
+    await office.ask("delete 2")
+    assert lines(await office.ask(f"undo {deleted.undo}")) == shown
+
+
+async def test_what_was_deleted_is_erased_by_a_job_after_a_minute(office: Office) -> None:
+    await office.learn("sail")
+    await office.ask("")
+    deleted = await office.ask("delete 1")
+    kinds, lease = frozenset({ERASE_ENTRIES}), timedelta(minutes=2)
+    assert await office.store.jobs.claim(kinds, "me", office.clock.now() + timedelta(seconds=59), lease) is None
+    job = await office.store.jobs.claim(kinds, "me", office.clock.now() + timedelta(seconds=60), lease)
+    assert job is not None
+    await Retiring(office.store, office.store.jobs, office.clock, {}).handlers[job.kind](job)
+    assert (await office.ask(f"undo {deleted.undo}")).text == view.NOT_BACK
+
+
+async def test_a_number_stands_for_what_it_showed_and_not_for_what_was_learned_meanwhile(office: Office) -> None:
+    await office.learn("sail on lakes", kind=ProfileField.PREFERENCES, key="sport")
+    (shown,) = (await office.ask("")).entries
+    await office.learn("row on rivers", kind=ProfileField.PREFERENCES, key="sport")
+    after = (await office.store.profiles.known("ann", frozenset({"person:ann"})))[-1]
+    assert after.text == "row on rivers"
+    for asked in ("delete 1", f"delete {shown.key}"):
+        answer = await office.ask(asked)
+        assert answer.text in {view.GONE, view.NO_NUMBER.format(number=1)} or "sail on lakes" in answer.text
+    assert after in await office.store.profiles.known("ann", frozenset({"person:ann"}))

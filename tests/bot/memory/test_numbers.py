@@ -19,11 +19,19 @@ def test_what_comes_in_the_place_of_something_has_its_number() -> None:
     assert Numbers().including(["p:1", "p:2"]).moved("p:1", "p:3").of == {"p:3": 1, "p:2": 2}
 
 
-def test_beyond_the_most_the_oldest_numbers_are_given_up_and_not_given_again() -> None:
-    numbers = Numbers().including(f"p:{number}" for number in range(MOST + 1))
+def test_beyond_the_most_the_oldest_that_are_listed_no_more_are_given_up_and_not_given_again() -> None:
+    numbers = Numbers().including(f"p:{number}" for number in range(MOST)).including(["f:1", "p:3"])
     assert len(numbers.of) == MOST
     assert numbers.key(1) is None
+    assert numbers.key(4) == "p:3"
     assert numbers.including(["p:0"]).of["p:0"] == MOST + 2
+
+
+def test_everything_that_is_listed_has_a_number_however_long_the_list() -> None:
+    listed = [f"p:{number}" for number in range(3 * MOST)]
+    numbers = Numbers().including(listed)
+    assert numbers.including(reversed(listed)) == numbers
+    assert [numbers.of[key] for key in listed] == [*range(1, 3 * MOST + 1)]
 
 
 def test_numbers_survive_being_kept() -> None:

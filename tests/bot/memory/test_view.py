@@ -1,12 +1,13 @@
 """How entries of the memory read."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer
-from bot.memory import view
+from bot.memory import view, words
 from bot.memory.numbers import Numbers
 from tests.fakes.facts import fact
 
@@ -21,28 +22,44 @@ def shown(*known: Remembered, zone: str = "UTC") -> list[str]:
 
 def test_a_fact_is_shown_literally_with_its_date_and_its_source() -> None:
     tea = fact("1", "p", "I like *tea*", "person:p", NOON, permalink=LINK)
-    assert shown(tea) == [f"1. I like \\*tea\\* ([2026-11-21]({LINK}), between us)"]
+    assert shown(tea) == [f"**1** I like \\*tea\\* ([2026-11-21]({LINK}), between us)"]
 
 
 def test_what_was_learned_says_what_it_is_and_where_it_may_be_used() -> None:
     vim = ProfileEntry(1, ProfileField.PREFERENCES, "Vim", "team:T", (7,), NOON, "editor", 0.9, LINK)
     rust = ProfileEntry(2, ProfileField.GOALS, "learn Rust", "group:G", (), NOON, everywhere=True)
     assert shown(vim, rust) == [
-        f"1. Preference: editor: Vim ([2026-11-21]({LINK}), in a public channel)",
-        "2. Goal: learn Rust (2026-11-21, in a private place, your correction, used everywhere)",
+        f"**1** Preference: editor: Vim ([2026-11-21]({LINK}), in a public channel)",
+        "**2** Goal: learn Rust (2026-11-21, in a private place, your correction, used everywhere)",
     ]
 
 
 def test_days_are_those_of_the_persons_time_zone() -> None:
     late = fact("1", "p", "tea", "person:p", NOON.replace(hour=20))
-    assert shown(late, zone="Asia/Tokyo") == ["1. tea (2026-11-22, between us)"]
+    assert shown(late, zone="Asia/Tokyo") == ["**1** tea (2026-11-22, between us)"]
 
 
 def test_an_erasing_claims_no_more_than_its_receipt() -> None:
-    assert view.erased_text(Receipt({"profile": 1}, 0, bytes_gone=True)) == view.ERASED
-    assert view.erased_text(Receipt({"profile": 1}, 0, bytes_gone=False)) == f"{view.ERASED} {view.LATER}"
-    assert view.erased_text(Receipt({"profile": 1}, 0, bytes_gone=False, kept_by_server=True)) == view.ERASED
-    assert view.STILL_FOUND in view.erased_text(Receipt({"profile": 1}, 1, bytes_gone=True))
+    tea = fact("1", "p", "I like *tea*", "person:p", NOON)
+    done = view.CORRECTED.format(said="“I like \\*tea\\*”")
+    assert view.corrected_text(tea, Receipt({"facts": 1}, 0, bytes_gone=True)) == done
+    assert view.corrected_text(tea, Receipt({"facts": 1}, 0, bytes_gone=False)) == f"{done} {view.LATER}"
+    assert view.corrected_text(tea, Receipt({"facts": 1}, 0, bytes_gone=False, kept_by_server=True)) == done
+    assert view.STILL_FOUND in view.corrected_text(tea, Receipt({"facts": 1}, 1, bytes_gone=True))
+
+
+def test_a_deletion_says_which_entry_went_and_how_it_comes_back() -> None:
+    tea = fact("1", "p", "I like tea", "person:p", NOON)
+    said = view.deleted_text(tea, 4, Receipt({"facts": 1}, 0, bytes_gone=False))
+    assert said.startswith("Deleted entry 4, “I like tea”. `/memory undo` brings it back within a minute;")
+    assert view.STILL_FOUND in view.deleted_text(tea, 4, Receipt({"facts": 1}, 1, bytes_gone=False))
+
+
+def test_what_an_entry_is_called_changes_with_what_it_says() -> None:
+    vim = ProfileEntry(1, ProfileField.PREFERENCES, "Vim", "team:T", (7,), NOON, "editor", 0.9, LINK)
+    emacs = replace(vim, text="Emacs")
+    assert view.key_of(vim) == view.key_of(replace(vim, sources=(7, 8), confidence=1.0)) != view.key_of(emacs)
+    assert words.read(words.delete_words(view.key_of(vim))) == words.Delete(view.key_of(vim))
 
 
 def test_an_answer_without_entries_is_its_text() -> None:

@@ -45,7 +45,7 @@ LIST_CHARS: Final = 1_600
 OPENED_CHARS: Final = 3_400
 """Of an entry that was opened: with its link it fits one panel."""
 
-COMPLETED: Final = ("export", "pause", "pause here", "resume", "resume here", "help")
+COMPLETED: Final = ("undo", "export", "pause", "pause here", "resume", "resume here", "help")
 """Words of the command that are offered while somebody types."""
 
 OPEN: Final = "open"
@@ -81,7 +81,9 @@ def add_to(tree: Tree, host: Host, members: Members) -> None:
         return offered(COMPLETED, typed)
 
     @tree.command(name="memory", description="See what I remember about you, and decide about it")
-    @app_commands.describe(asked="delete 3, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help")
+    @app_commands.describe(
+        asked="delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help"
+    )
     @app_commands.rename(asked="words")
     @app_commands.autocomplete(asked=completed)
     @everywhere
@@ -177,6 +179,8 @@ def _entry(answer: MemoryAnswer, key: str) -> ShownEntry | None:
 def list_panel(answer: MemoryAnswer, person: int) -> Panel:
     """A page of the list: each entry with its button, and below them the way to the other pages."""
     parts = [panels.text(answer.text, LIST_CHARS if answer.entries else panels.MAX_CHARS)]
+    if answer.undo:
+        parts.append(panels.row(button("Undo", Pressed(person, words.undo_words(answer.undo)).id)))
     for entry in answer.entries:
         opening = Pressed(person, f"{OPEN} {entry.key} {answer.page}")
         parts.append(panels.beside(view.line(entry, ENTRY_CHARS), button(f"Open {entry.number}", opening.id)))

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from agent.errors import CogencyError, Refused
 from agent.memory.forgetting import PAUSED
 from agent.memory.writing import POLICY_AUTHORITY
-from agent.messages import JsonObject
+from agent.messages import Json, JsonObject
 from agent.ports import Clock
 from bot import wording
 from bot.access.lists import Who
@@ -34,7 +34,9 @@ from bot.platforms.slack.members.place import person_place, team_place
 from bot.platforms.slack.reading.inbound import Me
 from bot.platforms.slack.replies.reply_to import ReplyTo, of_click
 from bot.platforms.slack.views import home_blocks as blocks
+from bot.platforms.slack.views.block_kit import row
 from bot.platforms.slack.views.home_blocks import News, Pages, Part, Shown
+from bot.platforms.slack.views.memory_blocks import undoing
 
 log = logging.getLogger(__name__)
 
@@ -159,4 +161,10 @@ def _answered(shown: Shown, answer: MemoryAnswer | None) -> Shown:
     done = answer.text.removesuffix(shown.memory.text).strip()
     if not done:
         return replace(shown, memory=answer, pages=replace(shown.pages, memory=answer.page))
-    return shown if done in _SHOWN_ANYWAY else replace(shown, news=News(Part.MEMORY, done))
+    return (
+        shown if done in _SHOWN_ANYWAY else replace(shown, news=News(Part.MEMORY, done, _undoing(answer, shown.user)))
+    )
+
+
+def _undoing(answer: MemoryAnswer, user: str) -> tuple[Json, ...]:
+    return tuple(row(undoing(answer, user)))

@@ -1,8 +1,5 @@
 """The list of what is remembered as blocks of Slack, its buttons, and the window for a correction. Pure.
 
-Above: `memory`, `home_blocks`. Below: `block_kit`, `reply_to`; `bot.host` (the values), `bot.memory` (words and
-texts).
-
 Rule: a button carries the words that it stands for, and for whom, so that it works after a restart, for nobody else,
 and for the entry beside which it stands, whatever became of the list.
 """
@@ -39,7 +36,10 @@ CORRECT: Final = "correct"
 VIEW: Final = "cogency_correct_view"
 _WORDS: Final = "words"
 _SURE: Final = sure(
-    "Are you sure?", "I will erase this, and not learn it again from the same message.", "Delete", "Keep"
+    "Are you sure?",
+    "I will erase this after a minute in which you can undo it, and not learn it again from the same message.",
+    "Delete",
+    "Keep",
 )
 
 
@@ -61,13 +61,15 @@ class Corrected:
 
 
 def entry_blocks(answer: MemoryAnswer, user: str) -> list[Json]:
-    """A page of the list: each entry with its buttons, then those for the other pages."""
+    """A page of the list: each entry with its buttons, then those for the other pages; before it, to bring back what
+    was deleted.
+    """
     shown = [
         block
         for entry in answer.entries
         for block in (_markdown(entry_line(entry, ENTRY_CHARS)), *row(decisions(entry, user)))
     ]
-    return [*shown, *row(pages(answer, user))]
+    return [*row(undoing(answer, user)), *shown, *row(pages(answer, user))]
 
 
 def clicked(action: JsonObject) -> Clicked | None:
@@ -104,6 +106,11 @@ def decisions(entry: ShownEntry, user: str) -> list[Json]:
         here = words.everywhere_words(key, on=False)
         buttons.append(asking(f"here:{number}", "Only where it was said", here, user))
     return buttons
+
+
+def undoing(answer: MemoryAnswer, user: str) -> list[Json]:
+    """The button that brings back what was just deleted, if anything was."""
+    return [asking("undo", "Undo", words.undo_words(answer.undo), user)] if answer.undo else []
 
 
 def pages(answer: MemoryAnswer, user: str) -> list[Json]:

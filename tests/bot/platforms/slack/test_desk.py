@@ -140,7 +140,7 @@ async def test_memory_shows_only_to_the_person_with_its_dates(slack: FakeSlack, 
         await slack.settled()
     (whisper,) = slack.state.whispers
     assert whisper.user == ANN
-    assert whisper.text == "This is what I remember:\n1. The boat is blue. (2026-01-02)"
+    assert whisper.text == "This is what I remember:\n**1** The boat is blue. (2026-01-02)"
     ((viewer, words),) = host.asked_for_memory
     assert (viewer.person.id, viewer.place.audience, words) == (f"{TEAM}:{ANN}", PersonAudience(f"{TEAM}:{ANN}"), "")
     assert not host.taken

@@ -116,7 +116,7 @@ async def test_words_that_name_nothing_to_forget_get_one_sentence() -> None:
 async def test_a_command_in_place_of_a_yes_keeps_everything_and_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "/memory", "/quit", "yes")
-    assert texts[2:] == [KEPT, "I know 1.", "1. tea is hot (today)"]
+    assert texts[2:] == [KEPT, "I know 1.", "- **1** tea is hot (today)"]
     assert len(bot.facts) == 1
     assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], KEPT]
 
@@ -159,8 +159,8 @@ async def test_a_number_without_a_list_means_the_threads_as_they_are() -> None:
 async def test_memory_is_shown_and_decided_about_with_words() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/memory", "/memory delete 1")
-    assert "I know 1.\n\n1. tea is hot (today)" in "\n\n".join(texts)
-    assert "You asked: delete 1.\n\n1. tea is hot (today)" in "\n\n".join(texts)
+    assert "I know 1.\n\n- **1** tea is hot (today)" in "\n\n".join(texts)
+    assert "You asked: delete 1.\n\n- **1** tea is hot (today)" in "\n\n".join(texts)
 
 
 async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ async def test_somebody_who_is_known_is_not_welcomed_again(slack: FakeSlack, ann
 async def test_each_entry_stands_with_its_source_and_its_buttons(slack: FakeSlack, ann: HomeTab) -> None:
     async with serving(slack, FakeHost(remembered=LIST)):
         await ann.opened()
-    assert "1. The boat is blue. (<https://slack.example/p1|2026-01-02>)" in ann.text
+    assert "*1* The boat is blue. (<https://slack.example/p1|2026-01-02>)" in ann.text
     assert ann.labels[:10] == [
         *("Delete", "Correct", "Use everywhere"),
         *("Delete", "Correct", "Only where it was said"),

@@ -147,7 +147,7 @@ def test_every_button_says_whose_it_is_or_does_nothing_that_others_may_not_do() 
 def test_what_a_person_wrote_shows_as_it_was_written() -> None:
     entry = ShownEntry("f:1", 1, r"\<b\> 1 \* 2 \& <!channel>", "2026-01-02")
     view = home_view(replace(USUAL, memory=MemoryAnswer("I remember:", (entry,))))
-    assert "1. &lt;b&gt; 1 * 2 &amp; &lt;!channel&gt; (2026-01-02)" in shown_text(dict(view))
+    assert "*1* &lt;b&gt; 1 * 2 &amp; &lt;!channel&gt; (2026-01-02)" in shown_text(dict(view))
 
 
 def test_commands_are_named_as_they_are_called_in_the_workspace() -> None:

@@ -1,5 +1,6 @@
 """`/memory` in Slack: the list with its buttons, its window and its file, for the person alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,8 +44,8 @@ async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlac
     assert whisper.user == ANN
     assert whisper.text.splitlines() == [
         "I remember:",
-        "1. The boat is blue. ([2026-01-02](https://slack.example/p1))",
-        "4. Preference: tea (2026-01-02)",
+        "**1** The boat is blue. ([2026-01-02](https://slack.example/p1))",
+        "**4** Preference: tea (2026-01-02)",
     ]
     assert labels(whisper) == [
         ["Delete", "Correct", "Use everywhere"],
@@ -60,6 +61,7 @@ async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlac
         ("Delete", 1, "delete p:3"),
         ("Use everywhere", 0, "everywhere f:7"),
         ("Only where it was said", 0, "here p:3"),
+        ("Undo", 0, "undo f:9"),
         ("Next page", 0, "page 3"),
         ("Earlier page", 0, "page 1"),
     ],
@@ -67,7 +69,7 @@ async def test_each_entry_has_its_buttons_and_the_list_its_pages(slack: FakeSlac
 async def test_a_button_asks_for_the_entry_beside_it_and_its_outcome_takes_the_place_of_the_list(
     slack: FakeSlack, label: str, number: int, words: str
 ) -> None:
-    host = FakeHost(remembered=LIST)
+    host = FakeHost(remembered=replace(LIST, undo="f:9"))
     async with serving(slack, host):
         await slack.command(ANN, GENERAL, "/memory", "page 2")
         whisper = await shown(slack)

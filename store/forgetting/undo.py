@@ -1,0 +1,221 @@
+"""Deleting single things that are known of a person, so that they can be brought back for a while.
+
+What is deleted leaves its rows at once, as `store.forgetting.entries` takes it out: nothing shows, uses, exports or
+learns around it any more. Its rows wait, as JSON, in the payload of a job. Until that is due they can be put back; then
+the job has them wiped. The job is the person's, so that forgetting takes it along.
+
+Only what still stands on the same ground is put back: whose messages are there with the same words for the same
+readers. What was forgotten, edited or made private meanwhile does not come back with what came of it.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Final, cast
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
+
+from agent.memory.forgetting import ERASE_ENTRIES, EntriesPlan
+from store import jobs
+from store.forgetting import entries
+from store.forgetting.erase import owe
+from store.json_columns import json_text, read
+from store.tables import (
+    WAITING,
+    action_record,
+    conversation,
+    fact,
+    fact_ground,
+    job,
+    message,
+    profile,
+    profile_entry,
+    profile_source,
+    turn,
+)
+
+Row = dict[str, Any]
+TIME: Final = "time"
+"""The one field of an object that stands for a time; no column holds an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Rows as they were. `before` and `after`: facts that stayed, but changed when others left them."""
+
+    facts: list[Row] = field(default_factory=list[Row])
+    grounds: list[Row] = field(default_factory=list[Row])
+    before: list[Row] = field(default_factory=list[Row])
+    after: list[Row] = field(default_factory=list[Row])
+    entries: list[Row] = field(default_factory=list[Row])
+    sources: list[Row] = field(default_factory=list[Row])
+    messages: list[Row] = field(default_factory=list[Row])
+    summaries: list[Row] = field(default_factory=list[Row])
+    actions: list[Row] = field(default_factory=list[Row])
+
+
+def set_aside(
+    connection: Connection, plan: EntriesPlan, key: str, until: datetime, *, owes_sweep: bool
+) -> tuple[dict[str, int], int]:
+    """Take out what the plan names, and keep it for `bring_back` until then: how much it was, and how much of it is
+    still found (0 is the proof). Nobody else may write meanwhile.
+    """
+    falling = entries.falling(connection, plan)
+    theirs, out = fact.c.person == plan.person, [int(id_) for id_ in falling.facts]
+    known = _rows(connection, fact, theirs)
+    kept = Deletion(
+        facts=[row for row in known if row["id"] in out],
+        grounds=_rows(connection, fact_ground, fact_ground.c.fact.in_(out)),
+        entries=_rows(connection, profile_entry, profile_entry.c.id.in_(falling.entries)),
+        sources=_rows(connection, profile_source, profile_source.c.entry.in_(falling.entries)),
+        messages=_messages(connection, falling.sources),
+        summaries=[
+            {"id": id_, "summary": summary}
+            for id_, summary in connection.execute(
+                select(conversation.c.id, conversation.c.summary).where(conversation.c.id.in_(falling.summaries))
+            )
+        ],
+        actions=_rows(connection, action_record, action_record.c.id.in_(falling.actions)),
+    )
+    counts = entries.erase(connection, falling, owes_sweep=owes_sweep)
+    after = {row["id"]: row for row in _rows(connection, fact, theirs)}
+    for row in known:
+        if row["id"] in after and after[row["id"]] != row:
+            kept.before.append(row)
+            kept.after.append(after[row["id"]])
+    values = {"payload": _encode(kept), "run_at": until, "person": plan.person, "conversation": ""}
+    jobs.schedule(connection, ERASE_ENTRIES, key, values)
+    return counts, entries.left(connection, plan)
+
+
+def bring_back(connection: Connection, person: str, key: str | None) -> str | None:
+    """Put back what the person deleted under this key (None: last), as far as it still has its ground; its key.
+
+    None if there is nothing that could be brought back.
+    """
+    theirs = and_(job.c.kind == ERASE_ENTRIES, job.c.person == person, job.c.state == WAITING, job.c.payload != "")
+    mine = theirs if key is None else and_(theirs, job.c.key == key)
+    last = select(job.c.id, job.c.key, job.c.payload).where(mine).order_by(job.c.id.desc()).limit(1)
+    found = connection.execute(last.with_for_update()).one_or_none()
+    if found is None:
+        return None
+    connection.execute(delete(job).where(job.c.id == found.id))
+    kept = _decode(found.payload)
+    sound = _sound(connection, kept)
+    back = [_restore_facts(connection, kept, sound), _restore_entries(connection, person, kept, sound)]
+    if not any(back):
+        return None
+    _restore_flags(connection, kept, sound)
+    _restore_made(connection, kept)
+    return found.key
+
+
+def wipe(connection: Connection, key: str, *, owes_sweep: bool) -> None:
+    """Let nothing of it stay; the bytes wait for a sweep. The job itself goes when it is done."""
+    connection.execute(update(job).where(job.c.kind == ERASE_ENTRIES, job.c.key == key).values(payload=""))
+    if owes_sweep:
+        owe(connection)
+
+
+def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int]) -> int:
+    rows = {row["id"]: row for row in kept.facts if row["source_message"] is None or row["source_message"] in sound}
+    standing = set(connection.execute(select(fact.c.id).where(fact.c.id.in_(_grounds(kept)))).scalars())
+    # What rests on something that does not come back stays away, too, and so on.
+    while torn := {row["fact"] for row in kept.grounds if row["ground"] not in {*rows, *standing}} & rows.keys():
+        rows = {id_: row for id_, row in rows.items() if id_ not in torn}
+    if rows:
+        connection.execute(insert(fact), list(rows.values()))
+    grounds = [row for row in kept.grounds if row["fact"] in rows]
+    if grounds:
+        connection.execute(insert(fact_ground), grounds)
+    for before, after in zip(kept.before, kept.after, strict=True):
+        # If it has not changed since, it is again what it was beside those that came back.
+        if _rows(connection, fact, fact.c.id == before["id"]) == [after]:
+            connection.execute(update(fact).where(fact.c.id == before["id"]).values(before))
+    return len(rows)
+
+
+def _grounds(kept: Deletion) -> set[int]:
+    return {row["ground"] for row in kept.grounds}
+
+
+def _restore_entries(connection: Connection, person: str, kept: Deletion, sound: Collection[int]) -> int:
+    torn = {row["entry"] for row in kept.sources if row["message"] not in sound}
+    rows = [row for row in kept.entries if row["id"] not in torn]
+    if not rows:
+        return 0
+    connection.execute(insert(profile_entry), rows)
+    sources = [row for row in kept.sources if row["entry"] not in torn]
+    if sources:
+        connection.execute(insert(profile_source), sources)
+    mine = update(profile).where(profile.c.person == person)
+    connection.execute(mine.values(revision=profile.c.revision + 1))
+    return len(rows)
+
+
+def _restore_flags(connection: Connection, kept: Deletion, sound: Collection[int]) -> None:
+    for row in kept.messages:
+        if row["id"] in sound:
+            flags = {"to_learn": row["to_learn"], "passed_over": row["passed_over"]}
+            connection.execute(update(message).where(message.c.id == row["id"]).values(flags))
+
+
+def _restore_made(connection: Connection, kept: Deletion) -> None:
+    """What summaries and records said of it, where nothing has taken their place."""
+    for row in kept.summaries:
+        empty = and_(conversation.c.id == row["id"], conversation.c.summary == "{}")
+        connection.execute(update(conversation).where(empty).values(summary=row["summary"]))
+    turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in kept.actions}))
+    standing = set(connection.execute(turns).scalars())
+    actions = [row for row in kept.actions if row["turn"] in standing]
+    if actions:
+        connection.execute(insert(action_record), actions)
+
+
+def _messages(connection: Connection, ids: Collection[int]) -> list[Row]:
+    """What they teach, and a digest of what they say to whom: their words have no business in the job."""
+    columns = (message.c.id, message.c.to_learn, message.c.passed_over, message.c.text, message.c.audience)
+    found = connection.execute(select(*columns).where(message.c.id.in_(ids)))
+    return [
+        {
+            "id": row.id,
+            "to_learn": row.to_learn,
+            "passed_over": row.passed_over,
+            "digest": hashlib.sha256(f"{row.audience}\n{row.text}".encode("utf-8", "surrogatepass")).hexdigest(),
+        }
+        for row in found
+    ]
+
+
+def _sound(connection: Connection, kept: Deletion) -> frozenset[int]:
+    """The messages that still say the same to the same readers."""
+    before = {row["id"]: row["digest"] for row in kept.messages}
+    return frozenset(row["id"] for row in _messages(connection, before.keys()) if row["digest"] == before[row["id"]])
+
+
+def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> list[Row]:
+    return [dict(row) for row in connection.execute(select(table).where(where)).mappings()]
+
+
+def _encode(kept: Deletion) -> str:
+    return json_text({name: [_written(row) for row in rows] for name, rows in asdict(kept).items()})
+
+
+def _written(row: Mapping[str, Any]) -> Row:
+    return {name: {TIME: held.isoformat()} if isinstance(held, datetime) else held for name, held in row.items()}
+
+
+def _decode(payload: str) -> Deletion:
+    held: Any = read(payload)
+    return Deletion(**{name: list(_read(rows)) for name, rows in held.items()})
+
+
+def _read(rows: Iterable[Mapping[str, Any]]) -> Iterable[Row]:
+    return ({name: _value(held) for name, held in row.items()} for row in rows)
+
+
+def _value(held: Any) -> Any:  # noqa: ANN401 -- as many types as columns
+    if isinstance(held, dict):
+        return datetime.fromisoformat(cast("dict[str, str]", held)[TIME])
+    return held

@@ -1,0 +1,141 @@
+"""What a person deleted waits as rows of a job: it comes back as it was, with its ground only, or leaves no byte."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from agent.events import Outcome
+from agent.memory.facts import Fact
+from agent.memory.forgetting import ERASE_ENTRIES, About, Deleted, EntriesPlan
+from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.memory.writing import NewFact, Written
+from agent.records import Closing
+from agent.state import SituationSummary
+from store.engine import Store, open_store
+from tests.contracts.steps import claimed, summary_of
+from tests.fakes.facts import remember
+from tests.fakes.incoming import START, said
+
+DM = Partition("ann", "person:ann")
+OWN = frozenset({DM.audience})
+SECRET = "collects vermilion harmoniums in Antananarivo"
+ASKED = said("What do I collect?")
+MINUTE = START + timedelta(minutes=1)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncGenerator[Store]:
+    store = await open_store(f"sqlite:///{folder / 'bot.db'}")
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def held(folder: Path) -> bytes:
+    """Every byte that is on the disk."""
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def known(store: Store) -> EntriesPlan:
+    """Something is known of Ann, as a fact, in her profile and in a summary; a plan for all of it."""
+    await store.ledger.accept(ASKED)
+    claim = await claimed(store)
+    insight = Insight(ProfileField.INTERESTS, SECRET, (claim.message,), START)
+    assert await store.profiles.save(DM, learned(await store.profiles.of(DM), DM.audience, [insight], 1, START))
+    fact = await remember(store.facts, "ann", f"Ann {SECRET}.", DM.audience, START, claim.message)
+    summary = SituationSummary(goal=f"Help someone who {SECRET}")
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "Things.", summary=summary), START)
+    (entry,) = (await store.profiles.of(DM)).entries
+    return EntriesPlan("ann", frozenset({entry.id}), frozenset({fact.id}))
+
+
+async def everything(store: Store) -> list[object]:
+    return [
+        await store.facts.readable("ann", OWN),
+        await store.profiles.known("ann", OWN),
+        await summary_of(store, "thread"),
+    ]
+
+
+async def test_what_was_deleted_is_used_nowhere_and_comes_back_as_it_was_with_its_summary(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        plan = await known(store)
+        before = await everything(store)
+        await store.forgetting.delete_entries(plan, "f:1", MINUTE)
+        assert await everything(store) == [[], [], SituationSummary()]
+    async with opened(tmp_path) as store:  # another process goes on
+        assert await store.forgetting.undo("ann") == "f:1"
+        assert await everything(store) == before
+
+
+async def test_no_byte_of_it_stays_after_its_minute(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
+        assert b"harmoniums" in held(tmp_path)
+        kinds = frozenset({ERASE_ENTRIES})
+        assert await store.jobs.claim(kinds, "me", START, timedelta(minutes=2)) is None
+        job = await store.jobs.claim(kinds, "me", MINUTE, timedelta(minutes=2))
+        assert job is not None
+        assert await store.forgetting.undo("ann") is None, "whoever wipes it has it"
+        assert await store.forgetting.wipe(job.key)
+        await store.jobs.finish(job)
+        assert b"harmoniums" not in held(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["deleted", "edited"])
+async def test_what_lost_its_ground_meanwhile_does_not_come_back(tmp_path: Path, how: str) -> None:
+    async with opened(tmp_path) as store:
+        plan = await known(store)
+        tea = await remember(store.facts, "ann", "likes tea", DM.audience, START)
+        both = EntriesPlan("ann", plan.entries, plan.facts | {tea.id})
+        await store.forgetting.delete_entries(both, "f:1", MINUTE)
+        if how == "deleted":
+            await store.forgetting.forget(Deleted(ASKED.channel, frozenset({ASKED.message_id})), START)
+        else:
+            assert await store.forgetting.reword(ASKED.channel, ASKED.message_id, "What do I eat?", START)
+        await store.forgetting.undo("ann")
+        assert [one.value for one in await store.facts.readable("ann", OWN)] == ["likes tea"]
+        assert await store.profiles.known("ann", OWN) == []
+
+
+async def test_forgetting_what_was_just_deleted_leaves_no_byte_of_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
+        await store.forgetting.forget(About("ann", "collect"), START)
+        assert b"harmoniums" not in held(tmp_path)
+        assert await store.forgetting.undo("ann") is None
+
+
+async def test_a_history_and_what_was_derived_come_back_linked_as_they_were(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        old = await written(store, "budget", "100 EUR")
+        new = await written(store, "budget", "200 EUR")
+        plan = await written(store, "plan", "a small boat", depends_on=(new.id,))
+        before = await store.facts.readable("ann", OWN)
+        assert [one.is_valid for one in before] == [False, True, True]
+        await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({new.id})), "f:2", MINUTE)
+        (left,) = await store.facts.readable("ann", OWN)
+        assert (left.id, left.is_valid) == (old.id, True), "it holds again, as if the other had never been written"
+        assert await store.forgetting.undo("ann", "f:2") == "f:2"
+        assert await store.facts.readable("ann", OWN) == before
+        await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({new.id})), "f:2", MINUTE)
+        newest = await written(store, "budget", "300 EUR")
+        assert await store.forgetting.undo("ann", "f:2") == "f:2"
+        after = {one.id: one for one in await store.facts.readable("ann", OWN)}
+        assert after.keys() == {old.id, new.id, plan.id, newest.id}, "nothing that was written meanwhile is lost"
+        assert after[newest.id].is_valid
+
+
+async def written(store: Store, key: str, value: str, depends_on: tuple[str, ...] = ()) -> Fact:
+    new = replace(
+        NewFact(id="", key=key, value=value, source="user", timestamp=START, audience=DM.audience, person="ann"),
+        depends_on=depends_on,
+    )
+    outcome = await store.facts.write(new)
+    assert isinstance(outcome, Written)
+    return outcome.fact
