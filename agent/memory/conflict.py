@@ -1,24 +1,30 @@
 """Does a newer statement take the place of an older one? (Seed 003, supersession rules 1 and 2.) Pure.
 
-Two statements contradict each other if they have one subject and either conflicting values of one kind ("the meeting is
-Tuesday", "let's do the meeting Thursday") or the newer one announces a change ("the project is now delayed"). In doubt
-they do not: a superseded truth is worse than two truths side by side.
+A superseded truth is worse than two truths side by side, so in doubt both stand. What a sentence is about decides
+before its values do: two statements are compared only if they have the same subject, word for word. Then the newer one
+takes the older one's place if one of these is sure:
+
+    both give a value of one kind, and not the same      "the rent is $900", "the rent is $950"
+    both name what there is one of                       "my manager is Ann", "my manager is Ben"
+    one denies what the other says                       "I eat meat", "I no longer eat meat"
+    it says what it takes the place of                   "I use Vim", "I switched from Vim to Emacs"
+    their states exclude each other                      "the shop is open", "the shop is closed now"
+
+What merely happened ("we paid $80 on Monday"), what recurs, and what is said "also" contradicts nothing.
+
+Where a model has read both and names the older one, less is asked: that they may be about the same (`about_the_same`).
 """
 
 import re
 from typing import Final
 
-from agent.memory.statements import Statement, read, sentences
+from agent.memory.lexicon import DAYLIKE, GENERIC_VERBS, HAVE, REASON, STATES, TIMES
+from agent.memory.statements import Statement, read, sentences, stem
 
-SAME_SUBJECT: Final = 0.5
-"""Share of one subject's words that the other statement must have."""
-
-
-_REASON: Final = re.compile(
-    r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a)\b|因为|由于|根据", re.IGNORECASE
-)
 _REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
 """In Japanese the reason stands before its word."""
+_NUMBER: Final = frozenset({"number"})
+_GENERIC: Final = frozenset(map(stem, GENERIC_VERBS)) | GENERIC_VERBS
 
 
 def contradicts(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
@@ -30,41 +36,21 @@ def contradicts(older: str, newer: str, *, about: tuple[str, str] = ("", "")) ->
     return replaces(read(older, about=about[0]), read(newer, about=about[1]))
 
 
-def about_the_same(older: str, newer: str) -> bool:
-    """May one take the place of the other, if somebody who read both says so? They share a word or a kind of value,
-    and do not speak of two different things.
-    """
-    one, other = read(older), read(newer)
-    shared = one.content & other.content or _plain_kinds(one) & _plain_kinds(other)
-    return bool(shared) and not different_subjects(older, newer)
-
-
-def different_subjects(older: str, newer: str) -> bool:
-    """Do two sentences speak of two things by name or number: "Anna's phone is …", "Ben's phone is …"?"""
-    one, other = read(older), read(newer)
-    return one.has_subject and other.has_subject and _different_names(one, other) and not one.names & other.names
-
-
-def gives_as_reason(text: str, ground: str) -> bool:
-    """Does a sentence say that something holds because of this: a value of it, about the same?"""
-    cue, before = _REASON.search(text), _REASON_BEFORE.search(text)
-    if cue is None and before is None:
-        return False
-    reason, known = read(text[cue.end() :] if cue else text[: before.start() if before else 0]), read(ground)
-    values = {(kind, value) for kind, value in known.values if "_" not in kind}
-    return bool(values & reason.values) and bool(known.content & reason.content)
-
-
-def _plain_kinds(statement: Statement) -> frozenset[str]:
-    return frozenset("name" if "_" in kind else kind for kind in statement.kinds())
-
-
 def replaces(older: Statement, newer: Statement) -> bool:
-    if older.values == newer.values and older.content == newer.content:
+    """Surely: see the head of this module."""
+    if (older.values, older.content, older.negated) == (newer.values, newer.content, newer.negated):
         return False
-    if clash(older, newer):
-        return same_subject(older, newer)
-    return newer.changes and same_subject(older, newer) and not newer.content <= older.content
+    if newer.adds or different_identifiers(older, newer):
+        return False
+    if _displaces(older, newer):
+        return True
+    if newer.ended or newer.negated != older.negated:
+        return _denies(older, newer)
+    if not same_subject(older, newer):
+        return False
+    if newer.cancelled and not older.cancelled:
+        return bool(older.kinds() & TIMES)
+    return _other_state(older, newer) or _other_value(older, newer) or _other_name(older, newer)
 
 
 def taken_back(value: str, successor: str) -> list[str]:
@@ -78,27 +64,140 @@ def taken_back(value: str, successor: str) -> list[str]:
     return [part for part in parts if any(same_subject(read(part), one) for one in newer)]
 
 
-def clash(older: Statement, newer: Statement) -> bool:
-    """Do they give values of one kind, and no common one? An older one with more values says more than this one, and a
-    number beside another value tells two things apart ("release 12 ships Monday").
+def about_the_same(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
+    """May one take the place of the other, if somebody who read both says so? They share a word or a kind of value,
+    and do not speak of two different things. `about`: the keys that they stand under.
     """
-    shared = older.kinds() & newer.kinds()
-    if "number" in shared and len(shared) > 1:
+    one, other = read(older, about=about[0]), read(newer, about=about[1])
+    shared = one.content & other.content or one.kinds() & other.kinds() or (one.names and other.names)
+    return bool(shared) and not different_subjects(older, newer)
+
+
+def different_subjects(older: str, newer: str) -> bool:
+    """Do two sentences speak of two things: "Ann's phone is …" and "Ben's phone is …", invoices 1001 and 1002?"""
+    one, other = read(older), read(newer)
+    if not (one.has_subject and other.has_subject):
         return False
+    if different_identifiers(one, other):
+        return True
+    if one.subject & other.subject:
+        return bool(one.subject - other.subject) and bool(other.subject - one.subject)
+    return bool(one.names) and bool(other.names)
+
+
+def different_identifiers(older: Statement, newer: Statement) -> bool:
+    """Invoice 1001 and invoice 1002 are two things, unless it is said that one changed into the other."""
+    if older.identifiers == newer.identifiers:
+        return False
+    named = bool(older.identifiers & older.subject) or bool(newer.identifiers & newer.subject)
+    return named or not newer.changes
+
+
+def gives_as_reason(text: str, ground: str) -> bool:
+    """Does a sentence say that something holds because of this: a value of it, about the same?"""
+    cue, before = REASON.search(text), _REASON_BEFORE.search(text)
+    if cue is None and before is None:
+        return False
+    reason, known = read(text[cue.end() :] if cue else text[: before.start() if before else 0]), read(ground)
+    return bool(known.values & reason.values) and bool(known.content & reason.content)
+
+
+def clash(older: Statement, newer: Statement) -> bool:
+    """Do they give values of one kind, and no common one? An older one with more values says more than this one."""
+    shared = older.kinds() & newer.kinds()
     pairs = [(older.of_kind(kind), newer.of_kind(kind)) for kind in shared]
     return bool(pairs) and all(not old & new and len(old) <= len(new) for old, new in pairs)
 
 
 def same_subject(older: Statement, newer: Statement) -> bool:
-    if _different_names(older, newer):
-        return False
-    ours, theirs = newer.subject & older.content, older.subject & newer.content
-    share = max(len(ours) / max(len(newer.subject), 1), len(theirs) / max(len(older.subject), 1))
-    return bool(ours and theirs) and share >= SAME_SUBJECT
+    """Word for word; without a word, the same person."""
+    if older.subject or newer.subject:
+        return older.subject == newer.subject
+    return not older.about or not newer.about or older.about == newer.about
 
 
-def _different_names(older: Statement, newer: Statement) -> bool:
-    """Two customers are two subjects, unless the names themselves are the values that clash."""
-    if any("_" in kind for kind in older.kinds() & newer.kinds()):
+def _other_value(older: Statement, newer: Statement) -> bool:
+    if older.past or older.habit or newer.habit or (newer.past and not newer.changes):
         return False
-    return bool(older.names - newer.content) and bool(newer.names - older.content)
+    if not (older.subject or older.verb in HAVE):
+        return False  # "I met them on Monday": what somebody does at one time contradicts nothing at another
+    if not older.subject and older.kinds() & TIMES:
+        return False
+    said = newer.said <= older.said if newer.moves else newer.said == older.said
+    if not said:
+        return False
+    if clash(older, newer):
+        kinds = older.kinds() & newer.kinds()
+        single = len(kinds) == 1 or (kinds <= TIMES and (newer.changes or older.definite))
+        return single and (newer.changes or older.kinds() == newer.kinds())
+    days = older.kinds() & DAYLIKE, newer.kinds() & DAYLIKE
+    return newer.changes and bool(days[0]) and bool(days[1]) and not older.values & newer.values
+
+
+def _other_name(older: Statement, newer: Statement) -> bool:
+    """Is there one of what both name, and are the names not the same?"""
+    if older.resides and newer.settles and not newer.values:
+        return True
+    if older.past or (older.verb != newer.verb and not newer.moves):
+        return False
+    if older.values or newer.values:
+        one_of = older.unique and older.kinds() == newer.kinds() == _NUMBER
+        return one_of and not older.values & newer.values and older.said != newer.said
+    old, new = older.said - newer.said, newer.said - older.said
+    if not old or not new or len(old) > 4 or len(new) > 4:
+        return False
+    if (older.resides and newer.resides) or (older.placed and newer.placed and older.definite and older.subject):
+        return True
+    changed = newer.changes or newer.new
+    if not older.subject:
+        return (
+            changed
+            and bool(older.verb)
+            and older.verb == newer.verb
+            and older.verb not in HAVE
+            and older.about == newer.about
+            and _WORKS.match(older.verb) is not None
+        )
+    return older.unique or newer.unique or (changed and older.verb not in HAVE and bool(newer.said))
+
+
+_WORKS: Final = re.compile(r"(?:work|arbeite|trabaj|live|wohn|viv|host|prefer|bevorzug|prefier)")
+
+
+def _denies(older: Statement, newer: Statement) -> bool:
+    """One says that it is, the other that it is not, and both say it of the same in the same words."""
+    if older.values != newer.values or (older.negated and newer.negated and not newer.ended):
+        return False
+    if older.about and newer.about and older.about != newer.about:
+        return False
+    if newer.ended and not older.negated:
+        return bool(newer.content) and newer.content <= older.content and newer.subject <= older.content
+    return newer.content == older.content and bool(newer.content)
+
+
+def _displaces(older: Statement, newer: Statement) -> bool:
+    """It names what it takes the place of, and that is what the older one says."""
+    if older.negated or newer.negated:
+        return False
+    for gone in newer.displaced:
+        if not gone <= older.content:
+            continue
+        others = older.subject - gone
+        whose = older.about and newer.about and older.about != newer.about
+        if whose or (others and not others <= newer.content):
+            continue
+        if not older.subject and newer.subject and not (newer.subject & older.content):
+            continue  # somebody else's
+        if older.content - gone - _GENERIC <= newer.content:
+            return True
+    return False
+
+
+def _other_state(older: Statement, newer: Statement) -> bool:
+    if older.past or not older.subject:
+        return False
+    for one, other in STATES:
+        pairs = ((one, other), (other, one))
+        if any(now.search(newer.text) and was.search(older.text) and not was.search(newer.text) for was, now in pairs):
+            return True
+    return False

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from typing import Final
 
-from agent.memory.statements import DAYS, FUNCTION_WORDS, sentences, without_label
+from agent.memory.lexicon import DAYS, FUNCTION_WORDS
+from agent.memory.statements import sentences, without_label
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"

@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent.memory.statements import DAYS, WORD, is_function_word, stem
+from agent.memory.lexicon import DAYS
+from agent.memory.statements import WORD, is_function_word, stem
 
 SHARE: Final = 0.5
 """Of the telling words: a model says the same in its own words, and not something else."""

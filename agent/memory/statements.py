@@ -1,91 +1,85 @@
-"""What a sentence says, without a model: its subject, its values by kind, and whether it announces a change. Pure.
+"""What a sentence says, without a model: what it is about, what it says of it, its values by kind, and whether it
+denies or changes something. Pure.
 
-Above: `agent.memory.conflict`, marking, earlier, composing. Below: nothing.
+    The deadline of Apollo │ is │ Friday          subject {deadline, apollo}   values {(weekday, friday)}
+    Invoice 1001           │ is │ paid            subject {invoice, 1001}      said {paid}
+    We │ host on AWS                              about "we"                   said {host, aws}
 
 Rules
-  Values are of a kind: money, a share, a time, a number, or a name in its slot (the words around it). Only values of
-  one kind can contradict each other.
-  The subject of "X is Y" is X; of any other sentence all its content words. English endings do not count. Where words
-  are not separated by blanks, a run of characters is one word: less is found there, and nothing wrong.
+  The subject of "X is Y" is X, with its names and numbers: "room 12" and "room 14" are two subjects. Where no verb of
+  state is known, it is what stands before the first value. "Ann is the lead" is about the lead.
+  Values are of a kind: money, a share, a date, a weekday, a time of day, a duration, a colour or a number. An
+  identifier is none: a number that names something (an invoice, a room, a version).
+  Five languages are read (`agent.memory.lexicon`). In Chinese and Japanese each Chinese character is a word; Japanese
+  endings say nothing.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from agent.memory import lexicon
+from agent.memory.lexicon import FUNCTION_WORDS
+
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+READ_CHARS: Final = 1_000
+"""Of one sentence: what is longer is a pasted text, and says too much to be compared."""
+READ_VALUES: Final = 60
 _SENTENCE: Final = re.compile(r"[^.!?\n。！？]*(?:[.](?=\S)[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)")
 
-_FUNCTION_WORDS: Final = """
-a about after again all also am an and any anyway are as at be because been before being but by can could did do does
-doing done for from get go going got had has have having he her here him his how i if in into is it its just let let's
-ll may me might must my need needs no not of off ok okay on or our out over per please re s shall she should so some t
-than that the their them then there these they this those to too under until up us ve very was we were what when where
-which while who whom whose why will with would yes you your
-"""
-FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
-"""Words that say nothing about the subject."""
-
-_CUE: Final = re.compile(
-    r"\b(?:new|now|actually|instead|rather|correct(?:ed|ion)|chang(?:e|es|ed|ing)|mov(?:e|ed|ing)|updat(?:e|es|ed|ing)"
-    r"|switch(?:ed|ing)?|revis(?:e|ed|ion)|replac(?:e|ed|es|ing)|overrid(?:e|es|ing|den)|reschedul(?:e|ed|ing)"
-    r"|cancel(?:s|led|ed|ling)?|no longer|not any ?more|as of|make (?:that|it)|scratch that|no,? wait"
-    r"|go(?:ing)? back to)\b",
-    re.IGNORECASE,
-)
-"""Words that announce a change: those of seed 003, and their kin."""
-
-_ADDS: Final = re.compile(r"\b(?:also|too|as well|another|in addition|besides|additionally)\b", re.IGNORECASE)
-"""What is said beside something else does not change it."""
-_RESTORES: Final = re.compile(
-    r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b", re.IGNORECASE
-)
+_ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b", re.IGNORECASE)
 _LABEL: Final = re.compile(r"^\[[^\]\n]{1,80}\]:?\s*")
 """Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said."""
-_ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b", re.IGNORECASE)
-_COPULA: Final = re.compile(r"\b(?:is|are|was|were|will be|'s)\b|:(?=\s)")
-
-DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_DAY: Final = f"(?:{'|'.join(DAYS)})"
-_MONTH: Final = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)"
+_SLOT: Final = 0xE000
+"""Where the private characters begin that stand for a sentence's values while it is read."""
+_SLOTS: Final = re.compile(f"[\ue000-{chr(_SLOT + READ_VALUES)}]")
+_PRIVATE: Final = re.compile("[\ue000-\uf8ff]")
+_TOKEN: Final = re.compile(
+    "[\ue000-\uf8ff]"  # a value
+    r"|[A-Za-zÀ-ɏ0-9][A-Za-zÀ-ɏ0-9.+#/&-]*(?:['’][A-Za-z]+)*"
+    r"|[\u3040-\u309f]+|[\u30a0-\u30ff]+|[\u3400-\u9fff々]|[^\W_]+"
 )
-_AMOUNT: Final = r"\d+(?:[.,]\d+)*"
-"""A number with its points and commas. It is begun only where no number goes on: a long list of them is read once."""
+_HIRAGANA: Final = re.compile(r"[\u3040-\u309f]+")
+_KANA: Final = re.compile(r"[\u3040-\u309f]")
+_HAN: Final = re.compile(r"[\u3400-\u9fff々]")
+_PARTICLES: Final = re.compile(
+    r"^(?:[はがをにでとのもへや]|から|まで|より|には|では|とは|です|ます|でした|ました|ません|でし|だ|さん|して|しています|いて|います"
+    r"|している|いる|する|します|した|ない|なりました|なった|なり|ある|あります|こと|もの|ので|ため|もう|まだ|また)+"
+)
+_CJK_FUNCTION: Final = frozenset("的了吗呢吧就都被把将已也和与个们从")
 _SPACES: Final = re.compile(r"[\s,]+")
 _THOUSANDS: Final = re.compile(r"k$")
-_DATE: Final = re.compile(rf"^({_MONTH})\.?(\d+)(?:st|nd|rd|th)?")
+_DATE: Final = re.compile(
+    r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
+)
 _NO_WORD: Final = re.compile(r"[_\W]+")
-_KINDS: Final = (
-    (
-        "money",
-        re.compile(
-            rf"[$€£¥]\s?{_AMOUNT}\s?(?:[kmb]\b)?|(?<!\w)(?<!\d[.,]){_AMOUNT}\s?(?:usd|eur|gbp|dollars|euros)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    ("share", re.compile(r"\b\d+(?:\.\d+)?\s?(?:%|percent\b)", re.IGNORECASE)),
-    (
-        "time",
-        re.compile(
-            rf"\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?|\b\d{{4}}-\d\d-\d\d\b|\b{_DAY}\b"
-            r"|\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b\d{1,2}:\d\d\b|\btoday\b|\btomorrow\b|\btonight\b|\byesterday\b"
-            r"|\b(?:this|next|last) (?:week|month|quarter|year)\b"
-            r"|\b\d+[- ](?:minute|hour|day|week|month|year)s?\b|\bq[1-4]\b",
-            re.IGNORECASE,
-        ),
-    ),
-    ("number", re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?(?![\w%])")),
+_DETERMINER: Final = re.compile(
+    r"^\s*(?:the|my|our|your|his|her|their|a|an|das|die|der|den|mein\w*|unser\w*|el|la|los|las|mi|nuestr\w+)\b",
+    re.IGNORECASE,
+)
+_ROLE: Final = re.compile(
+    r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
+)
+_PERFECT: Final = re.compile(rf"\s+(?:now\s+)?(?:been\b|(?={lexicon.MOVES.pattern}))", re.IGNORECASE)
+_OBJECT_MOVED: Final = re.compile(
+    r"\b(?:mov|switch|chang|reschedul|postpon|push|extend|rais|lower|increas|reduc|cut|set)(?:e|ed|ing)?(?: back)?\s+"
+    r"(?P<what>(?:the|my|our|your|his|her|their)\s[^.,\ue000-\uf8ff]{1,60}?)(?:\s+from\s[^.]{1,40}?)?\s+(?:to|until|till|by)\b",
+    re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence, read. `values`: (kind, value) pairs; `names`: the subject's words that are written as names;
-    `changes`: it announces a change; `anaphoric`: it speaks of "it" or "that".
+    """One sentence, read. `subject`: what it is about; `said`: the words that say something of it; `content`: both;
+    `about`: the person it is about, if only a pronoun says so; `verb`: what joins them, "" if it is "is";
+    `names`: the subject's words that are written as names; `displaced`: words of what this takes the place of.
+
+    `changes`: it announces a change; `adds`: it stands beside something ("also"); `negated`; `ended`: it was so, and is
+    no more; `cancelled`; `past`: it tells what happened; `habit`: it tells what happens again and again; `anaphoric`:
+    it speaks of "it" or "that"; `has_subject`: it says something of something: "X is Y".
     """
 
     text: str
@@ -96,7 +90,24 @@ class Statement:
     changes: bool
     anaphoric: bool
     has_subject: bool = False
-    """It says something of something: "X is Y"."""
+    said: frozenset[str] = frozenset()
+    about: str = ""
+    verb: str = ""
+    identifiers: frozenset[str] = frozenset()
+    displaced: tuple[frozenset[str], ...] = ()
+    moves: bool = False
+    new: bool = False
+    adds: bool = False
+    negated: bool = False
+    ended: bool = False
+    cancelled: bool = False
+    past: bool = False
+    habit: bool = False
+    resides: bool = False
+    settles: bool = False
+    unique: bool = False
+    placed: bool = False
+    definite: bool = False
 
     def kinds(self) -> frozenset[str]:
         return frozenset(kind for kind, _ in self.values)
@@ -121,12 +132,12 @@ def is_function_word(word: str) -> bool:
 
 
 def announces_change(text: str) -> bool:
-    return _CUE.search(text) is not None and _ADDS.search(text) is None
+    return lexicon.CUE.search(text) is not None and lexicon.ADDS.search(text) is None
 
 
 def restores(text: str) -> bool:
     """Does it go back to what held before?"""
-    return _RESTORES.search(text) is not None
+    return lexicon.RESTORES.search(text) is not None
 
 
 def stem(word: str) -> str:
@@ -140,64 +151,237 @@ def stem(word: str) -> str:
 
 def read(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
-    said = without_label(text)
-    values, rest = _values(said)
-    cut = _COPULA.search(rest)
-    content = _content(rest)
-    before = _content(rest[: cut.start()]) if cut else frozenset[str]()
-    about_whom = rest[: cut.start()] if cut and before else rest
-    topic = _content(_NO_WORD.sub(" ", about)) if about else frozenset[str]()
-    return Statement(
-        text=text,
-        subject=(before or content) | topic,
-        content=content | topic,
-        values=frozenset(values) | frozenset(_slots(said)),
-        names=frozenset(stem(word) for run, _, _ in _names(about_whom) for word in run.split()),
-        changes=announces_change(text),
-        anaphoric=_ANAPHOR.search(text) is not None,
-        has_subject=bool(cut and before),
-    )
+    said = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])).strip()
+    reason = lexicon.REASON.search(said)
+    if reason is not None and reason.start() > 0:
+        said = said[: reason.start()]
+    return _Reading(text, said, _NO_WORD.sub(" ", about) if about else "").statement()
 
 
-def _values(text: str) -> tuple[set[tuple[str, str]], str]:
-    """The values, and the text without them."""
-    found: set[tuple[str, str]] = set()
-    rest = text
-    for kind, pattern in _KINDS:
-        found |= {(kind, _canonical(kind, match.group())) for match in pattern.finditer(rest)}
-        rest = pattern.sub(" ", rest)
-    return found, rest
+class _Reading:
+    """One sentence while it is read: its values stand as single private characters in `_rest`."""
+
+    def __init__(self, text: str, said: str, topic: str) -> None:
+        self._text = text
+        self._said = said
+        self._topic = _content(topic)
+        self._values: list[tuple[str, str]] = []
+        self._rest = self._without_values(said)
+
+    def statement(self) -> Statement:
+        said, rest = self._said, self._rest
+        taken: list[str] = [match["old"] for pattern in lexicon.DISPLACED for match in pattern.finditer(said)]
+        displaced = tuple(words for one in taken if (words := _content(one)))
+        marker, verb = self._joint(rest)
+        before, after = (rest[: marker[0]], rest[marker[1] :]) if marker else self._without_joint(rest)
+        if marker and not verb and _says_who(before, after):
+            before, after = after, before
+        moved = _OBJECT_MOVED.search(rest)
+        if moved is not None:
+            before, after = moved["what"], rest[moved.end() :]
+        identifiers, values = self._sorted_values(rest, marker)
+        subject = _content(before) | {self._values[slot][1] for slot in _slots_in(before) if slot not in values}
+        subject |= {self._values[slot][1] for slot in _slots_in(before) if marker is not None or moved is not None}
+        subject -= frozenset(word for words in displaced for word in words)
+        predicate = _content(after)
+        moves = lexicon.MOVES.search(said) is not None
+        if moves and not subject and predicate and values:
+            subject, predicate = predicate, frozenset[str]()
+        own = bool(subject)
+        pronoun = _pronoun(before if marker else rest)
+        kept = frozenset(
+            self._values[slot]
+            for slot in values
+            if marker is None or moved is not None or slot not in _slots_in(before)
+        )
+        if verb:
+            predicate |= {stem(verb)}
+        subject = subject or self._topic
+        content = subject | predicate | self._topic | identifiers
+        return Statement(
+            text=self._text,
+            subject=subject,
+            content=content,
+            values=kept,
+            names=frozenset(stem(word) for run in _names(before) for word in run.split()),
+            changes=announces_change(self._text),
+            anaphoric=_ANAPHOR.search(self._text) is not None,
+            has_subject=bool(own and (marker or moved)),
+            said=predicate,
+            about=pronoun,
+            verb=verb,
+            identifiers=identifiers,
+            displaced=displaced,
+            moves=moves,
+            new=lexicon.NEW.search(said) is not None,
+            adds=lexicon.ADDS.search(rest) is not None,
+            negated=lexicon.NEGATED.search(said) is not None,
+            ended=lexicon.ENDED.search(said) is not None,
+            cancelled=lexicon.CANCELLED.search(said) is not None,
+            past=lexicon.PAST.search(said) is not None,
+            habit=lexicon.HABIT.search(said) is not None,
+            resides=lexicon.RESIDES.search(said) is not None,
+            settles=lexicon.SETTLES.search(said) is not None,
+            unique=lexicon.UNIQUE.search(before) is not None and lexicon.MANY.search(before) is None,
+            placed=lexicon.PLACED.search(rest) is not None and lexicon.MANY.search(before) is None,
+            definite=_DETERMINER.match(before) is not None or bool(_HAN.search(before)),
+        )
+
+    def _without_values(self, said: str) -> str:
+        for kind, pattern in lexicon.KINDS:
+            if len(self._values) >= READ_VALUES:
+                break
+            said = pattern.sub(lambda match, kind=kind: self._slot(kind, match.group()), said)
+        return said
+
+    def _slot(self, kind: str, value: str) -> str:
+        if len(self._values) >= READ_VALUES:
+            return value
+        self._values.append((kind, _canonical(kind, value)))
+        return chr(_SLOT + len(self._values) - 1)
+
+    def _joint(self, rest: str) -> tuple[tuple[int, int] | None, str]:
+        """Where the subject ends and what is said of it begins, and the verb between them, if it says something."""
+        copula = next((one for one in lexicon.COPULAS.finditer(rest) if rest[: one.start()].strip()), None)
+        state = lexicon.STATE_CJK.search(rest)
+        if state is not None and (copula is None or state.start() < copula.start()) and rest[: state.start()].strip():
+            plain = lexicon.MOVES.match(state.group()) or state.group().startswith(("定", "有"))
+            return state.span(), "" if plain else state.group()
+        for match in WORD.finditer(rest):
+            if copula is not None and match.start() >= copula.start():
+                break
+            if match.group().lower() in lexicon.STATE_VERBS and (
+                rest[: match.start()].strip() or _is_spanish_verb(match)
+            ):
+                follows = copula is not None and not rest[match.end() : copula.start()].strip()
+                if follows and copula is not None:
+                    return copula.span(), ""
+                word = match.group().lower()
+                perfect = _PERFECT.match(rest, match.end())
+                end = perfect.end() if perfect else match.end()
+                return (match.start(), end), "" if perfect else word
+        if copula is None:
+            return None, ""
+        end = copula.end()
+        if (second := lexicon.COPULAS.match(rest, end + 1)) is not None:
+            end = second.end()
+        return (copula.start(), end), ""
+
+    def _without_joint(self, rest: str) -> tuple[str, str]:
+        """Cut before the first of: a value, a verb of change, a state."""
+        patterns = (_SLOTS, lexicon.MOVES, *lexicon.DISPLACED, *(one for pair in lexicon.STATES for one in pair))
+        found = [pattern.search(rest) for pattern in patterns]
+        cut = min((match.start() for match in found if match is not None), default=len(rest))
+        if lexicon.MOVES.search(rest) is not None and _KANA.search(rest) is not None:
+            cut = 0  # in Japanese the object stands before the verb, and a subject would have its particle
+        return rest[:cut], rest[cut:]
+
+    def _sorted_values(self, rest: str, marker: tuple[int, int] | None) -> tuple[frozenset[str], list[int]]:
+        """What names something, and the slots of the values that are left."""
+        identifiers: set[str] = set()
+        values: list[int] = []
+        for match in _SLOTS.finditer(rest):
+            slot = ord(match.group()) - _SLOT
+            kind, value = self._values[slot]
+            if kind == "number" and self._names_something(rest, match.start(), match.end(), marker):
+                identifiers.add(value)
+            else:
+                values.append(slot)
+        return frozenset(identifiers), values
+
+    def _names_something(self, rest: str, start: int, end: int, marker: tuple[int, int] | None) -> bool:
+        before, after = rest[max(0, start - 40) : start], rest[end : end + 24]
+        if lexicon.NUMBERED.search(before) or lexicon.COUNTERS.match(after):
+            return True
+        if marker is not None and start < marker[0]:
+            return True
+        if marker is not None and start - marker[1] <= 1:
+            return False
+        word = re.search(r"(\w+)\s?$", before)
+        telling = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
+        if word is None or not telling or _PRIVATE.search(word[1]) or _HIRAGANA.search(word[1][-1]):
+            return False
+        following = re.match(r"\s?([^\W\d_]+)", lexicon.ENDED.sub("", lexicon.CUE.sub("", after)))
+        unit = following is not None and not _is_function(following[1])
+        cue = lexicon.CUE.search(word[1]) is not None
+        return not cue and (not unit or marker is None)
+
+
+def _says_who(before: str, after: str) -> bool:
+    """Is it "Ann is the lead", which is about the lead?"""
+    if _HAN.search(before) or _HAN.search(after) or _SLOTS.search(before):
+        return False
+    named = before.strip()[:1].isupper() and _DETERMINER.match(before) is None
+    return named and _ROLE.match(after) is not None
+
+
+def _content(text: str) -> frozenset[str]:
+    """The telling words of a part of a sentence."""
+    for pattern in (lexicon.ENDED, lexicon.CUE, lexicon.NEW, lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED):
+        text = pattern.sub(" ", text)
+    return frozenset(_telling(text))
+
+
+def _telling(text: str) -> Iterator[str]:
+    was_han = False
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        if _PRIVATE.match(word):
+            was_han = False
+        elif _HAN.match(word):
+            if word not in _CJK_FUNCTION and word not in lexicon.PRONOUNS:
+                yield word
+            was_han = True
+        elif _HIRAGANA.match(word):
+            plain = _PARTICLES.sub("", word)
+            if plain and not (was_han and plain == word) and len(plain) > 1:
+                yield plain
+            was_han = False
+        else:
+            plain = word.strip(".+#/&-") or word
+            if not _is_function(plain) and (len(plain) > 1 or plain.isupper()):
+                yield stem(plain)
+            was_han = False
+
+
+def _is_function(word: str) -> bool:
+    plain = word.lower()
+    return is_function_word(word) or plain in lexicon.OTHER_FUNCTION_WORDS or plain in lexicon.PRONOUNS
+
+
+def _is_spanish_verb(match: re.Match[str]) -> bool:
+    """A verb that may begin a sentence, since it says itself who: "Vivo en …"."""
+    return match.group().lower() in {"vivo", "trabajo", "uso", "usamos", "tengo", "tenemos", "hablo", "como", "bebo"}
+
+
+def _pronoun(text: str) -> str:
+    for word in re.findall(r"[^\W\d_]+", text)[:4]:
+        if word.lower() in lexicon.PRONOUNS:
+            return lexicon.PRONOUNS[word.lower()]
+    for one in ("我们", "私たち", "我", "私", "僕", "他", "她", "彼女", "彼"):
+        if text.lstrip().startswith(one):
+            return lexicon.PRONOUNS[one]
+    return ""
+
+
+def _slots_in(text: str) -> list[int]:
+    return [ord(one) - _SLOT for one in _SLOTS.findall(text)]
 
 
 def _canonical(kind: str, value: str) -> str:
     plain = _SPACES.sub("", value.lower())
     if kind == "money":
-        plain = _THOUSANDS.sub("000", plain.strip("$€£¥"))
-    if kind == "time":
-        plain = _DATE.sub(lambda date: date[1][:3] + date[2], plain)
+        plain = _THOUSANDS.sub("000", plain.strip("$€£¥").rstrip("."))
+    if kind == "date":
+        plain = _DATE.sub(lambda date: (date[1] or date[4] or "") + (date[2] or date[3] or ""), plain)
+    if kind == "clock":
+        plain = plain.replace("uhr", "").replace(".", "").removesuffix(":00")
     return plain
 
 
-def _content(text: str) -> frozenset[str]:
-    words = (word for word in WORD.findall(_CUE.sub(" ", text)) if not is_function_word(word))
-    return frozenset(stem(word) for word in words if len(word) > 1)
-
-
-def _names(text: str) -> Iterator[tuple[str, str, str]]:
-    """Each run of capitalised words, with the words before and after it."""
+def _names(text: str) -> Iterator[str]:
+    """Each run of capitalised words."""
     words = [match.group() for match in WORD.finditer(text)]
-    start = 0
-    for capital, group in groupby(words, key=lambda word: word[:1].isupper() and not is_function_word(word)):
-        run = list(group)
-        end = start + len(run)
+    for capital, run in groupby(words, key=lambda word: word[:1].isupper() and not _is_function(word)):
         if capital:
-            before = words[start - 1].lower() if start else ""
-            after = words[end].lower() if end < len(words) else ""
-            yield " ".join(run).lower(), before, after
-        start = end
-
-
-def _slots(text: str) -> Iterator[tuple[str, str]]:
-    for name, before, after in _names(text):
-        if before and is_function_word(before):
-            yield f"{before} _ {after}", name
+            yield " ".join(run).lower()

@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 from agent.authority import Authority
 from agent.memory.conflict import about_the_same, contradicts, different_subjects, gives_as_reason
 from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope, age, current, memory_type_of, resolve, same_key
+from agent.memory.statements import read
 
 POLICY_AUTHORITY: Final = Authority.MANAGER
 """Who may write what binds others (seed 003, "Ignoring Authority")."""
@@ -197,7 +198,11 @@ def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
         for fact in mine
         if fact.is_valid
         and (
-            (fact.id in named and _may_settle(new, fact) and about_the_same(fact.said, new.said))
+            (
+                fact.id in named
+                and _may_settle(new, fact)
+                and about_the_same(fact.value, new.value, about=(fact.key, new.key))
+            )
             or (_same_scope(fact, new) and _implied(fact, new, said))
         )
     ]
@@ -208,7 +213,7 @@ def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
     said = new.value
     for fact in sorted(mine, key=lambda fact: len(fact.value), reverse=True):
         said = re.sub(re.escape(fact.value), " ", said, flags=re.IGNORECASE) if fact.value else said
-    return said if said.strip() else new.value
+    return said if read(said).content else new.value
 
 
 def _implied(fact: Fact, new: NewFact, said: str) -> bool:

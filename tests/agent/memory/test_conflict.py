@@ -12,7 +12,7 @@ from agent.memory.conflict import contradicts, taken_back
         ("The rent is €900", "The rent is €950"),
         ("My address is 123 Main St", "My new address is 456 Oak Ave"),
         ("The project is in planning", "The project is delayed now"),
-        ("We fly with Lufthansa to the fair", "We go with Finnair to the fair"),
+        ("The fair is in Berlin", "The fair is in Leipzig"),
         ("Delivery takes 3 weeks", "Delivery takes 5 weeks"),
     ],
 )

@@ -1,0 +1,331 @@
+"""The words by which sentences of five languages say what they are about, what changes and what is denied. Data.
+
+English, German, Spanish, Chinese and Japanese. Every pattern is linear: fixed words, and runs of bounded
+length. A language that is not here is read by its values and its order of words alone.
+"""
+
+import re
+from typing import Final
+
+
+def _words(*lists: str) -> frozenset[str]:
+    return frozenset(" ".join(lists).split())
+
+
+FUNCTION_WORDS: Final = _words(
+    """a about after again all also am an and any anyway are as at be because been before being but by can could did do
+    does doing done for from get go going got had has have having he her here him his how i if in into is it its just
+    let let's ll may me might must my need needs no not of off ok okay on or our out over per please re s shall she
+    should so some t than that the their them then there these they this those to too under until up us ve very was we
+    were what when where which while who whom whose why will with would yes you your"""
+)
+"""English words that say nothing about the subject."""
+OTHER_FUNCTION_WORDS: Final = _words(
+    """ich du er sie es wir ihr man der die das den dem des ein eine einen einem einer eines mein meine meinen meinem
+    meiner dein deine unser unsere unseren unserem unserer sein seine ihre ihren und oder aber in im am an auf aus bei
+    beim mit nach von vom zu zum zur für über unter vor um bis ab als wie auch nur noch schon sehr so dann dass ist sind
+    war waren wird werden wurde wurden worden hat haben hatte hatten habe bin bist""",
+    """yo tú él ella ello nosotros ellos ellas usted el la los las lo un una unos unas mi mis tu tus su sus nuestro
+    nuestra nuestros nuestras y o pero de del a al en con por para sin sobre se me te nos que es son está están era fue
+    ser estar ha he han hemos hay muy como este esta ese esa""",
+)
+"""The same of German and Spanish, for what is no English."""
+PRONOUNS: Final = {
+    **dict.fromkeys(("i", "ich", "yo", "我", "私", "僕", "俺"), "i"),
+    **dict.fromkeys(("we", "wir", "nosotros", "我们", "我們", "私たち", "弊社", "当社"), "we"),
+    **dict.fromkeys(("he", "she", "they", "er", "él", "ella", "ellos", "他", "她", "他们", "彼", "彼女"), "they"),
+}
+"""Who a sentence is about that names nobody."""
+
+COPULAS: Final = re.compile(
+    r"(?:\b(?:will be|is|are|was|were|be|been|ist|sind|war|waren|wird|werden|wurde|wurden|bleibt|lautet|beträgt"
+    r"|es|son|está|están|era|fue|será|queda)\b|['’]s(?=\s+(?:now|no|not|in|at|on|the|a)\b)|:(?=\s|$)"
+    r"|是|(?<!现)在(?=\S)|为|は|が(?=\S))",
+    re.IGNORECASE,
+)
+"""What stands between a subject and what is said of it, and says nothing itself."""
+STATE_VERBS: Final = _words(
+    """has have had takes take costs cost lasts last lives live works work uses use starts start begins begin ends end
+    opens open closes close leaves leave arrives arrive departs depart runs run leads lead owns own reports report
+    contains counts measures weighs earns drinks drink eats eat speaks speak ships ship likes like prefers prefer needs
+    expires renews stays meets supports support hosts host""",
+    """hat haben habe kostet dauert beginnt startet endet öffnet schließt wohnt wohne wohnen arbeitet arbeite arbeiten
+    nutzt nutze nutzen benutzt benutze benutzen verwendet verwende verwenden liegt sitzt heißt heisst leitet läuft
+    trinkt trinke isst esse spricht spreche findet gilt""",
+    """tiene tienen tengo tenemos cuesta cuestan dura empieza comienza termina acaba abre cierra sale llega vive vivo
+    vivimos trabaja trabajo trabajamos usa uso usamos utiliza llama dirige habla hablo come como bebe bebo cumple""",
+)
+"""Verbs of what is so, not of what happened; they count as what is said."""
+STATE_CJK: Final = re.compile(
+    r"(?:有|叫做?|住在|定在|定于|改为|改到|改成|改在|推迟到|提前到|延期到|用|使用|喜欢|需要|に住|で働)"
+)
+HAVE: Final = _words("has have had hat haben habe tiene tienen tengo tenemos")
+RESIDES: Final = re.compile(r"\b(?:lives?|wohn(?:t|e|en)|viv(?:e|o|imos))\b|住在|に住", re.IGNORECASE)
+SETTLES: Final = re.compile(
+    r"\bmoved to(?= [A-Z])|\bnach \w{1,40} (?:um)?gezogen\b|\bmud(?:é|ado|amos) a\b|搬到|に引っ越", re.IGNORECASE
+)
+"""One lives at one place."""
+
+PLACED: Final = re.compile(
+    r"\b(?:is|are|ist|sind|liegt|está|están)\s+(?:now\s+|jetzt\s+|ahora\s+)?(?:in|at|im|en)\b|在(?!线)|にあります",
+    re.IGNORECASE,
+)
+"""A thing is at one place."""
+
+NEW: Final = re.compile(r"\bnew(?=\s)|\bneue[nmrs]?\b|\bnuev[oa]s?\b|新しい|新的", re.IGNORECASE)
+CUE: Final = re.compile(
+    r"\b(?:now|actually|instead|rather|correct(?:ed|ion)|chang(?:e|es|ed|ing)|mov(?:e|ed|ing)|updat(?:e|es|ed|ing)"
+    r"|switch(?:ed|ing)?|revis(?:e|ed|ion)|replac(?:e|ed|es|ing)|overrid(?:e|es|ing|den)|reschedul(?:e|ed|ing)"
+    r"|cancel(?:s|led|ed|ling)?|no longer|not any ?more|as of|make (?:that|it)|scratch that|no,? wait|let's"
+    r"|go(?:ing)? back to|postponed|delayed|extended|upgraded|downgraded|raised|lowered|increased|reduced"
+    r"|pushed(?: back)?|went (?:up|down)"
+    r"|jetzt|nun|inzwischen|stattdessen|verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt|korrektur"
+    r"|ab sofort|gezogen"
+    r"|ahora|actualmente|corrección|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa]"
+    r"|pasado a)\b"
+    r"|现在|如今|目前|改为|改到|改成|改在|换成|换到|变成|变更|更正|调整|推迟到|提前到|延期到|搬到|转到|起改"
+    r"|今は|今では|今(?=[\d\ue000-\uf8ff閉開])|現在|変更|変わ|乗り換え|切り替え|移り|移転|延期|訂正|修正|代わりに|になりました|になった",
+    re.IGNORECASE,
+)
+"""Words that announce a change: those of seed 003, their kin, and those of the other languages."""
+MOVES: Final = re.compile(
+    r"\b(?:chang|mov|switch|reschedul|postpon|extend|upgrad|downgrad|rais|lower|increas|reduc|push|revis|updat)(?:e|ed|ing)?\b"
+    r"|\b(?:verschoben|geändert|verlegt|verlängert|umgestiegen|gewechselt"
+    r"|cambiad[oa]|cambió|movid[oa]|mudad[oa]|aplazad[oa]|pospuest[oa]|prorrogad[oa])\b"
+    r"|改为|改到|改成|改在|换成|推迟|提前|延期|変更|変わ|乗り換え|切り替え",
+    re.IGNORECASE,
+)
+"""Of these, the verbs: what is moved is what the sentence is about."""
+ADDS: Final = re.compile(
+    r"\b(?:also|too|as well|another|in addition|besides|additionally|auch|außerdem|zusätzlich|también|además|otr[oa])\b"
+    r"|也|还(?=[会有在是])|另外|此外|さらに|また(?=、)|加えて|[\w\ue000-\uf8ff]も(?!う)",
+    re.IGNORECASE,
+)
+"""What is said beside something else does not change it."""
+RESTORES: Final = re.compile(
+    r"\b(?:back to|again|after all|revert\w*|restor\w*|reinstat\w*|stick(?:ing)? (?:to|with))\b", re.IGNORECASE
+)
+FILLERS: Final = re.compile(
+    r"\b(?:currently|at the moment|still|already|finally|by the way|please note|heads[- ]up|planned|scheduled|due|set"
+    r"|update|note|correction|fyi|derzeit|zurzeit|aktuell|bereits|übrigens|geplant|planead[oa]|previst[oa]|programad[oa]"
+    r"|de momento)\b|计划|定于|予定",
+    re.IGNORECASE,
+)
+"""What may stand in a statement and changes nothing about it."""
+
+ENDED: Final = re.compile(
+    r"\bno longer\b|\b(?:any ?more|any longer)\b|\bstopped\b|\bquit\b|\bnicht mehr\b"
+    r"|\bkein(?:e[nmrs]?)? \w{1,40} mehr\b|\bya no\b|不再|已不|没有再|もう(?=.{0,80}(?:ない|ません))",
+    re.IGNORECASE,
+)
+"""It was so, and is not any more."""
+NEGATED: Final = re.compile(
+    r"\b(?:not|never|cannot|no longer)\b|n['’]t\b|\b(?:nicht|kein(?:e[nmrs]?)?|nie|niemals)\b|(?<!\w)no(?= \w)"
+    r"|\b(?:nunca|jamás|tampoco)\b|不再?|没有?(?!问题)|未|別に|(?<=\S)(?:ません|ない|なかった)",
+    re.IGNORECASE,
+)
+CANCELLED: Final = re.compile(
+    r"\b(?:cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa])\b|取消|作废|中止|キャンセル",
+    re.IGNORECASE,
+)
+PAST: Final = re.compile(
+    r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
+    r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+    r"|war|waren|hatte|hatten|gestern|letzte[nrs]?|era|eran|fue|fueron|ayer|pasad[oa])\b|昨天|上周|上个月|买了|去了|見た|ました|先週|昨日",
+    re.IGNORECASE,
+)
+HABIT: Final = re.compile(
+    r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los)\b|每|毎(?!日会)", re.IGNORECASE
+)
+
+DISPLACED: Final = (
+    re.compile(
+        r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de|en vez de)"
+        r"\s+"
+        r"(?P<old>[\w.+#’'-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,3})",
+    ),
+    re.compile(
+        r"\b(?:from|von|vom|de)\s+(?P<old>[\w.+#-]{1,40}(?: [A-Z][\w.+#-]{1,40}){0,2})\s+(?:to|auf|zu|zum|a|al)\s",
+    ),
+    re.compile(r"从(?P<old>[^从到换改转搬为成，。]{1,30})(?:换|改|转|搬|迁|切)"),
+    re.compile(r"(?:代替了?|取代了?|而不是|而非)(?P<old>[^，。了]{1,30})"),
+    re.compile(r"(?P<old>[^\s、。はがを]{1,30})の代わりに"),
+    re.compile(r"(?P<old>[^\s、。はがを]{1,30})から.{1,40}(?:に|へ)(?:乗り換え|切り替え|変え|移り|移行|変更)"),
+)
+"""What another thing has taken the place of."""
+GENERIC_VERBS: Final = _words(
+    """use uses using used host hosts work works am drive drives have has with on run runs take read drink eat buy
+    nutze nutzen nutzt benutze benutzen benutzt verwende verwenden verwendet fahre habe arbeite arbeiten
+    uso usa usamos utilizo utilizamos tengo trabajo 用 使"""
+)
+"""Of a statement that only says that one has or uses it."""
+
+UNIQUE: Final = re.compile(
+    r"\b(?:manager|boss|supervisor|ceo|cto|cfo|coo|lead(?:er)?|head|director|president|chair(?:man|woman|person)?|landlord"
+    r"|wife|husband|spouse|capital|address|home|name|surname|nickname|username|email|e-mail|phone|number|editor|bank"
+    r"|employer|job title|title|role|time ?zone|headquarters|hq|venue|location|place|currency|native language|status"
+    r"|priority|owner|maintainer|provider|host|favou?rite|branch|domain|url|codename|assignee|password hint|deadline"
+    r"|chef(?:in)?|vorgesetzter?|leiter(?:in)?|projektleiter(?:in)?|adresse|anschrift|wohnort|hauptstadt|arbeitgeber"
+    r"|beruf|zeitzone|sitz|lieblings\w{1,20}|telefonnummer|hausarzt|bürgermeister(?:in)?|ort|währung"
+    r"|jef[ea]|director(?:a)?|gerente|dirección|domicilio|nombre|capital|banco|esposa|marido|sede|favorit[oa]|teléfono"
+    r"|responsable|líder|correo|moneda|alcalde(?:sa)?|moneda|ciudad natal)\b"
+    r"|经理|老板|上司|负责人|主管|校长|总裁|地址|住址|名字|姓名|电话|邮箱|银行|妻子|丈夫|首都|总部|最喜欢|时区|货币|职位|雇主"
+    r"|責任者|社長|部長|課長|店長|住所|電話番号|メール|銀行|妻|夫|首都|本社|一番好き|好きな|時間帯|通貨|職業|勤務先",
+    re.IGNORECASE,
+)
+"""What there is one of: of these another name is another answer. Of anything else (friends, customers, hobbies) two
+names may both be true.
+"""
+MANY: Final = re.compile(
+    r"\b(?:friends?|colleagues?|sons?|daughters?|child(?:ren)?|kids?|brothers?|sisters?|cousins?|cats?|dogs?|pets?|customers?"
+    r"|clients?|neighbou?rs?|uncles?|aunts?|teammates?|vendors?|suppliers?|partners?|contacts?"
+    r"|freund(?:in)?|kolleg(?:e|in)|sohn|tochter|kind(?:er)?|bruder|schwester|katze|hund|kund(?:e|in)"
+    r"|amig[oa]|colega|hij[oa]|herman[oa]|gat[oa]|perr[oa]|cliente)\b|朋友|同事|儿子|女儿|孩子|客户|猫|狗|友人|友達|同僚|息子|娘|犬|顧客",
+    re.IGNORECASE,
+)
+
+STATES: Final = tuple(
+    (re.compile(rf"(?:{one})", re.IGNORECASE), re.compile(rf"(?:{other})", re.IGNORECASE))
+    for one, other in (
+        (
+            r"\bopen\b|\boffen\b|\bgeöffnet\b|\babiert[oa]\b|开着|营业|開いて",
+            r"\bclosed\b|\bgeschlossen\b|\bzu\b|\bcerrad[oa]\b|关着|关门|閉ま",
+        ),
+        (
+            r"\bup\b|\bonline\b|\brunning\b|\bfunciona\b|\bläuft\b|在线|稼働",
+            r"\bdown\b|\boffline\b|\bstopped\b|\bcaíd[oa]\b|离线|停机|停止",
+        ),
+        (
+            r"\bon track\b|\bon time\b|\bim plan\b|\bpünktlich\b|\ben plazo\b|按时|順調",
+            r"\bdelayed\b|\blate\b|\bbehind\b|\bverspätet\b|\bverzögert\b|\bretrasad[oa]\b|延迟|延误|遅れ",
+        ),
+        (
+            r"\bapproved\b|\baccepted\b|\bgenehmigt\b|\baprobad[oa]\b|批准|承認",
+            r"\brejected\b|\bdeclined\b|\babgelehnt\b|\brechazad[oa]\b|拒绝|驳回|却下",
+        ),
+        (
+            r"\bin (?:planning|progress|review)\b|\bpending\b|\bactive\b|\bin arbeit\b|\ben curso\b|进行中|進行中",
+            (
+                r"\bdelayed\b|\bdone\b|\bfinished\b|\bcompleted?\b|\bpaused\b|\bon hold\b|\bfertig\b"
+                r"|\bpausiert\b|\bterminad[oa]\b|完成|暂停|完了"
+            ),
+        ),
+        (
+            r"\bavailable\b|\bfree\b|\bverfügbar\b|\bfrei\b|\bdisponible\b|\blibre\b|有空",
+            r"\bunavailable\b|\btaken\b|\bbooked\b|\bbesetzt\b|\bbelegt\b|\bocupad[oa]\b|没空",
+        ),
+        (r"\bpassed\b|\bgreen\b|\bhealthy\b|\bsuccessful\b", r"\bfailed\b|\bred\b|\bbroken\b"),
+        (
+            r"\benabled\b|\bactivated\b|\ballowed\b|\baktiviert\b|\berlaubt\b|\bactivad[oa]\b|\bpermitid[oa]\b|启用|允许|有効",
+            r"\bdisabled\b|\bdeactivated\b|\bforbidden\b|\bdeaktiviert\b|\bverboten\b|\bdesactivad[oa]\b|\bprohibid[oa]\b|禁用|禁止|無効",
+        ),
+    )
+)
+"""Of each pair only one can hold of a thing at a time."""
+
+DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_AMOUNT: Final = r"\d+(?:[.,]\d+)*"
+"""A number with its points and commas. It is begun only where no number goes on: a long list of them is read once."""
+_BEGUN: Final = r"(?<!\w)(?<!\d[.,])"
+_BEGUN_CJK: Final = r"(?<![\d.,A-Za-z])"
+_MONTH: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_MONTHS_ABROAD: Final = (
+    r"(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember"
+    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre)"
+)
+KINDS: Final = tuple(
+    (kind, re.compile(pattern, flags))
+    for kind, pattern, flags in (
+        (
+            "money",
+            (
+                rf"[$€£¥]\s?{_AMOUNT}\s?(?:[kmb]\b)?"
+                rf"|{_BEGUN}{_AMOUNT}\s?(?:€|(?:usd|eur|gbp|chf|dollars?|euros?)\b)"
+                rf"|{_BEGUN_CJK}\d[\d.,万千百億亿]*\s?(?:元|円|块钱|美元|欧元|ドル|ユーロ)"
+            ),
+            re.IGNORECASE,
+        ),
+        (
+            "share",
+            rf"{_BEGUN_CJK}{_AMOUNT}\s?(?:[%％]|percent\b|prozent\b|por ciento\b|パーセント)|百分之\d+",
+            re.IGNORECASE,
+        ),
+        (
+            "date",
+            (
+                rf"\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}}\b)?"
+                rf"|\b\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of |de )?(?:{_MONTH}|{_MONTHS_ABROAD})\b(?: \d{{4}}\b)?"
+                r"|\b\d{4}-\d\d-\d\d\b|(?<!\d)\d{1,2}月\d{1,2}[日号]|(?<![\d.])\d{1,2}\.\d{1,2}\.(?:\d{4})?(?!\d)"
+            ),
+            re.IGNORECASE,
+        ),
+        (
+            "month",
+            (
+                r"(?:(?<=\bin )|(?<=\bby )|(?<=\bim )|(?<=\ben )|(?<=\buntil )|(?<=\bsince ))"
+                r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Januar|Februar|März"
+                r"|Mai|Juni|Juli|Oktober|Dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
+                r"|diciembre)\b|(?<!\d)\d{1,2}月"
+            ),
+            0,
+        ),
+        (
+            "weekday",
+            (
+                rf"\b(?:{'|'.join(DAYS)}|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag"
+                r"|lunes|martes|miércoles|jueves|viernes|sábado|domingo)\b|(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?"
+            ),
+            re.IGNORECASE,
+        ),
+        (
+            "clock",
+            (
+                r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b\d{1,2}:\d\d\b(?: uhr\b)?|\b\d{1,2} uhr\b(?: \d\d\b)?"
+                r"|(?:上午|下午|晚上|早上|中午|午前|午後|凌晨)?(?<!\d)(?:\d{1,2}|[一二三四五六七八九十]{1,2})[点點時](?:半|\d{1,2}分)?"
+            ),
+            re.IGNORECASE,
+        ),
+        (
+            "relative",
+            (
+                r"\btoday\b|\btomorrow\b|\btonight\b|\byesterday\b|\b(?:this|next|last) (?:week|month|quarter|year)\b"
+                r"|\bheute\b|\bmorgen\b|\bhoy\b|\bmañana\b|今天|明天|後天|今日|明日|下周|来週"
+            ),
+            re.IGNORECASE,
+        ),
+        ("quarter", r"\bq[1-4]\b|第[一二三四]季度|第[1-4]四半期", re.IGNORECASE),
+        (
+            "duration",
+            (
+                r"\b\d{1,6}[- ](?:minute|hour|day|week|month|year|min|minuten?|stunden?|tagen?|wochen?|monaten?|jahren?"
+                r"|minutos?|horas?|días?|semanas?|mes(?:es)?|años?)s?\b"
+                r"|(?<![\d.,])\d{1,6}\s?(?:分钟|小时|个?小时|天|周|个月|年間?|分間|時間|日間|週間|か月|ヶ月)"
+            ),
+            re.IGNORECASE,
+        ),
+        (
+            "colour",
+            (
+                r"\b(?:red|blue|green|yellow|black|white|grey|gray|brown|orange|purple|pink|turquoise|vermilion"
+                r"|rot|blau|grün|gelb|schwarz|weiß|grau|braun|roj[oa]|azul|verde|amarill[oa]|negr[oa]|blanc[oa])\b"
+                r"|[红红蓝绿黄黑白灰]色|赤い|青い|赤色?|青色?|緑色?|黒い|白い"
+            ),
+            re.IGNORECASE,
+        ),
+        ("number", rf"(?<![\w.,]){_AMOUNT}(?:[ -]\d{{2,}}){{0,4}}(?![%％])|(?<=[^\W\d_a-zA-Z]){_AMOUNT}", 0),
+    )
+)
+TIMES: Final = frozenset({"date", "month", "weekday", "clock", "relative", "quarter", "duration"})
+DAYLIKE: Final = frozenset({"date", "month", "weekday", "relative", "quarter"})
+COUNTERS: Final = re.compile(r"\s?(?:号|番|室|楼|版|期|階)(?!码)")
+"""Behind a number in Chinese and Japanese: it is a name."""
+NUMBERED: Final = re.compile(
+    r"(?:#|\b(?:no|nr|num|id|room|raum|sala|ticket|invoice|rechnung|factura|order|version|v)\.?\s?)$", re.IGNORECASE
+)
+"""Before a number: it is a name."""
+REASON: Final = re.compile(
+    r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a)\b|因为|由于|根据", re.IGNORECASE
+)
