@@ -44,6 +44,7 @@ from agent.protocol.render import (
 )
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
+from agent.summarising import digest
 from agent.tokens import estimate_tokens, fit_newest
 
 SECURITY = (
@@ -136,6 +137,8 @@ class ContextParts:
     earlier: Sequence[Said] = ()
     """The past threads that the question is about."""
     summary: SituationSummary = field(default_factory=SituationSummary)
+    covered: int = 0
+    """The id of the last message that the summary covers."""
     workspace: Workspace = field(default_factory=Workspace)
     execution: Execution = field(default_factory=Execution)
 
@@ -153,6 +156,8 @@ class Context:
     fact_ids: tuple[str, ...]
     sources: tuple[int, ...] = ()
     superseded: tuple[Superseded, ...] = ()
+    visible_from: int = 0
+    """The id of the oldest message of the history; 0 where there is none."""
     assumed: Scope = Scope.GLOBAL
     own_words: tuple[str, ...] = ()
     """What the person wrote, the question last."""
@@ -173,20 +178,25 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     quoted = fit_newest(((text, estimate_tokens(text)) for text in map(_quoted, reversed(parts.quoted))), budget.quoted)
     quoted += map(_quoted, parts.files)
     profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()
-    fell_out = parts.is_cut or len(kept) < len(parts.history)
+    hidden = parts.history[: len(parts.history) - len(kept)]
+    fell_out = parts.is_cut or bool(hidden)
+    beginnings = digest([message for message in hidden if message.id > parts.covered], names)
     actions = parts.actions if fell_out and parts.summary.is_empty else LastActions()
+    summary = _fields("SUMMARY OF EARLIER MESSAGES", parts.summary) or _done(actions.records)
+    earlier = (summary, _beginnings(beginnings))
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
-        Message(Role.USER, section(parts.word, _sections(parts, me, profile.text, memory, quoted, actions))),
+        Message(Role.USER, section(parts.word, _sections(parts, me, profile.text, memory, quoted, earlier))),
         Message(Role.USER, _words(parts.person.id, parts.question, speaking), parts.images),
     )
     return Context(
         messages,
         message_ids=tuple(message.id for message, _ in kept),
         fact_ids=memory.fact_ids,
-        sources=(*profile.sources, *actions.sources, *memory.message_ids),
+        sources=(*profile.sources, *actions.sources, *memory.message_ids, *(id_ for id_, _ in beginnings)),
         superseded=memory.superseded,
+        visible_from=kept[0][0].id if kept else max((message.id for message in hidden), default=-1) + 1,
         assumed=parts.assumed,
         own_words=(*(one.text for one in parts.history if _is_own(one, parts.person)), parts.question),
         others_words=(
@@ -253,16 +263,15 @@ def _history_message(message: StoredMessage, superseded: Sequence[Superseded], s
 
 
 def _sections(
-    parts: ContextParts, me: str, profile: str, memory: MemoryContext, quoted: Sequence[str], actions: LastActions
+    parts: ContextParts, me: str, profile: str, memory: MemoryContext, quoted: Sequence[str], earlier: Sequence[str]
 ) -> list[str]:
-    earlier = _fields("SUMMARY OF EARLIER MESSAGES", parts.summary) or _done(actions.records)
     return [
         mark(_profile(profile), memory.superseded),
         *map(_own_title, memory.sections[:FRAME]),
         _place(parts, me),
         *map(_own_title, memory.sections[FRAME:]),
         "\n\n".join(["CAME WITH THE QUESTION:", *quoted]) if quoted else "",
-        mark(earlier, memory.superseded),
+        *(mark(section_, memory.superseded) for section_ in earlier),
         _fields("WORKSPACE", parts.workspace) or "WORKSPACE: empty; this is a new task.",
         SECURITY if parts.execution.iteration == 1 else "",
         f"EXECUTION: round {parts.execution.iteration} of at most {parts.execution.max_iterations}.",
@@ -286,8 +295,14 @@ def _quoted(quoted: Quoted) -> str:
     return quote(quoted.text, f"{quoted.source}, {quoted.author}" if quoted.author else quoted.source)
 
 
+def _beginnings(lines: Sequence[tuple[int, str]]) -> str:
+    """What has left the history and no summary covers yet."""
+    shown = [f"- {neutralise(one_line(line))}" for _, line in lines]
+    return "\n".join(["BEGINNINGS OF EARLIER MESSAGES:", *shown]) if shown else ""
+
+
 def _done(records: Sequence[ActionRecord]) -> str:
-    lines = [f"- {one_line(_action(record))[:ACTION_CHARS]}" for record in records]
+    lines = [f"- {done}" for record in records if (done := one_line(_action(record))[:ACTION_CHARS].strip())]
     return "\n".join(["WHAT YOU DID LAST, earlier in this conversation:", *lines]) if lines else ""
 
 

@@ -2,8 +2,9 @@
 
 Above: `bot.turns.thinking`. Below: the ports Memories and Conversations, `agent.memory.earlier`.
 
-Rules: only threads in which the person wrote, never the current conversation, and of them only what may flow into this
-reply. If no word of the question was ever said, the person's latest thread is what they most likely mean.
+Rules: only threads in which the person wrote, of the current one only what its model no longer sees, and of all of them
+only what may flow into this reply. If no word of the question was ever said, the person's latest thread is what they
+most likely mean.
 """
 
 from datetime import datetime
@@ -19,6 +20,8 @@ THREADS: Final = 2
 """Of the best hits: more are another subject more often than not."""
 MESSAGES: Final = 40
 """Of one thread, the newest: about as many as fit the budget, and read in milliseconds."""
+HERE: Final = 10
+"""Of what the model no longer sees of this conversation: the best hits alone, as the thread itself goes on in sight."""
 CHARS: Final = 12_000
 """Of all of it, the newest: more than fits the budget, and what is read is read sentence by sentence."""
 _EVERY_TURN: Final = 2**31 - 1
@@ -36,10 +39,12 @@ def query_about(
 async def recollect(memories: Memories, conversations: Conversations, query: RecallQuery) -> list[Said]:
     """What was said in the threads that `query` is about, the oldest message first."""
     hits = await memories.search(query)
-    found = list(dict.fromkeys(hit.message.conversation for hit in hits))[:THREADS]
-    said = [
-        message for one in found or await _latest(conversations, query) for message in await _thread(conversations, one)
-    ]
+    here = [hit.message for hit in hits if hit.message.conversation == query.exclude_conversation][:HERE]
+    found = dict.fromkeys(hit.message.conversation for hit in hits)
+    elsewhere = [one for one in found if one != query.exclude_conversation][:THREADS]
+    if not hits:
+        elsewhere = await _latest(conversations, query)
+    said = [*here, *[message for one in elsewhere for message in await _thread(conversations, one)]]
     usable = [message for message in said if message.audience in query.audiences]
     newest = sorted(usable, key=lambda message: (message.time, message.id), reverse=True)
     kept = fit_newest(((message, len(message.text)) for message in newest), CHARS)

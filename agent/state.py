@@ -7,6 +7,7 @@ Above: `agent.turn`, `agent.context`. Below: `agent.messages`.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from typing import Final
 
 from agent.messages import Message, ToolCall, ToolResult
 
@@ -36,10 +37,24 @@ class SituationSummary:
         return not any(getattr(self, field_.name).strip() for field_ in fields(self))
 
     def merged(self, update: Mapping[str, object]) -> "SituationSummary":
-        """Take each known, non-empty text of `update`; ignore everything else (seed 002, "State Update Logic")."""
+        """Take each known, non-empty text of `update`; ignore everything else (seed 002, "State Update Logic").
+
+        Each is cut to what its field may hold, whoever wrote it.
+        """
         known = {field_.name for field_ in fields(self)}
-        taken = {k: v for k, v in update.items() if k in known and isinstance(v, str) and v.strip()}
+        taken = {k: bounded(k, v) for k, v in update.items() if k in known and isinstance(v, str) and v.strip()}
         return replace(self, **taken)
+
+
+FIELD_CHARS: Final = 350
+FINDINGS_CHARS: Final = 1_000
+"""Together some 600 tokens, which stand in every context of the conversation from then on."""
+
+
+def bounded(name: str, text: str) -> str:
+    """The text of a summary's field, cut to what it may hold."""
+    most = FINDINGS_CHARS if name == "key_findings" else FIELD_CHARS
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 @dataclass(frozen=True, slots=True)

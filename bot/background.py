@@ -4,20 +4,22 @@ Above: `bot.app`. Below: `bot.jobs` and what it lets do: `bot.memory.vendor_copi
 `bot.memory.retiring`, `bot.memory.learning`.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from agent.memory.profile import LEARNING
-from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending
+from agent.ports import Clock, Embedder, Embeddings, Facts, Jobs, Memories, Profiles, Spending, Summaries
 from agent.records import DELETE_REPLY, Job
+from agent.summarising import SUMMARY
 from bot.jobs import Handler, JobWorker
 from bot.memory.learning import Learner, LearningModel
 from bot.memory.meanings import MeaningfulMemories, MeaningWriter
 from bot.memory.pauses import Pauses
 from bot.memory.replies import Delete, ReplyDeletion
 from bot.memory.retiring import Retiring
+from bot.memory.summarising import Summariser, may_spend
 from bot.memory.vendor_copies import KIND as VENDOR_COPY
 from bot.memory.vendor_copies import VendorCopies
 from bot.models.switch import ModelSwitch
@@ -56,6 +58,8 @@ async def background(
     owner: str,
     learns: bool,
     memories: Memories,
+    summaries: Summaries | None = None,
+    has_budget: Callable[[str], Awaitable[bool]] = may_spend,
     retiring: Retiring | None = None,
     pauses: Pauses | None = None,
     meanings: Meanings | None = None,
@@ -63,7 +67,8 @@ async def background(
 ) -> AsyncGenerator[Background, None]:
     """Do what is due until the block ends. What takes minutes has a worker of its own, and delays no other.
 
-    `retiring`: None erases nothing here. `deletions`: how to delete a page of a reply, by the source of
+    `summaries`: None summarises nothing. `has_budget`: whether anything may be spent on a person now. `retiring`: None
+    erases nothing here. `deletions`: how to delete a page of a reply, by the source of
     its question, once its platform is connected; None: this process reaches none.
     """
 
@@ -75,6 +80,10 @@ async def background(
         workers.append(retiring.handlers)
     if deletions is not None:
         workers.append({DELETE_REPLY: ReplyDeletion(clock, deletions).delete})
+    if summaries is not None:
+        model = partial(_learning_model, models)
+        summariser = Summariser(summaries, jobs, spending, model, clock, floor, has_budget)
+        workers.append({SUMMARY: summariser.summarise})
     if learns:
         workers.append({LEARNING: partial(_learn, learner, profiles, pauses)})
     async with AsyncExitStack() as stack:

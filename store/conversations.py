@@ -75,8 +75,10 @@ def history(connection: Connection, conversation_id: str, before_turn: int, limi
     return [rows.message(row) for row in connection.execute(_HISTORY, values).mappings().all()][::-1]
 
 
-def summary(connection: Connection, conversation_id: str) -> SituationSummary:
-    return rows.summary(connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or "{}")
+def summary(connection: Connection, conversation_id: str) -> tuple[SituationSummary, int]:
+    """The summary, and the id of the last message that it covers."""
+    stored = connection.execute(_SUMMARY, {"here": conversation_id}).scalar_one_or_none() or "{}"
+    return rows.summary(stored), rows.covered(stored)
 
 
 _ASKED: Final = and_(message.c.turn == turn.c.id, message.c.audience.in_(bindparam("audiences", expanding=True)))

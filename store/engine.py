@@ -26,6 +26,7 @@ from agent.ports import (
     Profiles,
     Replies,
     Spending,
+    Summaries,
     WorkingSet,
 )
 from store.conversations import SqlConversations
@@ -45,6 +46,7 @@ from store.memory.working import SqlWorkingSet
 from store.migrations import HEAD
 from store.preferences import SqlPreferences
 from store.spending import SqlSpending
+from store.summaries import SqlSummaries
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
 from store.upgrade import Prepared, prepare, require_head, version
@@ -74,6 +76,7 @@ class Store:
     spending: Spending
     jobs: Jobs
     replies: Replies
+    summaries: Summaries
     bell: LocalBell
     database: Database
     version_before: str | None
@@ -165,6 +168,7 @@ def _store(opened: Database, database: Database, prepared: Prepared) -> Store:
         SqlSpending(database),
         SqlJobs(database),
         SqlReplies(database),
+        SqlSummaries(database),
         _bell(opened),
         database,
         prepared.before,

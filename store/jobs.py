@@ -54,6 +54,12 @@ def schedule(connection: Connection, kind: str, key: str, values: Mapping[str, A
         connection.execute(insert(job).values(kind=kind, key=key, **values))
 
 
+def replace(connection: Connection, kind: str, key: str, *, payload: str, person: str) -> bool:
+    """The waiting job takes these values and keeps its time; False if there is none."""
+    changed = update(job).where(_waiting(kind, key)).values(payload=payload, person=person)
+    return connection.execute(changed).rowcount > 0
+
+
 def cancel(connection: Connection, kind: str, key: str) -> bool:
     return connection.execute(delete(job).where(_waiting(kind, key))).rowcount > 0
 

@@ -32,7 +32,8 @@ def known(
 ) -> Known:
     here, person = incoming.conversation, incoming.person.id
     said = conversations.history(connection, here, before_turn, messages)
-    summary, done = conversations.summary(connection, here), LastActions()
+    summary, covered = conversations.summary(connection, here)
+    done = LastActions()
     if said and summary.is_empty:
         done = conversations.last_actions(connection, here, person, audiences, before_turn, actions)
     return Known(
@@ -43,4 +44,5 @@ def known(
         profiles.readable(connection, person, audiences),
         conversations.wrote_elsewhere(connection, person, here),
         working.items(connection, here, audiences, incoming.time),
+        covered,
     )

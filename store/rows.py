@@ -22,6 +22,8 @@ from store.json_columns import WITHDRAWN, id_list, json_text
 RESULT_CHARS: Final = 1_000
 """How much of a tool's result an action record keeps (seed 002)."""
 TITLE_CHARS: Final = 80
+COVERED: Final = "covered"
+"""In a stored summary, beside its fields: the id of the last message that it covers."""
 NO_PAYLOAD: Final = "{}"
 
 Row: TypeAlias = Mapping[Any, Any]
@@ -139,8 +141,15 @@ def summary(stored: str) -> SituationSummary:
     return SituationSummary().merged(json.loads(stored))
 
 
-def summary_text(kept: SituationSummary) -> str:
-    return json_text(asdict(kept))
+def summary_text(kept: SituationSummary, covered: int = 0) -> str:
+    """`covered`: the id of the last message that it covers."""
+    return json_text({**asdict(kept), **({COVERED: covered} if covered else {})})
+
+
+def covered(stored: str) -> int:
+    """The id of the last message that a stored summary covers; 0 for none."""
+    kept = json.loads(stored).get(COVERED, 0)
+    return kept if isinstance(kept, int) else 0
 
 
 def action(turn: int, record: ActionRecord) -> dict[str, Any]:

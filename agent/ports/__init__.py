@@ -17,6 +17,7 @@ from agent.ports.memory import (
     Preferences,
     Profiles,
     Spending,
+    Summaries,
     WorkingSet,
 )
 from agent.ports.models import (
@@ -69,6 +70,7 @@ __all__ = [
     "Session",
     "Spending",
     "StopReason",
+    "Summaries",
     "TokensArrived",
     "Tool",
     "ToolContext",

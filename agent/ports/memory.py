@@ -15,6 +15,8 @@ from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
 from agent.records import Hit, Incoming, Known, LastSeen, RecallQuery, Receipt, StoredMessage, Thread
 from agent.spending import By, Period, Total
+from agent.state import SituationSummary
+from agent.summarising import Uncovered
 
 
 class Conversations(Protocol):
@@ -68,6 +70,26 @@ class Knowledge(Protocol):
         The last `messages` of the conversation; facts and profile as `Facts` and `Profiles` say of what is readable.
         Without a summary the last `actions` records of what was done in the person's turns there. What drew on anything
         of another audience is not among them: its results may hold what nobody was told.
+        """
+        ...
+
+
+class Summaries(Protocol):
+    """What stands for the part of a conversation that its model no longer sees (see `agent.summarising`)."""
+
+    async def uncovered(self, conversation: str, until: int) -> Uncovered | None:
+        """The summary so far, and the newest messages after it up to that one (its id); None without a conversation.
+
+        Only what was said to the readers whom the conversation has now.
+        """
+        ...
+
+    async def keep(
+        self, conversation: str, before: Uncovered, made_of: Sequence[StoredMessage], summary: SituationSummary
+    ) -> bool:
+        """Keep the summary, which covers these messages, too.
+
+        False, and nothing is kept, if the one before has changed, or one of the messages has, or was forgotten.
         """
         ...
 

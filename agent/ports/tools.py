@@ -34,6 +34,8 @@ class ToolContext:
     """What the person wrote in this conversation, the question among it: nothing else is kept as theirs."""
     others_words: tuple[str, ...] = ()
     """What the model has read beside that: files, quotes, results of tools, what others and the bot itself wrote."""
+    visible_from: int = 0
+    """The id of the oldest message of this conversation that the model sees; 0: it sees all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,12 +52,15 @@ class RecallQuery:
     text: str
     audiences: frozenset[str]
     exclude_conversation: str
+    """The conversation that goes on: what its model sees already is not found (see `visible_from`)."""
     limit: int = 10
     periods: tuple[Period, ...] = ()
     within: Period | None = None
     author: Author | None = None
     by: str = ""
     meaning: Meaning | None = None
+    visible_from: int = 0
+    """Of the excluded conversation what stands before this message (its id) is found all the same."""
 
 
 @dataclass(frozen=True, slots=True)

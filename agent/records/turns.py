@@ -112,6 +112,8 @@ class Known:
     wrote_elsewhere: bool = False
     """The person has other threads, which the question may be about."""
     working_set: Sequence[WorkingItem] = ()
+    covered: int = 0
+    """The id of the last message that the summary covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class Closing:
     reply: str
     pages: tuple[str, ...] = ()
     summary: SituationSummary | None = None
+    """What is new in the conversation's summary."""
     actions: tuple[ActionRecord, ...] = ()
     calls: tuple[ModelCall, ...] = ()
     """Every model call of the turn."""
@@ -140,6 +143,8 @@ class Closing:
     context_facts: tuple[str, ...] = ()
     learn_at: datetime | None = None
     """When to learn from what the person asked; None: nothing is learned from it."""
+    summarise_until: int | None = None
+    """Up to which message (its id) the conversation is to be summarised in the background; None: it need not be."""
     passed_over: bool = False
     """Nothing ever is, also when it is edited: learning is paused."""
 

@@ -89,6 +89,7 @@ def query_of(args: JsonObject, context: ToolContext) -> RecallQuery:
         within=_within(str(args.get("when", "")), context),
         author=Author.BOT if you else None,
         by=context.person.id if me else "" if you else by,
+        visible_from=context.visible_from,
     )
 
 

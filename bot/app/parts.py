@@ -7,6 +7,7 @@ from dataclasses import fields
 from datetime import timedelta
 from functools import partial
 
+from agent.admission import Whose
 from agent.context import ContextBudget, Persona
 from agent.memory.audience import Place
 from agent.messages import ModelCall
@@ -18,7 +19,7 @@ from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.tools.share_file import ShareFileTool
 from agent.turn import TurnLimits
-from bot.access.allowances import Allowances
+from bot.access.allowances import Account, Allowances
 from bot.access.budget_desk import BudgetDesk
 from bot.app.clock import CLOCK, fresh_word, new_id
 from bot.attachments.reading import Attached, Fetch, Reader
@@ -95,12 +96,23 @@ async def background_of(
                 owner=new_id(),
                 learns=settings.learning,
                 memories=store.memories,
+                summaries=store.summaries,
+                has_budget=partial(
+                    _has_budget, Allowances(budgets(settings), store.spending, store.preferences, CLOCK)
+                ),
                 retiring=Retiring(store.forgetting, store.jobs, CLOCK, settings.retention),
                 pauses=Pauses(store.preferences, store.profiles, CLOCK),
                 meanings=meanings,
                 deletions=deletions,
             )
         )
+
+
+async def _has_budget(allowances: Allowances, person: str) -> bool:
+    """Of the person and of everybody; what a channel may spend is for its answers."""
+    now = CLOCK.now()
+    accounts = (Account(Whose.PERSON, person), Account(Whose.EVERYONE))
+    return not any([await allowances.used_up(account, now, "UTC") for account in accounts])
 
 
 @asynccontextmanager
@@ -213,4 +225,5 @@ def mind(
         answering=work.floor.answering,
         history_messages=settings.history_messages,
         attached=attached,
+        summarises=True,
     )

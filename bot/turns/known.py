@@ -7,6 +7,7 @@ Rule: only what may flow to the place of the question is read.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent.context import Context, ContextParts, build_context
 from agent.memory.audience import PersonAudience, may_flow_from
@@ -16,7 +17,8 @@ from agent.memory.scopes import assumed_in, reading_scopes
 from agent.ports import Knowledge
 from agent.recollection import query_about
 from agent.records import Author, Claim, Incoming, StoredMessage
-from agent.state import Execution, SituationSummary
+from agent.state import Execution
+from agent.summarising import due, visible_from
 from bot.attachments.reading import Attached
 from bot.turns.mind import Mind
 
@@ -27,8 +29,9 @@ LAST_ACTIONS = 3
 
 async def known_context(
     mind: Mind, knowledge: Knowledge, claim: Claim, groups: frozenset[str], files: Attached = NOTHING
-) -> tuple[Context, SituationSummary]:
-    """The context of a claimed question, and the summary that its turn goes on from. Raises StoreError.
+) -> tuple[Context, int | None]:
+    """The context of a claimed question, and up to which message its conversation is to be summarised (None: it need
+    not be). Raises StoreError.
 
     `groups`: the group places that may be drawn from where only one person reads. `files`: what came with it.
     """
@@ -38,6 +41,10 @@ async def known_context(
     known = await knowledge.known(incoming, audiences, before_turn=claim.turn, messages=limit, actions=LAST_ACTIONS)
     # A place that has become more public keeps for itself what was said before.
     history = [message for message in known.said if message.audience in audiences]
+    window = mind.budget.history
+    is_cut = len(known.said) == limit
+    hidden = visible_from(history, window, is_cut=is_cut)
+    until = due(history, known.covered, window, limit)
     parts = ContextParts(
         persona=mind.persona(incoming),
         tool_schemas=mind.tools.schemas(),
@@ -51,7 +58,7 @@ async def known_context(
         channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
         images=(*incoming.images, *files.images),
         history=history,
-        is_cut=len(known.said) == limit,
+        is_cut=is_cut,
         actions=known.actions,
         quoted=incoming.quoted,
         files=files.quoted,
@@ -62,20 +69,22 @@ async def known_context(
         assumed=assumed_in(_said(claim, history), incoming.text),
         facts=known.facts,
         working_set=known.working_set,
-        earlier=await _earlier(mind, incoming, audiences) if known.wrote_elsewhere else (),
+        earlier=await _earlier(mind, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else (),
         summary=known.summary,
+        covered=known.covered,
         execution=Execution(max_iterations=mind.turn_limits.max_iterations),
     )
     if parts.earlier:  # reading past threads takes tens of milliseconds, in which other replies go on
-        return await asyncio.to_thread(build_context, parts, mind.budget), known.summary
-    return build_context(parts, mind.budget), known.summary
+        return await asyncio.to_thread(build_context, parts, mind.budget), until
+    return build_context(parts, mind.budget), until
 
 
-async def _earlier(mind: Mind, incoming: Incoming, audiences: frozenset[str]) -> Sequence[Said]:
+async def _earlier(mind: Mind, incoming: Incoming, audiences: frozenset[str], hidden: int) -> Sequence[Said]:
     if mind.recollect is None:
         return ()
     conversation, now = incoming.conversation, incoming.time
-    return await mind.recollect(query_about(incoming.text, incoming.person, audiences, conversation, now))
+    query = query_about(incoming.text, incoming.person, audiences, conversation, now)
+    return await mind.recollect(replace(query, visible_from=hidden))
 
 
 def _scopes(claim: Claim, history: Sequence[StoredMessage]) -> frozenset[tuple[Scope, str | None]]:

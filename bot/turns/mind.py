@@ -57,6 +57,8 @@ class Mind:
     """The group places that may be drawn from where only one person reads (`bot.access.readers`)."""
     recollect: Callable[[RecallQuery], Awaitable[Sequence[Said]]] | None = None
     """Finds the past threads that a question is about; None: they are left to the recall tool."""
+    summarises: bool = False
+    """Whether what leaves the history is summarised in the background."""
     attached: Callable[[Incoming], Awaitable[Attached]] | None = None
     """Reads the files that came with a question; None: they are not read."""
     history_messages: int = 200

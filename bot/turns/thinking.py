@@ -23,6 +23,7 @@ from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolCon
 from agent.progress import Progress, action_records, decode, encode, given, sources
 from agent.records import Claim, Closing, Incoming, Waiting
 from agent.reply_text import joined
+from agent.state import SituationSummary
 from agent.turn import Turn
 from bot.attachments.reading import Attached
 from bot.casts import FooterStyle
@@ -75,17 +76,23 @@ class Thinking:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
                 await self._ledger.put_down(claim, files.spoken)
             groups = await self._mind.groups_of(claim.incoming.place)
-            context, summary = await known_context(self._mind, self._knowledge, claim, groups, files)
+            context, until = await known_context(self._mind, self._knowledge, claim, groups, files)
             turn.drew_on(context.sources)
-            closing = replace(closing, context_messages=context.message_ids, context_facts=context.fact_ids)
+            closing = replace(
+                closing,
+                context_messages=context.message_ids,
+                context_facts=context.fact_ids,
+                summarise_until=until if self._mind.summarises else None,
+            )
             provider = await self._mind.provider(claim.incoming)
             heard.asked = provider.name
             loop = self._loop(claim, turn, context, groups, provider, heard)
             await _show_again(turn.progress, live)
             with self._mind.answering():
                 ended = await loop.run()
-            merged = summary.merged(turn.progress.summary) if turn.progress.summary else None
-            closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=merged)
+            written = turn.progress.summary
+            noted = SituationSummary().merged(written) if written else None
+            closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
             if closing.outcome in ANSWERED:
                 notice = await self._first_notice(claim, closing.reply)
                 closing = await self._to_be_learned(claim.incoming, closing)
@@ -159,6 +166,7 @@ class Thinking:
             context.assumed,
             context.own_words,
             context.others_words,
+            context.visible_from,
         )
         return Loop(
             turn,

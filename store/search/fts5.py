@@ -34,7 +34,7 @@ MATCHES: Final = text(
         (SELECT message.id, message.author, message.length
          FROM message_index CROSS JOIN message ON message.id = message_index.rowid & :message_bits
          WHERE message_index MATCH word.value AND message_index.rowid BETWEEN :first AND :last
-           AND message.audience IN :audiences AND message.conversation != :exclude
+           AND message.audience IN :audiences AND (message.conversation != :exclude OR message.id < :visible)
            AND message.time >= :since AND message.time < :until
            AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
          ORDER BY message_index.rowid DESC LIMIT :most)) AS found

@@ -73,6 +73,7 @@ def _sought(query: RecallQuery, words: list[str], number: int, wrote: tuple[str,
         number=number,
         audiences=tuple(sorted(query.audiences)),
         exclude=query.exclude_conversation,
+        visible_from=query.visible_from,
         since=query.within.since if query.within else EVER[0],
         until=query.within.until if query.within else EVER[1],
         author=author or "",
@@ -119,7 +120,7 @@ def _recent(connection: Connection, query: RecallQuery, sought: Sought) -> list[
     found = (
         select(message.c.id)
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
-        .where(participant.c.person == query.person, message.c.conversation != sought.exclude)
+        .where(participant.c.person == query.person, sought.is_elsewhere)
         .where(message.c.audience.in_(sought.audiences), message.c.length > 0)
         .where(message.c.time >= sought.since, message.c.time < sought.until)
     )

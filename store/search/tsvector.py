@@ -44,7 +44,7 @@ MATCHES: Final = text(
         (SELECT message.id, message.author, message.length
          FROM message_index AS entry JOIN message ON message.id = entry.message
          WHERE entry.words @@ word.query::tsquery
-           AND message.audience IN :audiences AND message.conversation != :exclude
+           AND message.audience IN :audiences AND (message.conversation != :exclude OR message.id < :visible)
            AND message.time >= :since AND message.time < :until
            AND (:any_author OR message.author = :author) AND (:anybody OR message.person IN :people)
          ORDER BY message.id DESC LIMIT :most) AS newest) AS found

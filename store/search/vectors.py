@@ -40,7 +40,7 @@ def _visible(person: str, model: str, sought: Sought) -> Select[int, bytes]:
         select(embedding.c.message, embedding.c.signs)
         .join_from(participant, message, message.c.conversation == participant.c.conversation)
         .join(embedding, embedding.c.message == message.c.id)
-        .where(participant.c.person == person, message.c.conversation != sought.exclude)
+        .where(participant.c.person == person, sought.is_elsewhere)
         .where(message.c.audience.in_(sought.audiences), embedding.c.model == model)
         .where(message.c.time >= sought.since, message.c.time < sought.until)
     )

@@ -12,6 +12,7 @@ Rules
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,7 +23,8 @@ from agent.errors import LeaseLost, StoreError
 from agent.events import Outcome
 from agent.memory.audience import Place, label, may_flow_from
 from agent.records import Accepted, Author, Claim, Claiming, Closing, Incoming, Load, Waiting
-from store import json_columns, rows, spending
+from agent.state import SituationSummary
+from store import json_columns, rows, spending, summaries
 from store.databases.database import Database, in_order, new_id
 from store.forgetting.erased import ErasedIds
 from store.memory import facts, learning, people, working
@@ -243,8 +245,19 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
     if closing.actions:
         connection.execute(insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
     if closing.summary is not None:
-        same_readers = and_(conversation.c.id == asked.conversation, conversation.c.audience == audience)
-        connection.execute(update(conversation).where(same_readers).values(summary=rows.summary_text(closing.summary)))
+        _summarise(connection, asked.conversation, audience, closing.summary)
+    if closing.summarise_until is not None:
+        summaries.schedule(connection, claim, closing.summarise_until, now)
+
+
+def _summarise(connection: Connection, conversation_id: str, audience: str, update_: SituationSummary) -> None:
+    """What is new in the summary, in place of those fields; what was made of it meanwhile stands."""
+    same_readers = and_(conversation.c.id == conversation_id, conversation.c.audience == audience)
+    stored = connection.execute(select(conversation.c.summary).where(same_readers)).scalar_one_or_none()
+    if stored is not None:
+        merged = rows.summary(stored).merged(asdict(update_))
+        text = rows.summary_text(merged, rows.covered(stored))
+        connection.execute(update(conversation).where(same_readers).values(summary=text))
 
 
 def release(connection: Connection, claim: Claim) -> None:

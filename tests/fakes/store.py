@@ -5,7 +5,7 @@ or ranking by rarity. Tests look at its lists: `turns`, `messages`, `facts.kept`
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -259,7 +259,8 @@ class FakeStore:
         turn.state, turn.lease_until, turn.progress, turn.reply_ref, turn.closing = "done", None, "", "", closing
         stands = not self.erased_messages & set(closing.context_messages) and self._has_the_same_readers(turn.incoming)
         if closing.summary is not None and stands:
-            self.summaries[turn.incoming.conversation] = closing.summary
+            before = self.summaries.get(turn.incoming.conversation, SituationSummary())
+            self.summaries[turn.incoming.conversation] = before.merged(asdict(closing.summary))
         if closing.reply:
             page = closing.pages[0] if closing.pages else None
             answer = replace(_question(turn), id=next(self.ids), author=Author.BOT, text=closing.reply, time=now)
