@@ -41,6 +41,11 @@ class SqlConversations:
     async def questions(self, person: str, *, limit: int) -> list[str]:
         return await self._database.read(questions, person, limit)
 
+    async def own(
+        self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
+    ) -> list[StoredMessage]:
+        return await self._database.read(own, person, audiences, before, limit)
+
     async def last_said(self, conversation: str) -> datetime | None:
         return await self._database.read(last_said, conversation)
 
@@ -172,6 +177,15 @@ def latest_elsewhere(connection: Connection, person_id: str, conversation_id: st
 def participants(connection: Connection, conversation_id: str) -> frozenset[str] | None:
     wrote = select(participant.c.person).where(participant.c.conversation == conversation_id)
     return frozenset(connection.execute(wrote).scalars()) or None
+
+
+def own(
+    connection: Connection, person_id: str, audiences: frozenset[str], before: int | None, limit: int
+) -> list[StoredMessage]:
+    told = stored_messages().where(message.c.person == person_id, message.c.audience.in_(sorted(audiences)))
+    earlier = told if before is None else told.where(message.c.id < before)
+    newest = earlier.order_by(message.c.id.desc()).limit(max(limit, 0))
+    return [rows.message(row) for row in connection.execute(newest).mappings()]
 
 
 def last_said(connection: Connection, conversation_id: str) -> datetime | None:

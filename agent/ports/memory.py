@@ -44,6 +44,14 @@ class Conversations(Protocol):
         """What the person wrote last, in all conversations, oldest first."""
         ...
 
+    async def own(
+        self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
+    ) -> list[StoredMessage]:
+        """What the person wrote and was answered, as far as it was said to these audiences: the last `limit` before
+        that message (its id; None: of all), the newest first.
+        """
+        ...
+
     async def last_said(self, conversation: str) -> datetime | None:
         """When something was said in this conversation last; None if nothing is known of it."""
         ...

@@ -8,6 +8,7 @@ Rules
   "Everywhere" is for what comes from the person's own words alone, and works in replies to them alone.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -27,7 +28,7 @@ from agent.spending import Period as SpendingPeriod
 from bot.host import MemoryAnswer, ShownEntry, Suggestion, Viewer
 from bot.local_time import zone_of
 from bot.memory import suggestions, view, words
-from bot.memory.export import as_json
+from bot.memory.export import Messages, as_json
 from bot.memory.numbers import Numbers, decode
 from bot.memory.pauses import Pauses
 
@@ -39,6 +40,8 @@ TRIES: Final = 9
 """How often a change begins anew because something was learned meanwhile; between two of those are seconds."""
 FACT_CHARS: Final = 2_000
 """As much as may be remembered at once."""
+PAGE: Final = 200
+"""Messages of an export that are read at once: some milliseconds in which no answer can be stored."""
 MAX_THREADS: Final = 10_000
 """Of an export: more than anybody began, and a file that still opens."""
 
@@ -254,7 +257,18 @@ class MemoryDesk:
         totals = await self.spending.totals(SpendingPeriod.month_of(now), By.DAY, person=person.id)
         chosen = await self.preferences.of(person.id)
         choices = {name: value for name, value in chosen.items() if name != NUMBERS}
-        return as_json(person, await self.known(viewer, past=True), threads, choices, account(totals, now), now)
+        known, messages = await self.known(viewer, past=True), await self._messages(person.id, here)
+        made = as_json, person, known, threads, messages, choices, account(totals, now), now
+        return await asyncio.to_thread(*made)  # megabytes, while other answers grow
+
+    async def _messages(self, person: str, here: frozenset[str]) -> Messages:
+        """What they wrote and were answered, the newest first, as far as it fits."""
+        messages, before = Messages(), None
+        while page := await self.conversations.own(person, here, before=before, limit=PAGE):
+            if not messages.take(page):
+                break
+            before = page[-1].id
+        return messages
 
     async def _pause(self, viewer: Viewer, asked: words.Pause) -> str:
         channel = viewer.channel if asked.here else None

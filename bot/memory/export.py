@@ -7,7 +7,8 @@ The schema (version 1) is described in `docs/export.md`. Times are ISO 8601 in U
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,16 +16,45 @@ from agent.memory.facts import CORRECTION, Fact
 from agent.memory.profile import ProfileEntry
 from agent.messages import Json
 from agent.prices import NANO
-from agent.records import Person, Remembered, Thread
+from agent.records import Author, Person, Remembered, StoredMessage, Thread
 from agent.spending import Account, Spent
 
 VERSION: Final = 1
+MESSAGES_BYTES: Final = 8_000_000
+"""What the messages of one file may take: with the rest it stays below the 10 MiB that Discord takes."""
+INDENT: Final = 60
+"""What the blanks before the lines of one message add to it, at most."""
+
+
+@dataclass(slots=True)
+class Messages:
+    """What the person wrote and was answered, as far as it fits; taken newest first, exported oldest first."""
+
+    complete: bool = True
+    _taken: list[Json] = field(default_factory=list[Json])
+    _left: int = MESSAGES_BYTES
+
+    def take(self, page: Sequence[StoredMessage]) -> bool:
+        """Take older messages, the newest of them first. False once nothing more fits."""
+        for one in page:
+            made = _message(one)
+            self._left -= len(json.dumps(made, ensure_ascii=False, indent=2).encode("utf-8", "replace")) + INDENT
+            if self._left < 0:
+                self.complete = False
+                return False
+            self._taken.append(made)
+        return True
+
+    @property
+    def exported(self) -> Iterator[Json]:
+        return reversed(self._taken)
 
 
 def as_json(
     person: Person,
     known: Sequence[Remembered],
     threads: Sequence[Thread],
+    messages: Messages,
     choices: Mapping[str, str],
     spent: Account,
     now: datetime,
@@ -40,6 +70,8 @@ def as_json(
         "profile": profile,
         "facts": facts,
         "threads": listed,
+        "messages": [*messages.exported],
+        "messages_complete": messages.complete,
         "preferences": dict(choices),
         "spending": {"today": _spent(spent.today), "month": _spent(spent.month)},
     }
@@ -78,6 +110,17 @@ def _fact(one: Fact) -> Json:
 
 def _thread(one: Thread) -> Json:
     return {"id": one.conversation, "title": one.title, "last": _time(one.last), "messages": one.messages}
+
+
+def _message(one: StoredMessage) -> Json:
+    return {
+        "thread": one.conversation,
+        "author": "you" if one.author is Author.PERSON else "bot",
+        "text": one.text,
+        "time": _time(one.time),
+        "audience": one.audience,
+        "source": one.permalink,
+    }
 
 
 def _spent(spent: Spent) -> Json:

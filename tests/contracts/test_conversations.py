@@ -4,11 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.events import Outcome
-from agent.memory.audience import GroupAudience, Place
+from agent.memory.audience import GroupAudience, Place, label
 from agent.records import Closing, LastSeen
 from agent.state import SituationSummary
 from tests.contracts.steps import AnyStore, answered, claimed, summary_of
 from tests.fakes.incoming import START, said
+
+CLUB = Place(GroupAudience("club"))
 
 
 async def test_history_holds_earlier_turns_only_each_question_followed_by_its_answer(store: AnyStore) -> None:
@@ -134,3 +136,17 @@ async def test_it_is_kept_until_when_a_platform_has_been_heard(store: AnyStore) 
         await store.conversations.hear_until("test", START + timedelta(minutes=minutes))
     assert await store.conversations.heard_until("test") == START + timedelta(minutes=5)
     assert await store.conversations.heard_until("elsewhere") is None
+
+
+async def test_what_somebody_said_and_was_answered_comes_newest_first_in_pages_and_for_its_readers_alone(
+    store: AnyStore,
+) -> None:
+    for number in range(3):
+        await answered(store, said(f"boat {number}", conversation="club", place=CLUB), f"answer {number}")
+    await answered(store, said("my train", conversation="club", person="ben", place=CLUB), "a train")
+    await answered(store, said("my secret", conversation="own"), "sh")
+    readers = frozenset({label(CLUB.audience)})
+    first = await store.conversations.own("ann", readers, before=None, limit=4)
+    assert [one.text for one in first] == ["answer 2", "boat 2", "answer 1", "boat 1"]
+    rest = await store.conversations.own("ann", readers, before=first[-1].id, limit=4)
+    assert [one.text for one in rest] == ["answer 0", "boat 0"]

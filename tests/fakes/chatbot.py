@@ -28,6 +28,7 @@ class FakeChatBot:
     def __init__(self, left: dict[str, str] | None = None, wider: str = "") -> None:
         self.wider = wider
         self.agreed: list[str] = []
+        self.export = '{"facts": []}'
         self.asked: dict[str, list[str]] = {}
         self.facts: list[Fact] = []
         self.stopped: list[str] = []
@@ -72,7 +73,7 @@ class FakeChatBot:
 
     async def memory(self, words: str = "") -> MemoryAnswer:
         if words.startswith("export"):
-            return MemoryAnswer("Here it is.", file='{"facts": []}')
+            return MemoryAnswer("Here it is.", file=self.export)
         entries = [ShownEntry(f"f:{one.id}", number, one.value, "today") for number, one in enumerate(self.facts, 1)]
         return MemoryAnswer(f"You asked: {words}." if words else f"I know {len(entries)}.", tuple(entries))
 

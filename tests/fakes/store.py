@@ -418,6 +418,13 @@ class FakeStore:
         working_set = self.working_set.items(here, audiences, incoming.time)
         return Known(said, summary, done, facts, profile, bool(self._written_in(person) - {here}), working_set)
 
+    async def own(
+        self, person: str, audiences: frozenset[str], *, before: int | None, limit: int
+    ) -> list[StoredMessage]:
+        told = [m for _, m in self.messages if m.person == person and m.audience in audiences]
+        earlier = [m for m in told if before is None or m.id < before]
+        return sorted(earlier, key=lambda m: m.id, reverse=True)[:limit]
+
     async def threads(self, person: str, *, limit: int, audiences: frozenset[str] | None = None) -> list[Thread]:
         found: list[Thread] = []
         told = [m for _, m in self.messages if audiences is None or m.audience in audiences]

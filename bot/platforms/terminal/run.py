@@ -26,6 +26,9 @@ from bot.spending_text import account_text
 from bot.surface import Surface
 
 AGREE = "Write `yes` to forget; anything else keeps everything."
+EXPORT_CHARS = 50_000
+"""Of an export that is shown: some thirty screens."""
+EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the name of a new file."
 AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
 KEPT = "Kept everything."
 
@@ -193,6 +196,8 @@ class _Chat:
             self._window.say(as_list(answer))
         elif path:
             self._window.say(saved(path, answer.file))
+        elif len(answer.file) > EXPORT_CHARS:
+            self._window.say(EXPORT_TO_FILE)
         else:
             self._window.say(f"```json\n{answer.file}\n```")
 

@@ -16,6 +16,7 @@ from bot.memory import view
 from bot.memory.desk import MemoryDesk
 from bot.memory.retiring import Retiring
 from store.engine import open_store
+from tests.contracts.steps import answered
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.facts import remember
 from tests.fakes.incoming import said
@@ -202,6 +203,33 @@ async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> 
     assert [thread["title"] for thread in exported["threads"]] == ["What is a boat?"]
     assert exported["preferences"] == {"model": "ollama:small"}
     assert exported["spending"]["month"]["calls"] == 0
+
+
+async def test_the_export_holds_what_its_person_said_and_was_answered_and_nothing_that_others_said(
+    office: Office,
+) -> None:
+    store = office.store
+    await answered(store, said("What is a boat?", person="ann"), "It swims.")
+    await answered(store, said("I have none.", person="ben"), "A pity.")
+    club = Place(GroupAudience("club"))
+    await answered(store, said("A secret of the club.", person="ann", conversation="club", place=club), "Sh.")
+    exported = json.loads((await office.ask("export")).file or "")
+    assert [(one["author"], one["text"]) for one in exported["messages"]] == [
+        ("you", "What is a boat?"),
+        ("bot", "It swims."),
+    ]
+    assert exported["messages_complete"] is True
+    assert {one["thread"] for one in exported["messages"]} == {"thread"}
+
+
+async def test_an_export_that_would_be_too_large_holds_the_newest_and_says_so(office: Office) -> None:
+    for number in range(11):
+        await office.store.accept(said(f"{number} " + "€" * 400_000, person="ann"))
+    made = (await office.ask("export")).file or ""
+    exported = json.loads(made)
+    assert exported["messages_complete"] is False
+    assert [one["text"].partition(" ")[0] for one in exported["messages"]] == ["5", "6", "7", "8", "9", "10"]
+    assert len(made.encode()) < 10 * 2**20
 
 
 async def test_long_lists_come_in_pages(office: Office) -> None:

@@ -65,6 +65,14 @@ async def test_everything_is_forgotten_when_the_next_line_says_yes() -> None:
     ]
 
 
+async def test_an_export_of_many_screens_is_only_written_to_a_file(tmp_path: Path) -> None:
+    bot, path = FakeChatBot(), tmp_path / "export.json"
+    bot.export = "x" * 50_001
+    texts = await conversation(bot, "/memory export", f"/memory export {path}")
+    assert texts[0].startswith("That is too much for a screen")
+    assert path.read_text() == bot.export
+
+
 async def test_budget_hands_its_words_on_and_shows_what_comes_back() -> None:
     texts = await conversation(FakeChatBot(), "/budget everyone")
     assert "The budget of everyone: no limit." in texts
