@@ -191,15 +191,15 @@ async def test_a_correction_of_what_is_used_everywhere_is_used_everywhere(office
 async def test_the_export_holds_everything_that_may_be_shown(office: Office) -> None:
     await office.store.accept(said("What is a boat?", person="ann"))
     await office.learn("sail")
-    await remember(office.store.facts, "ann", "Boat number 1.", "person:ann", office.clock.now())
-    await remember(office.store.facts, "ann", "Boat number 2.", "person:ann", office.clock.now())
+    await remember(office.store.facts, "ann", "The deadline is on Friday.", "person:ann", office.clock.now())
+    await remember(office.store.facts, "ann", "The deadline is on Monday.", "person:ann", office.clock.now())
     await office.store.preferences.set("ann", "model", "ollama:small")
     await office.ask("")
     exported = json.loads((await office.ask("export")).file or "")
     assert exported["version"] == 1
     assert [entry["text"] for entry in exported["profile"]] == ["sail"]
     facts = [(fact["text"], fact["superseded"]) for fact in exported["facts"]]
-    assert facts == [("Boat number 1.", True), ("Boat number 2.", False)]
+    assert facts == [("The deadline is on Friday.", True), ("The deadline is on Monday.", False)]
     assert [thread["title"] for thread in exported["threads"]] == ["What is a boat?"]
     assert exported["preferences"] == {"model": "ollama:small"}
     assert exported["spending"]["month"]["calls"] == 0
