@@ -310,6 +310,18 @@ class Host(Protocol):
         """Why nothing that they may write there is taken in, in a sentence for them; None if it may be."""
         ...
 
+    def admit_order(self, who: Who, authority: Authority, time_zone: str = "UTC") -> None:
+        """Before something is done that somebody orders there, such as "stop": raises Refused if they may not, or too
+        often. It is counted.
+        """
+        ...
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        """Before a question that was asked by a command is posted for everybody: raises Refused as `take` would, as far
+        as that can be told before.
+        """
+        ...
+
     def operates(self, person: str) -> bool:
         """Whether this person is one of the bot's operators."""
         ...

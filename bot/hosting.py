@@ -209,6 +209,12 @@ class BotHost:
     def closed_to(self, who: Who, authority: Authority) -> str | None:
         return lists.closed_to(self.gate.rules.access, who, authority)
 
+    def admit_order(self, who: Who, authority: Authority, time_zone: str = "UTC") -> None:
+        self.gate.order(who, authority, time_zone)
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        await self.gate.admit_posting(incoming)
+
     def operates(self, person: str) -> bool:
         return self.gate.rules.access.is_operator(person)
 

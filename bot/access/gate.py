@@ -7,6 +7,8 @@ Rules
 - A refusal is one sentence for the person alone. Told once a minute for one reason: a flood must not be echoed.
 - What was taken in before is never refused, whatever holds by now: platforms deliver events again.
 - Operators are exempt from every limit. Others by `/budget`, from the budgets only.
+- What is no question obeys the same lists and rates: orders such as "stop", and talk that is overheard. Each of the two
+  is counted for itself, so that whoever asked much can still stop an answer.
 """
 
 from collections.abc import Awaitable
@@ -14,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.admission import Terms, TermsNotMet, Whose
+from agent.authority import Authority
 from agent.errors import Refused
 from agent.ports import Clock
 from agent.records import Accepted, Incoming
 from bot.access import lists, surges
 from bot.access.allowances import Account, Allowances
-from bot.access.lists import AccessRules
-from bot.access.surges import Surges
+from bot.access.lists import AccessRules, Who
+from bot.access.surges import Surges, Tally
 from bot.access.told import Told
 
 
@@ -44,9 +47,13 @@ class Gate:
     allowances: Allowances
     clock: Clock
     _told: Told = field(init=False)
+    _orders: Tally = field(init=False)
+    _overheard: Tally = field(init=False)
 
     def __post_init__(self) -> None:
         self._told = Told(self.clock)
+        self._orders = Tally(self.rules.surges.rates)
+        self._overheard = Tally(self.rules.surges.rates)
 
     async def admit(self, incoming: Incoming, accept: Admit) -> Accepted:
         """Have the message stored, or raise Refused with the reason; nothing is stored then."""
@@ -65,8 +72,33 @@ class Gate:
             raise self._refused(incoming, reason, spent or sentence) from None
 
     def hears(self, incoming: Incoming) -> bool:
-        """Whether a message to others may be kept as context. Nobody is told that it may not."""
-        return lists.refusal(self.rules.access, incoming) is None
+        """Whether a message to others may be kept as context; it is then counted. Nobody is told that it may not."""
+        if lists.refusal(self.rules.access, incoming) is not None:
+            return False
+        if self.is_exempt(incoming):
+            return True
+        return self._overheard.obstacle(incoming.person.id, incoming.channel, self.clock.now()) is None
+
+    def order(self, who: Who, authority: Authority, time_zone: str) -> None:
+        """Let somebody say what is to be done there, and count it. Raises Refused."""
+        why = lists.closed_to(self.rules.access, who, authority)
+        if why is not None:
+            raise Refused(why, told=self._told.just_now(who.person, "access"))
+        if self.rules.access.is_operator(who.person):
+            return
+        reached = self._orders.obstacle(who.person, who.channel, self.clock.now())
+        if reached is not None:
+            reason, sentence = surges.sentence(reached, time_zone)
+            raise Refused(sentence, told=self._told.just_now(who.person, f"order {reason}"))
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        """Before a question that somebody asks by a command is posted for everybody, and then taken in. Raises Refused
+        for what `admit` would refuse, as far as that can be told without storing it.
+        """
+        self.order(Who.wrote(incoming), incoming.authority, incoming.person.time_zone)
+        spent = await self.budget_left(incoming)
+        if spent is not None:
+            raise self._refused(incoming, "budget", spent)
 
     def is_exempt(self, incoming: Incoming) -> bool:
         return self.rules.access.is_operator(incoming.person.id)

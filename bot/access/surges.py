@@ -1,9 +1,11 @@
 """How many messages are taken in, and what is said to whoever writes more. Pure.
 
-Above: `bot.access.gate`, `bot.app`. Below: `agent.admission`.
+Questions are counted by the ledger, in the transaction that stores them. What is not stored as a question (orders, and
+talk that is overheard) is counted here, by each process in its memory.
 """
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, assert_never
 
@@ -13,6 +15,9 @@ from bot.local_time import at
 
 MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
+
+MAX_COUNTED: Final = 2_000
+"""People and channels that are counted at once; of more, those that were met longest ago begin anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,33 @@ class Surges:
             (Whose.CHANNEL, channel_minute, MINUTE),
         )
         return cls(tuple(Rate(whose, most, within) for whose, most, within in wanted if most is not None), backlog)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts in memory what people do, against the same rates as their questions."""
+
+    rates: tuple[Rate, ...] = ()
+    _counted: dict[tuple[Rate, str], deque[datetime]] = field(default_factory=dict[tuple[Rate, str], "deque[datetime]"])
+
+    def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
+        """None if it is within all rates; it is then counted. Else the rate that is reached."""
+        mine = [self._times(rate, person, channel) for rate in self.rates]
+        for rate, times in zip(self.rates, mine, strict=True):
+            if len(times) == rate.most and times[0] > now - rate.within:
+                return RateReached(rate, times[0] + rate.within)
+        for times in mine:
+            times.append(now)
+        return None
+
+    def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
+        """When what counts was done, as many as the rate allows."""
+        key = (rate, {Whose.PERSON: person, Whose.CHANNEL: channel}.get(rate.whose, ""))
+        times = self._counted.pop(key, None)
+        self._counted[key] = times = deque[datetime](maxlen=rate.most) if times is None else times
+        while len(self._counted) > MAX_COUNTED:
+            del self._counted[next(iter(self._counted))]
+        return times
 
 
 def sentence(obstacle: Obstacle, zone: str) -> tuple[str, str]:

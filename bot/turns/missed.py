@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 
 from agent.errors import CogencyError, StoreUnavailable
 from agent.ports import Clock
+from bot.backoff import Backoff
 from bot.host import Host
 from bot.logs import severity
 
@@ -31,7 +32,7 @@ TELL = 2
 """Failures after which somebody is told: one alone, as when a database is started anew, is over at once."""
 
 
-async def _nobody(_: StoreUnavailable) -> None:
+async def _nobody(_: CogencyError) -> None:
     """Nobody waits for it."""
 
 
@@ -94,18 +95,22 @@ class Listening:
         await self._keep(self._until)
 
     async def insist(
-        self, take: Callable[[], Awaitable[T]], tell: Callable[[StoreUnavailable], Awaitable[None]] = _nobody
+        self,
+        take: Callable[[], Awaitable[T]],
+        tell: Callable[[CogencyError], Awaitable[None]] = _nobody,
+        *,
+        passing: tuple[type[CogencyError], ...] = (StoreUnavailable,),
     ) -> T:
-        """Take something in, however often the database fails: whoever else waits for it keeps their order.
+        """Take something in, however often it fails for what may pass: whoever else waits for it keeps their order.
 
-        `tell`: it did not work the second time either. Raises StoreUnavailable when it has become too old.
+        `tell`: it did not work the second time either. Raises the last failure when it has become too old.
         """
-        began, failures, pause_s = self.clock.monotonic(), 0, 1.0
+        began, failures, backoff = self.clock.monotonic(), 0, Backoff(1.0, self.bounds.retry_s)
         try:
             while True:
                 try:
                     return await take()
-                except StoreUnavailable as error:
+                except passing as error:
                     failures += 1
                     if failures == 1:
                         self._owed += 1
@@ -113,8 +118,7 @@ class Listening:
                         raise
                     if failures == TELL:
                         await tell(error)
-                await self.clock.sleep(pause_s)
-                pause_s = min(2 * pause_s, self.bounds.retry_s)
+                await self.clock.sleep(backoff.failed())
         finally:
             if failures:
                 self._owed -= 1

@@ -265,6 +265,13 @@ class FakeHost:
     def closed_to(self, who: Who, authority: Authority) -> str | None:
         return lists.closed_to(self.access, who, authority)
 
+    def admit_order(self, who: Who, authority: Authority, time_zone: str = "UTC") -> None:  # noqa: ARG002 -- no rates
+        if (why := self.closed_to(who, authority)) is not None:
+            raise Refused(why)
+
+    async def admit_posting(self, incoming: Incoming) -> None:
+        self.admit_order(Who.wrote(incoming), incoming.authority)
+
     def operates(self, person: str) -> bool:
         return person in self.operators
 

@@ -63,6 +63,8 @@ class FakeSlack:
     file_tokens: list[str] = field(default_factory=list[str])
     stuck: set[str] = field(default_factory=set[str])
     """Files whose bytes never come."""
+    stalled: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
+    """Methods that are not answered until their event is set."""
     url: str = ""
 
     def __post_init__(self) -> None:
@@ -282,6 +284,10 @@ class FakeSlack:
         elif request.can_read_body:
             args |= dict(await request.post())
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if method in self.stalled:
+            self.state.stalling.append(method)
+            self._changed.set()
+            await self.stalled[method].wait()
         fault = self.faults[method].popleft() if self.faults[method] else Fault()
         try:
             if fault.error or (fault.status != 200 and not fault.lost):

@@ -104,6 +104,7 @@ class Workspace:
         self.files: list[tuple[str, str, bytes]] = []
         """What was shared: the channel, the title and the content of each file."""
         self.calls: list[Call] = []
+        self.stalling: list[str] = []
         self.refused: list[Call] = []
         self._numbers = count(1)
         self.per_minute = dict(PER_MINUTE)

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import discord
 
-from agent.errors import CogencyError, Refused, StoreUnavailable
+from agent.errors import CogencyError, Refused
 from agent.records import Incoming
 from bot import wording
 from bot.access.lists import Who
@@ -88,7 +88,7 @@ class Intake:
             await before(message)
             return await self._take(message)
 
-        async def tell_to_wait(_: StoreUnavailable) -> None:
+        async def tell_to_wait(_: CogencyError) -> None:
             me, post = self._me(message.guild), reading.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
             if for_us and not self._told.just_now(str(message.author.id), wording.KEPT_WAITING):

@@ -1,30 +1,40 @@
 """Asking in other ways than by a message: the command, the shortcuts, and their windows.
 
-Above: `listeners`. Below: `forms`, `names`, `people`, `place`, `bot.host`.
-
-Rules. What is asked is stored before Slack is told that it arrived. A question becomes a message of its own, so that
-everybody sees what is answered; where the bot may not write, or on request, the answer is private.
+Rules
+- A question becomes a message of its own, so that everybody sees what is answered; where the bot may not write, or on
+  request, the answer is private. Whether the person may ask is asked before anything is posted.
+- What is asked is stored before Slack is told that it arrived, and until it is taken in. Where Slack limits the post,
+  fails, or does not tell who asks, that is tried again; after a crash by the next process. Each attempt is claimed by
+  one process, and all but the first look for the message before they post it: its metadata names the question.
+- A channel that somebody chose in a window counts only if they can read it at that moment.
 """
 
+import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
 
-from agent.messages import Depth, JsonObject
-from agent.ports import Clock
+from agent.errors import CogencyError, Refused, StoreUnavailable
+from agent.memory.audience import GroupAudience
+from agent.messages import Depth, Json, JsonObject
+from agent.ports import Clock, Membership
 from agent.records import POSTED, Incoming, Quoted
 from bot import wording
+from bot.backoff import Backoff
 from bot.host import Host
-from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused
+from bot.platforms.slack.api import Method, SlackApi, SlackDown, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.delivery.underway import Underway
 from bot.platforms.slack.markup import quoted, readable
 from bot.platforms.slack.members.names import Names
-from bot.platforms.slack.members.people import Member, People
+from bot.platforms.slack.members.people import Member, MemberUnknown, People
 from bot.platforms.slack.members.place import Places, person_place
-from bot.platforms.slack.payload import fields, first_text, items, text
+from bot.platforms.slack.payload import fields, first_text, flag, items, number, text
 from bot.platforms.slack.reading import inbound
 from bot.platforms.slack.reading.fresh import Once
 from bot.platforms.slack.reading.inbound import Heard, Me
-from bot.platforms.slack.replies.reply_to import ReplyTo, of_click, of_command, of_message
+from bot.platforms.slack.replies.budget import Budgets
+from bot.platforms.slack.replies.reply_to import ReplyTo, decode, of_click, of_command, of_message
 from bot.platforms.slack.replies.whisper import Whisper
 from bot.platforms.slack.setup import commands
 from bot.platforms.slack.views import forms
@@ -44,6 +54,20 @@ NEARLY_PRIVATE: Final = (
 """Whoever mistypes "privately" would see a private question before everybody."""
 
 
+NOT_THERE: Final = "You cannot read that channel, so I did not ask there."
+WAITS: Final = "Slack does not take your question at the moment. It is not lost: I ask it as soon as I can."
+
+PASSING: Final = (SlackLimited, SlackDown, MemberUnknown, StoreUnavailable)
+TELL: Final = 3
+"""Attempts after which the person is told that their question waits: the first ones take a few seconds."""
+MOST_AGAIN_S: Final = 30.0
+OLD: Final = timedelta(days=1)
+"""An older question is better asked again than answered out of the blue."""
+LOOK_BACK_S: Final = 120.0
+"""How much earlier than it was asked a question may seem to be posted: clocks differ."""
+EVENT_TYPE: Final = "cogency_question"
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """`event` names it once; `private`: only the person sees the answer."""
@@ -55,13 +79,36 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class _Kept:
+    """A question as it is stored until it is taken in. `attempt`: the latest that was begun."""
+
+    question: Question
+    to: ReplyTo
+    asked: datetime
+    attempt: int = 0
+
+    def encode(self) -> str:
+        return json.dumps(
+            {
+                **asdict(self.question),
+                "to": self.to.encode(),
+                "asked": self.asked.isoformat(),
+                "attempt": self.attempt,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Asking:
     host: Host
     api: SlackApi
     me: Me
     people: People
     places: Places
+    membership: Membership
+    budgets: Budgets
     clock: Clock
+    underway: Underway
     done: Once
 
     @property
@@ -106,8 +153,9 @@ class Asking:
         view = fields(body, "view")
         made = forms.asked_anywhere(view)
         if made.question:
+            user = text(body, "user", "id")
             question = Question(text(view, "id"), made.question, made.private, made.depth)
-            await self._take(question, ReplyTo(made.channel, text(body, "user", "id")))
+            await self._take(question, ReplyTo(await self._readable(user, made.channel), user))
 
     async def open_about(self, body: JsonObject) -> None:
         """The shortcut "Ask about this message": opens a window for the question."""
@@ -136,40 +184,165 @@ class Asking:
     async def _open(self, body: JsonObject, view: JsonObject) -> None:
         await self.api.call(Method.OPEN_VIEW, trigger_id=text(body, "trigger_id"), view=dict(view))
 
+    async def resume(self) -> None:
+        """Go on with what earlier processes could not take in. Raises StoreError."""
+        for event, person in (await self.host.choices(self._owner)).items():
+            kept = _decoded((await self.host.choices(person)).get(_name(event), ""))
+            if kept is None:  # forgotten meanwhile
+                await self.host.choose(self._owner, event, None)
+            else:
+                self.underway.begin(self._resume(kept))
+
+    async def _resume(self, kept: _Kept) -> None:
+        try:
+            await self._insist(kept)
+        except CogencyError as error:
+            with suppress(SlackError):
+                await self._say(kept.to, wording.failure(error))
+
     async def _take(self, question: Question, to: ReplyTo) -> None:
-        """In a direct message nobody else reads; nor is there any other place for a question without a channel."""
+        """Store it, then ask it, for as long as that takes. Raises CogencyError."""
         if not self.done.first(question.event):
             return
+        kept = _Kept(question, to, self.clock.now())
+        await self._keep(kept)
+        await self.host.choose(self._owner, question.event, inbound.person_id(self.me, to.user))
+        await self._insist(kept)
+
+    async def _insist(self, kept: _Kept) -> None:
+        backoff = Backoff(most_s=MOST_AGAIN_S)
+        while True:
+            kept = replace(kept, attempt=kept.attempt + 1)
+            try:
+                await self._keep(kept)
+                if not await self.host.first(self.me.source, f"asked:{kept.question.event}:{kept.attempt}"):
+                    return  # another process goes on with it
+                await self._ask(kept)
+            except PASSING as error:
+                if self.clock.now() - kept.asked > OLD:
+                    await self._forget(kept)
+                    raise
+                if kept.attempt == TELL:
+                    self.underway.begin(self._tell_to_wait(kept.to))
+                asked_s = error.retry_after_s if isinstance(error, SlackLimited) else 0.0
+                await self.clock.sleep(max(backoff.failed(), asked_s))
+            except CogencyError:
+                await self._forget(kept)
+                raise
+            else:
+                await self._forget(kept)
+                return
+
+    async def _tell_to_wait(self, to: ReplyTo) -> None:
+        with suppress(SlackError):
+            await self._say(to, WAITS)
+
+    async def _ask(self, kept: _Kept) -> None:
+        """In a direct message nobody else reads; nor is there any other place for a question without a channel."""
+        question, to = kept.question, kept.to
         member = await self.people.member(to.user)
         alone = not to.channel or inbound.is_direct(to.channel)
-        root = None if question.private and not alone else await self._post(to, member, question.text)
+        unposted = self._private(question, member, replace(to, channel=to.channel or to.user))
+        if kept.attempt == 1:
+            await self.host.admit_posting(unposted)
+        if question.private and not alone:
+            await self.host.take(unposted)
+            return
+        found = await self._find(kept) if kept.attempt > 1 else None
+        root = found or await self._post(kept, member)
         if root is None:
-            incoming = self._private(question, member, replace(to, channel=to.channel or to.user))
+            await self.host.take(unposted)
+            if not alone:
+                with suppress(SlackError):  # an ornament
+                    await self._say(to, ONLY_YOU.format(bot=self.me.name))
         else:
-            incoming = await self._public(question, member, root)
-        await self._take_or_delete(incoming, delete=root is not None)
-        if root is None and not (question.private or alone):
-            with suppress(SlackError):  # an ornament
-                await self._say(to, ONLY_YOU.format(bot=self.me.name))
+            await self._take_or_delete(await self._public(question, member, root), found=found is not None)
 
-    async def _post(self, to: ReplyTo, member: Member, question: str) -> ReplyTo | None:
-        """Show the question; where it is answered, or None where the bot may not write."""
-        shown = f"**{wording.literal(member.person.name)}** asks:\n{quoted(question)}"
+    async def _find(self, kept: _Kept) -> ReplyTo | None:
+        """Where an earlier attempt has posted it. Raises SlackError."""
+        to = kept.to
+        if not to.channel:
+            return None  # in direct messages whose id only the post tells
         try:
-            posted = await self.api.call(Method.POST, channel=to.channel or to.user, markdown_text=shown)
+            said = await self.api.call(
+                Method.HISTORY,
+                channel=to.channel,
+                oldest=f"{kept.asked.timestamp() - LOOK_BACK_S:.6f}",
+                limit=200,
+                include_all_metadata=True,
+            )
+        except SlackRefused:
+            return None
+        for message in items(said, "messages"):
+            if text(message, "metadata", "event_payload", "key") == kept.question.event:
+                return ReplyTo(to.channel, to.user, text(message, "ts"), after=text(message, "ts"))
+        return None
+
+    async def _post(self, kept: _Kept, member: Member) -> ReplyTo | None:
+        """Show the question; where it is answered, or None where the bot may not write. Raises SlackError."""
+        to, queue = kept.to, self.budgets.posts(kept.to.channel or kept.to.user)
+        await self.clock.sleep(queue.join(self.clock.monotonic()))
+        shown = f"**{wording.literal(member.person.name)}** asks:\n{quoted(kept.question.text)}"
+        metadata: Json = {"event_type": EVENT_TYPE, "event_payload": {"key": kept.question.event}}
+        try:
+            posted = await self.api.call(
+                Method.POST, channel=to.channel or to.user, markdown_text=shown, metadata=metadata
+            )
+        except SlackLimited as limited:
+            queue.limited(self.clock.monotonic(), limited.retry_after_s)
+            raise
         except SlackRefused:
             return None
         ts = text(posted, "ts")
         return ReplyTo(to.channel or text(posted, "channel"), to.user, ts, after=ts)
 
-    async def _take_or_delete(self, incoming: Incoming, *, delete: bool) -> None:
+    async def _take_or_delete(self, incoming: Incoming, *, found: bool) -> None:
         """A question that will not be answered below its message takes that message away."""
-        taken = False
         try:
             taken = await self.host.take(incoming)
-        finally:
-            if delete and not taken:
-                await self.api.call(Method.DELETE, channel=incoming.channel, ts=incoming.message_id)
+        except StoreUnavailable:
+            raise  # it is found again
+        except CogencyError:
+            taken = False
+            await self.api.call(Method.DELETE, channel=incoming.channel, ts=incoming.message_id)
+            raise
+        if not (taken or found):
+            await self.api.call(Method.DELETE, channel=incoming.channel, ts=incoming.message_id)
+
+    # What stands in the store: with the person, so that it is forgotten with everything else of theirs
+
+    @property
+    def _owner(self) -> str:
+        return f"asked:{self.me.source}"
+
+    async def _keep(self, kept: _Kept) -> None:
+        person = inbound.person_id(self.me, kept.to.user)
+        await self.host.choose(person, _name(kept.question.event), kept.encode())
+
+    async def _forget(self, kept: _Kept) -> None:
+        person = inbound.person_id(self.me, kept.to.user)
+        await self.host.choose(person, _name(kept.question.event), None)
+        await self.host.choose(self._owner, kept.question.event, None)
+
+    async def _readable(self, user: str, channel: str) -> str:
+        """The channel, if this person can read it now; "" for their direct messages. Raises Refused, or SlackError."""
+        if not channel or inbound.is_direct(channel):
+            return ""
+        await self.may_read(user, channel)
+        return channel
+
+    async def may_read(self, user: str, channel: str) -> None:
+        """Raises Refused if this person cannot read the channel now, or SlackError if that is not known."""
+        member = await self.people.member(user)
+        place = await self.places.asked_in(channel, member)
+        if not isinstance(place.audience, GroupAudience):
+            return
+        group = place.audience.place
+        reads = (await self.membership.readable(member.person.id, [group])).get(group)
+        if reads is None:
+            raise SlackDown("Slack does not tell me whether you can read that channel: please try again.")
+        if not reads:
+            raise Refused(NOT_THERE)
 
     async def _public(self, question: Question, member: Member, to: ReplyTo) -> Incoming:
         direct = inbound.is_direct(to.channel)
@@ -208,3 +381,23 @@ class Asking:
             roles=member.groups,
             team=self.me.team,
         )
+
+
+def _name(event: str) -> str:
+    return f"asked:{event}"
+
+
+def _decoded(stored: str) -> _Kept | None:
+    try:
+        kept: Json = json.loads(stored)
+        question = Question(text(kept, "event"), text(kept, "text"), flag(kept, "private"), Depth(text(kept, "depth")))
+        asked = datetime.fromisoformat(text(kept, "asked"))
+        return _Kept(question, _place(text(kept, "to")), asked, number(kept, "attempt"))
+    except ValueError:
+        return None
+
+
+def _place(stored: str) -> ReplyTo:
+    """As `decode`, also of a question without a channel."""
+    to: Json = json.loads(stored)
+    return decode(stored) if text(to, "channel") else ReplyTo("", text(to, "user"))

@@ -19,7 +19,7 @@ from bot.access.told import Told
 from bot.host import Asker, Host
 from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.members.names import Names
-from bot.platforms.slack.members.people import People
+from bot.platforms.slack.members.people import MemberUnknown, People
 from bot.platforms.slack.members.place import Places, team_place
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.reading import inbound
@@ -33,6 +33,9 @@ from bot.platforms.slack.views.block_kit import row
 
 log = logging.getLogger(__name__)
 
+WHO_ARE_YOU = (
+    "Slack does not tell me at the moment who you are. Your message is not lost: I answer it as soon as I know."
+)
 STOP_IN_THREAD = "To stop an answer in a thread, write “@{name} stop” in it."
 
 
@@ -59,23 +62,16 @@ class Control:
         await self._say(to, wording.STOPPING if any(stopped) else f"{wording.NOTHING_RUNNING} {how}")
 
     async def stop_in_words(self, heard: Heard, *, for_us: bool) -> bool:
-        """The word "stop"; False if it is nothing but talk. One mention comes as two events, each to any process.
+        """The word "stop"; False if it is nothing but talk. `for_us`: it was said to the bot, and gets an answer.
 
-        `for_us`: it was said to the bot, so that it gets an answer. Raises CogencyError.
+        Raises CogencyError.
         """
-        message = f"{heard.channel}:{heard.ts}"
-        if not await self.host.first(self.me.source, message):
-            return True
         outside_threads = heard.direct and not heard.in_thread
-        try:
-            meant = await self.direct.going_on(heard.channel) if outside_threads else await self.direct.thread_of(heard)
-            if any([await self.host.stop(conversation) for conversation in meant]):
-                return True
-            if for_us:
-                await self._say(of_message(heard), wording.NOTHING_RUNNING)
-        except CogencyError:
-            await self.host.undone(self.me.source, message)
-            raise
+        meant = await self.direct.going_on(heard.channel) if outside_threads else await self.direct.thread_of(heard)
+        if any([await self.host.stop(conversation) for conversation in meant]):
+            return True
+        if for_us:
+            await self._say(of_message(heard), wording.NOTHING_RUNNING)
         return for_us
 
     async def model(self, body: JsonObject) -> None:
@@ -129,15 +125,16 @@ class Control:
         except SlackError as silence:
             log.warning("nor could that be said: %s", silence)
 
-    async def keep_waiting(self, body: JsonObject) -> None:
-        """What somebody asked cannot be stored yet: tell them, unless they were told just now."""
+    async def keep_waiting(self, body: JsonObject, why: CogencyError) -> None:
+        """What somebody asked cannot be taken in yet: tell them, unless they were told just now."""
         heard = inbound.read_event(body, self.me)
         if heard is None or not (heard.direct or heard.mentioned):
             return
-        if self.told.just_now(heard.user, wording.KEPT_WAITING):
+        sentence = WHO_ARE_YOU if isinstance(why, MemberUnknown) else wording.KEPT_WAITING
+        if self.told.just_now(heard.user, sentence):
             return
         try:
-            await self._say(of_message(heard), wording.KEPT_WAITING)
+            await self._say(of_message(heard), sentence)
         except SlackError as silence:
             log.warning("that a message has to wait could not be said: %s", silence)
 

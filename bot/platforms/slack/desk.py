@@ -1,9 +1,7 @@
 """Commands, shortcuts and buttons that show a person something about themselves: memory, usage, forgetting, help.
 
-Above: `listeners` calls it for each; `intake` for orders in words. Below: `asking`, `memory`, `forgetting`, `replies`,
-`whisper`, `people`, `bot.host`, `bot.wording`.
-
-Rule: it shows only to the person who asked, and a button works for nobody else.
+Rules. It shows only to the person who asked, and a button works for nobody else. Commands obey the same lists and rates
+as questions; to have their own words forgotten, people are let in whatever the lists say.
 """
 
 from dataclasses import dataclass, field
@@ -11,8 +9,9 @@ from typing import Final
 
 from agent.errors import CogencyError
 from agent.messages import JsonObject
-from agent.ports import Clock
+from agent.ports import Clock, Membership
 from bot import wording
+from bot.access.lists import Who
 from bot.host import Host
 from bot.latest import Latest
 from bot.platforms.slack.api import SlackApi
@@ -26,6 +25,7 @@ from bot.platforms.slack.reading import inbound
 from bot.platforms.slack.reading.direct import Direct
 from bot.platforms.slack.reading.fresh import Once
 from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.replies.budget import Budgets
 from bot.platforms.slack.replies.reply_to import ReplyTo, of_click, of_command, of_window
 from bot.platforms.slack.replies.whisper import Whisper
 from bot.platforms.slack.setup.commands import help_text, named
@@ -49,6 +49,8 @@ class Desk:
     me: Me
     people: People
     places: Places
+    membership: Membership
+    budgets: Budgets
     clock: Clock
     home: Home
     underway: Underway = field(default_factory=lambda: Underway(CLOSE_S))
@@ -63,11 +65,24 @@ class Desk:
 
     @property
     def asking(self) -> Asking:
-        return Asking(self.host, self.api, self.me, self.people, self.places, self.clock, self.done)
+        return Asking(
+            self.host,
+            self.api,
+            self.me,
+            self.people,
+            self.places,
+            self.membership,
+            self.budgets,
+            self.clock,
+            self.underway,
+            self.done,
+        )
 
     @property
     def replies(self) -> Replies:
-        return Replies(self.host, self.api, self.me, self.people, self.places, self.clock, self.verdicts)
+        return Replies(
+            self.host, self.api, self.me, self.people, self.places, self.asking.may_read, self.clock, self.verdicts
+        )
 
     @property
     def view(self) -> MemoryView:
@@ -76,6 +91,13 @@ class Desk:
     @property
     def forgets(self) -> ForgetView:
         return ForgetView(self.host, self.api, self.me, self.people, self.home)
+
+    async def admit(self, body: JsonObject) -> None:
+        """Before a command or a shortcut is carried out. Raises Refused, or MemberUnknown."""
+        to = of_click(body) if fields(body, "user") else of_command(body)
+        member = await self.people.member(to.user)
+        who = Who(member.person.id, to.channel, member.groups, self.me.team)
+        self.host.admit_order(who, member.authority, member.person.time_zone)
 
     async def memory(self, body: JsonObject) -> None:
         """`/memory`, with or without words."""

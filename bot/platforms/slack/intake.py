@@ -1,10 +1,11 @@
-"""From an event of Slack to the bot's hands, before Slack is told that it arrived.
+"""From an event of Slack to the bot's hands.
 
-Above: `missed` calls it for every event. Below: `inbound`, `changes` and `orders` (what it says), `people`, `place`,
-`threads` (what belongs to it), `desk`, `control` and `agent_desk` (what carries it out), `bot.triggers`, `bot.host`.
-
-Rules. What the bot must ask Slack about a message is bounded in time: the question is then taken as it is. Nothing is
-asked about messages that are not for the bot.
+Rules
+- What belongs to a message is read from Slack in bounded time: the question is then taken as it is. Who its author is
+  must be known (MemberUnknown otherwise). Nothing is asked about messages that are not for the bot.
+- Orders and talk that is overheard obey the same lists and rates as questions. To have their own words forgotten,
+  people are let in whatever the lists say.
+- Whether a channel is closed, a message itself says best.
 """
 
 import asyncio
@@ -16,14 +17,16 @@ from agent.errors import CogencyError, Refused, SettingsError
 from agent.memory.audience import Place
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment, Incoming, Quoted
+from bot.access.lists import Who
 from bot.host import Host
 from bot.platforms.slack.agent_desk import AgentDesk
+from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.markup import without_mention
 from bot.platforms.slack.members.names import Names
-from bot.platforms.slack.members.people import Member, People, member_of
-from bot.platforms.slack.members.place import Places, closed_place, group_place, person_place
+from bot.platforms.slack.members.people import Member, MemberUnknown, People, member_of
+from bot.platforms.slack.members.place import Places, group_place, person_place
 from bot.platforms.slack.reading import agent_view, inbound, orders
 from bot.platforms.slack.reading.changes import Changed, read_change, read_closed, read_gone
 from bot.platforms.slack.reading.inbound import Heard, Me
@@ -67,8 +70,7 @@ class Intake:
             await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
             return
         if (closed := read_closed(body)) is not None:
-            self.places.forget(closed)
-            await self.host.narrow(closed, closed_place(self.me, closed))
+            await self.host.narrow(closed, await self.places.closed(closed))
             return
         if (changed := read_change(body, self.me)) is not None:
             await self._change(changed)
@@ -92,13 +94,16 @@ class Intake:
         conversation = inbound.conversation(self.me, heard)
         participants = await self.host.participants(conversation)
         what = self._what_to_do(heard, participants)
-        if what is Trigger.IGNORE or (await self._author(heard)).gone:
+        if what is Trigger.IGNORE:
+            return False
+        author = await self._author(heard)
+        if author.gone:
             return False
         for_us = what is Trigger.ANSWER
-        if orders.says_stop(heard, self.me) and await self.control.stop_in_words(heard, for_us=for_us):
+        if orders.says_stop(heard, self.me) and await self._stop(heard, author, for_us=for_us):
             return False
         if for_us and (order := orders.order(heard, self.me)) is not None:
-            await self._obey(order, heard)
+            await self._obey(order, heard, author)
         elif for_us:
             incoming = await self._incoming(heard, conversation)
             found = await self._context(heard, incoming, new=participants is None)
@@ -111,6 +116,7 @@ class Intake:
                     )
                 )
             except Refused as refusal:
+                _unless_unsure(author, refusal)
                 if not late:
                     await self.control.refused(refusal, heard)
         else:
@@ -120,11 +126,39 @@ class Intake:
     def _is_order(self, heard: Heard) -> bool:
         return orders.says_stop(heard, self.me) or orders.order(heard, self.me) is not None
 
-    async def _obey(self, order: Order, heard: Heard) -> None:
+    def _admit_order(self, heard: Heard, author: Member) -> None:
+        """Raises Refused."""
+        person = author.person
+        who = Who(person.id, heard.channel, author.groups, self.me.team)
+        self.host.admit_order(who, Authority.EMPLOYEE if heard.by_bot else author.authority, person.time_zone)
+
+    async def _stop(self, heard: Heard, author: Member, *, for_us: bool) -> bool:
+        """The word "stop"; False if it is nothing but talk. One mention comes as two events, each to any process."""
+        message = f"{heard.channel}:{heard.ts}"
+        if not await self.host.first(self.me.source, message):
+            return True
+        try:
+            self._admit_order(heard, author)
+            return await self.control.stop_in_words(heard, for_us=for_us)
+        except Refused as refusal:
+            if for_us:
+                await self.control.refused(refusal, heard)
+            return for_us
+        except CogencyError:
+            await self.host.undone(self.me.source, message)
+            raise
+
+    async def _obey(self, order: Order, heard: Heard, author: Member) -> None:
         """One mention comes as two events, each to any process."""
         message, to = f"{heard.channel}:{heard.ts}", of_message(heard)
         if not await self.host.first(self.me.source, message):
             return
+        if not isinstance(order, orders.Forget):
+            try:
+                self._admit_order(heard, author)
+            except Refused as refusal:
+                await self.control.refused(refusal, heard)
+                return
         try:
             match order:
                 case orders.Model(name):
@@ -236,4 +270,12 @@ class Intake:
         if heard.direct:
             return group_place(self.me, heard.channel)
         place = await self.places.of(heard.channel)
+        if heard.closed and place.within_team:
+            return await self.places.closed(heard.channel)
         return group_place(self.me, heard.channel) if heard.outside and place.within_team else place
+
+
+def _unless_unsure(author: Member, refusal: Refused) -> None:
+    """Somebody who is refused while it is not known what they are is no stranger. Raises MemberUnknown."""
+    if author.unsure:
+        raise MemberUnknown(SlackError("Some of the user groups could not be read.")) from refusal

@@ -5,13 +5,15 @@ Above: `run`. Below: slack-bolt, `owed`, `desk`, `control`, `windows`, `forms`,
 
 Theory of operation. Bolt acknowledges an event before its listener runs, so events are taken in by a middleware, which
 runs before that; what could not be stored is not acknowledged, and Slack sends it again. Commands, shortcuts and
-windows are acknowledged by us, after what they ask is stored; so is a press that asks something.
+windows are acknowledged by us, after what they ask is stored; so is a press that asks something. What Slack has to be
+asked about it is not waited for longer than Slack waits for us.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -26,12 +28,18 @@ from bot.platforms.slack.control import Control
 from bot.platforms.slack.delivery.owed import Owed
 from bot.platforms.slack.desk import Desk
 from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.replies.reply_to import of_command
 from bot.platforms.slack.views import forget_blocks, forms, home_blocks, memory_blocks, modals, reply_blocks
 from bot.platforms.slack.views.windows import Windows
 from bot.secret import Secret
 from bot.surface import Offer
 
 log = logging.getLogger(__name__)
+
+ACK_S: Final = 2.0
+"""How long a question that was asked by a command or a press may take to be taken in before it is acknowledged: it is
+stored by then, and Slack waits for three seconds."""
+REMEDY: Final = "compare the app's commands with `cogency slack manifest`"
 
 Body: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[[Body], Awaitable[None]]
@@ -44,7 +52,7 @@ class _Registry(Protocol):
 
     def use(self, middleware: Callable[..., Awaitable[object]]) -> object: ...
     def event(self, event: re.Pattern[str]) -> Register: ...
-    def command(self, command: str) -> Register: ...
+    def command(self, command: str | re.Pattern[str]) -> Register: ...
     def shortcut(self, constraints: str) -> Register: ...
     def view(self, constraints: str) -> Register: ...
     def action(self, constraints: re.Pattern[str]) -> Register: ...
@@ -111,9 +119,11 @@ def _listen(on: _Registry, desk: Desk, control: Control) -> None:
     }
     on.command(f"/{desk.me.prefix}ask")(_storing(desk, desk.asking.ask))
     for name, handle in commands.items():
-        on.command(f"/{desk.me.prefix}{name}")(_acting(desk, handle))
+        on.command(f"/{desk.me.prefix}{name}")(_acting(desk, handle if name == "forget" else _admitted(desk, handle)))
     for name, handle in shortcuts.items():
-        on.shortcut(name)(_acting(desk, handle))
+        forgets = name == forms.FORGET_SHORTCUT
+        on.shortcut(name)(_acting(desk, handle if forgets else _admitted(desk, handle)))
+    on.command(re.compile(".*"))(_unknown_command(desk))
     on.view(forms.ANYWHERE_VIEW)(_storing(desk, desk.asking.asked_anywhere))
     on.view(forms.ASK_VIEW)(_storing(desk, desk.asking.asked_about))
     on.view(forget_blocks.VIEW)(_acting(desk, desk.forgets.wished))
@@ -167,17 +177,17 @@ def _asked_by_click(desk: Desk, handle: ClickHandler) -> Callable[[AsyncAck, Bod
     """Acknowledge after it is stored, as `_storing`."""
 
     async def run(ack: AsyncAck, body: Body, action: Body) -> None:
-        await _told(desk, body, handle(body, action))
+        await asyncio.wait({desk.underway.begin(_do(desk, body, handle(body, action)))}, timeout=ACK_S)
         await ack()
 
     return run
 
 
 def _storing(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable[None]]:
-    """Acknowledge after it is stored."""
+    """Acknowledge after it is stored, which it does first."""
 
     async def run(ack: AsyncAck, body: Body) -> None:
-        await _told(desk, body, handle(body))
+        await asyncio.wait({desk.underway.begin(_do(desk, body, handle(body)))}, timeout=ACK_S)
         await ack()
 
     return run
@@ -189,6 +199,29 @@ def _acting(desk: Desk, handle: Handler) -> Callable[[AsyncAck, Body], Awaitable
     async def run(ack: AsyncAck, body: Body) -> None:
         await ack()
         await _told(desk, body, handle(body))
+
+    return run
+
+
+def _admitted(desk: Desk, handle: Handler) -> Handler:
+    """Only for those who may give orders there, and not too often."""
+
+    async def run(body: Body) -> None:
+        await desk.admit(body)
+        await handle(body)
+
+    return run
+
+
+def _unknown_command(desk: Desk) -> Callable[[AsyncAck, Body], Awaitable[None]]:
+    """One that the app has in Slack, and this program does not know."""
+
+    async def run(ack: AsyncAck, body: Body) -> None:
+        await ack()
+        name = str(body.get("command", ""))
+        prefix = f"/{desk.me.prefix}"
+        log.warning("Slack sent the command %s, which is none of mine; mine begin with %s: %s", name, prefix, REMEDY)
+        await _told(desk, body, desk.mistyped(of_command(body), name.removeprefix("/"), f"{desk.me.prefix}ask"))
 
     return run
 

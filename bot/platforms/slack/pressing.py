@@ -10,6 +10,7 @@ to a reaction, nothing is said.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
@@ -37,6 +38,9 @@ from bot.platforms.slack.views.reply_blocks import Clicked
 from bot.repeats import message_of, repeat_of
 from bot.surface import Offer
 
+JUDGING: Final = frozenset({Offer.GOOD, Offer.BAD, Offer.DELETE})
+"""What brings no words of a place anywhere."""
+
 LOOK_S: Final = 2.0
 """Slack wants a press acknowledged within three seconds, and what it asks must still be stored."""
 
@@ -57,6 +61,8 @@ class Replies:
     me: Me
     people: People
     places: Places
+    may_read: Callable[[str, str], Awaitable[None]]
+    """Raises Refused, or SlackError, unless this user can read this channel now."""
     clock: Clock
     said_last: Latest
     """The last verdict of each person on each reply, as far as it was seen."""
@@ -68,6 +74,7 @@ class Replies:
         if made is None or not user:
             return
         here = replace(of_click(body), thread_ts=made.to.thread_ts, after=_shown_on(body) or made.to.after)
+        await self._check(made, here)
         match made.offer:
             case Offer.STOP:
                 await self.host.stop(made.conversation)
@@ -83,6 +90,25 @@ class Replies:
                 await self._again(made, here)
             case _:
                 assert_never(made.offer)
+
+    async def _check(self, made: Clicked, here: ReplyTo) -> None:
+        """What a button carries counts only for who can read it there. Raises Refused, or SlackError.
+
+        Where a button was pressed Slack says itself; what another place holds is asked about.
+        """
+        channel, elsewhere = made.to.channel, made.to.channel != here.channel
+        if made.to.private:
+            if made.conversation != inbound.private_conversation(self.me, channel, here.user):
+                raise Refused(wording.NOT_YOURS)
+            return
+        whole = inbound.whole_channel(self.me, channel)
+        thread = made.conversation.removeprefix(f"{whole}:")
+        if made.conversation != whole and not inbound.is_ts(thread):
+            raise Refused(UNKNOWN_REPLY)
+        if inbound.is_direct(channel) and elsewhere:
+            raise Refused(wording.NOT_YOURS)
+        if not inbound.is_direct(channel) and (elsewhere or made.offer not in JUDGING):
+            await self.may_read(here.user, channel)
 
     async def reacted(self, reacted: Reacted) -> None:
         """Somebody reacted to a message, or took that back. Raises CogencyError."""

@@ -23,6 +23,7 @@ from bot.access.told import Told
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.slack.agent_desk import AgentDesk
 from bot.platforms.slack.api import TIMEOUT_S, SlackApi, SlackError, SlackLimited, SlackRefused
+from bot.platforms.slack.asking import Asking
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.delivery.http import Endpoint
 from bot.platforms.slack.delivery.line import Delivery, Line
@@ -70,6 +71,8 @@ class _Parts:
     delivery: Delivery
     listening: Listening
     guests: Guests
+    owed: Owed
+    asking: Asking
     closing: tuple[Callable[[], Awaitable[None]], ...]
 
 
@@ -88,6 +91,8 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         try:
             await host.back([me.source])
             await parts.listening.begin()
+            await parts.owed.resume()
+            await parts.asking.resume()
             await parts.delivery.open()
             await parts.delivery.failed
         except SlackError as error:
@@ -105,18 +110,19 @@ def _put_together(
 ) -> _Parts:
     ornaments, membership = Ornaments(api, clock), SlackMembership(api, me)
     sessions = Sessions(ornaments, clock)
-    host.show_on(me.source, _Surfaces(host, Workspace(api, me, clock, settings.streaming), sessions))
+    workspace = Workspace(api, me, clock, settings.streaming)
+    host.show_on(me.source, _Surfaces(host, workspace, sessions))
     host.delete_on(me.source, partial(delete_page, api))
     host.ask_readers(me.source, membership)
     host.fetch_on(me.source, Files(api, settings.bot_token).fetch)
 
     guests = Guests(api, me, clock)
     groups = Groups(api, clock, settings.managers, settings.groups, settings.denied)
-    people, places = People(api, me, clock, groups), Places(api, me, clock, guests)
+    people, places = People(api, me, clock, groups), Places(host, api, me, clock, guests)
     threads = Threads(api, me, people, places, membership)
 
     home = Home(host, api, me, people, clock)
-    desk = Desk(host, api, me, people, places, clock, home)
+    desk = Desk(host, api, me, people, places, membership, workspace.budgets, clock, home)
     control = Control(host, api, me, people, places, clock, Told(clock))
     windows = Windows(host, api, me, people, places, membership, home)
     looking = Looking(me, places, threads, clock)
@@ -125,12 +131,12 @@ def _put_together(
     intake = Intake(host, me, settings.allowed_bots, people, places, threads, desk, control, agent)
     listening = Listening(host, me.source, clock)
     missed = Missed(api, me, listening, intake)
-    owed = Owed(listening, missed.see, control.keep_waiting)
+    owed = Owed(listening, api, intake, missed.see, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
     app = bolt_app(web, settings.bot_token, me, owed, desk, control, windows)
     delivery = _delivery(app, api, web, settings, clock, missed)
     ending = (desk.underway, missed, owed, groups, agent, home)
-    return _Parts(delivery, listening, guests, (delivery.close, *(part.close for part in ending)))
+    return _Parts(delivery, listening, guests, owed, desk.asking, (delivery.close, *(part.close for part in ending)))
 
 
 def _delivery(

@@ -15,7 +15,7 @@ from agent.records import Accepted, Claiming, Closing, Incoming
 from bot.access.allowances import Allowances
 from bot.access.budgets import EXEMPT, MONEY, TOKENS, Budget, Budgets
 from bot.access.gate import Gate, GateRules
-from bot.access.lists import AccessRules, entries
+from bot.access.lists import AccessRules, Who, entries
 from bot.access.surges import MINUTE, Surges
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, said
@@ -164,3 +164,44 @@ async def test_a_raised_budget_is_the_one_that_is_told() -> None:
     await door.store.preferences.set("everyone", MONEY, str(NANO))
     await door.spend(said("?"), 200_000)
     assert "budget of $1.00;" in str(await door.gate.budget_left(said("?")))
+
+
+async def test_orders_and_what_is_overheard_obey_the_lists() -> None:
+    door = Door(GateRules(AccessRules(deny=entries("person:ann"), operators=frozenset({"ben"}))))
+    with pytest.raises(Refused, match="may not answer you") as caught:
+        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+    assert not caught.value.told
+    with pytest.raises(Refused) as again:
+        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+    assert again.value.told
+    assert not door.gate.hears(said("psst", person="ann"))
+    door.gate.order(Who("ben", "C1"), Authority.STRANGER, "UTC")
+
+
+async def test_orders_and_talk_obey_the_rates_each_for_itself_and_operators_none() -> None:
+    rules = GateRules(AccessRules(operators=frozenset({"ben"})), TWO_A_MINUTE)
+    door = Door(rules)
+    assert [door.gate.hears(said("talk", person="ann")) for _ in range(3_000)].count(True) == 2
+    for _ in range(2):
+        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+        await door.take(said("question", person="ann", number=_ + 1))
+    with pytest.raises(Refused, match="2 messages a minute"):
+        door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+    for _ in range(5):
+        door.gate.order(Who("ben", "C1"), Authority.EMPLOYEE, "UTC")
+    await door.wait(MINUTE)
+    assert door.gate.hears(said("talk", person="ann"))
+    door.gate.order(Who("ann", "C1"), Authority.EMPLOYEE, "UTC")
+
+
+async def test_a_question_is_refused_before_it_is_posted() -> None:
+    door = Door(GateRules(AccessRules(deny=entries("person:cat")), TWO_A_MINUTE), Budgets(person=Budget(tokens=10)))
+    with pytest.raises(Refused, match="may not answer you"):
+        await door.gate.admit_posting(said("?", person="cat"))
+    await door.gate.admit_posting(said("?", person="ann"))
+    await door.gate.admit_posting(said("?", person="ann"))
+    with pytest.raises(Refused, match="2 messages a minute"):
+        await door.gate.admit_posting(said("?", person="ann"))
+    await door.spend(said("?", person="dan"), 100)
+    with pytest.raises(Refused):
+        await door.gate.admit_posting(said("?", person="dan"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.admission import BacklogFull, Closed, Obstacle, Rate, RateReached, Whose
-from bot.access.surges import HOUR, MINUTE, Surges, sentence
+from bot.access.surges import HOUR, MAX_COUNTED, MINUTE, Surges, Tally, sentence
 from bot.local_time import at
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -63,3 +63,33 @@ def test_a_time_that_is_told_has_passed_by_then(moment: datetime) -> None:
     if shown < moment:
         shown += timedelta(days=1)
     assert moment <= shown < moment + MINUTE
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.integers(0, 40)), max_size=60),
+    st.integers(1, 4),
+    st.integers(1, 6),
+)
+def test_no_minute_holds_more_than_its_rates_and_nothing_within_them_is_refused(
+    done: list[tuple[str, str, int]], person: int, channel: int
+) -> None:
+    tally = Tally((Rate(Whose.PERSON, person, MINUTE), Rate(Whose.CHANNEL, channel, MINUTE)))
+    now, counted = NOON, list[tuple[str, str, datetime]]()
+    for who, where, seconds in done:
+        now += timedelta(seconds=seconds)
+        lately = [one for one in counted if one[2] > now - MINUTE]
+        full = sum(one[0] == who for one in lately) >= person or sum(one[1] == where for one in lately) >= channel
+        reached = tally.obstacle(who, where, now)
+        assert (reached is not None) is full
+        if reached is None:
+            counted.append((who, where, now))
+        else:
+            assert now < reached.free_at <= now + MINUTE
+
+
+def test_a_crowd_takes_bounded_memory() -> None:
+    tally = Tally((Rate(Whose.PERSON, 5, MINUTE),))
+    for number in range(3 * MAX_COUNTED):
+        assert tally.obstacle(f"p{number}", "c", NOON) is None
+    for _ in range(5):
+        assert tally.obstacle("p0", "c", NOON) is None  # forgotten, so that it begins anew

@@ -1,10 +1,9 @@
 """Which of the operator's user groups somebody is in: managers, and roles that lists name.
 
-Above: `people`. Below: `api`, the clock of `agent.ports`.
-
 Rules
 - A group's members are asked for when somebody in question writes, at most once a minute, whatever the answer.
 - Unknown fails closed: nobody is a manager or has a role that lets them in, and everybody has one that keeps them out.
+  It is said to be unknown, so that whoever is refused for that alone waits instead.
 """
 
 import asyncio
@@ -28,10 +27,11 @@ PATIENCE_S: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
-    """`roles` are ids of groups."""
+    """`roles` are ids of groups. `unsure`: whether they are in others, too, is not known now."""
 
     manager: bool = False
     roles: frozenset[str] = frozenset()
+    unsure: bool = False
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Groups:
         members = dict(zip(groups, await self._members(groups), strict=True))
         surely = {group for group, users in members.items() if users is not None and user in users}
         unknown = {group for group, users in members.items() if users is None}
-        return Belonging(bool(surely & self.managers), frozenset(surely | (unknown & self.denied)))
+        return Belonging(bool(surely & self.managers), frozenset(surely | (unknown & self.denied)), bool(unknown))
 
     async def close(self) -> None:
         tasks = [task for _, task in self._asked.values()]

@@ -1,11 +1,10 @@
 """Names in the place of ids: what a message of Slack says, as a person reads it.
 
-Above: `intake`, `desk`, `control`, `threads`. Below: `people`, `place`, `markup`.
-
-Rules. What is looked up is bounded and remembered for a minute; whatever is not found keeps its id. Only the names of
-public channels are looked up: a private one may say more than those who read the answer know.
+Rules. What is looked up is bounded, also in time, and remembered for a minute; whatever is not found keeps its id. Only
+the names of public channels are looked up: a private one may say more than those who read the answer know.
 """
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +13,9 @@ from bot.platforms.slack.markup import mentioned_channels, mentioned_users, read
 from bot.platforms.slack.members.people import People
 from bot.platforms.slack.members.place import Places
 from bot.wording import literal
+
+PATIENCE_S: Final = 1.0
+"""For all names of a message: Slack wants its acknowledgement within three seconds."""
 
 _ABOUT: Final = re.compile(r"(Person|Channel) `(?:slack:[^`]*:)?(\w+)`")
 """How the text of a budget that is not the reader's own begins."""
@@ -42,4 +44,11 @@ class Names:
         """The names of those who are mentioned there, and of these users, by their ids."""
         mentioned = [user for one in written for user in mentioned_users(one)]
         channels = [channel for one in written for channel in mentioned_channels(one)]
-        return await self.people.names([*users, *mentioned]) | await self.places.names(channels)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                people, places = await asyncio.gather(
+                    self.people.names([*users, *mentioned]), self.places.names(channels)
+                )
+        except TimeoutError:
+            return await self.people.names([])  # who is asked needs no asking
+        return people | places

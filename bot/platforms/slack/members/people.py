@@ -1,10 +1,9 @@
 """Who wrote: the name, the time zone, and what they are in the workspace.
 
-Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `groups`.
-
 Rules
-- What Slack does not tell is a stranger with their id as name, in UTC. So are people of other workspaces, bots, people
-  who were deactivated and people whom the bot may not see. Guests are members of some channels only.
+- People of other workspaces, bots, people who were deactivated and people whom the bot may not see are strangers, with
+  their id as name where Slack tells none, in UTC. Guests are members of some channels only.
+- Unknown is not no: where Slack does not answer, or not this app, nobody is taken for a stranger (MemberUnknown).
 - Slack knows no managers: the operator names user groups. Only a full member can be one.
 """
 
@@ -17,7 +16,7 @@ from agent.authority import Authority
 from agent.messages import JsonObject
 from agent.ports import Clock
 from agent.records import Person
-from bot.platforms.slack.api import Method, SlackApi, SlackError
+from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackRefused
 from bot.platforms.slack.members.groups import Belonging, Groups
 from bot.platforms.slack.payload import fields, first_text, flag, text, texts
 from bot.platforms.slack.reading.fresh import Fresh
@@ -30,18 +29,29 @@ GUEST_MARKS = ("is_restricted", "is_ultra_restricted", "is_stranger")
 ADMIN_FACTS = ("is_primary_owner", "is_owner", "is_admin")
 _ZONES = available_timezones()
 
+UNSEEN = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
+"""Slack's words for: this app does not see such a person."""
+
 MAX_NAMES = 30
 """Names looked up for one message, with the thread before it; whoever comes after keeps their id."""
 
 
+class MemberUnknown(SlackError):
+    """Slack does not say who somebody is, which may pass: what they ask waits, and is tried again."""
+
+    def __init__(self, why: SlackError) -> None:
+        super().__init__(f"Slack did not tell me who you are, so I could not do that: please try again soon. ({why})")
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
-    """`gone`: deactivated. `groups`: ids of the user groups that count as roles here."""
+    """`gone`: deactivated. `groups`: ids of the user groups that count as roles here; `unsure`: there may be more."""
 
     person: Person
     authority: Authority
     gone: bool = False
     groups: frozenset[str] = frozenset()
+    unsure: bool = False
 
     @property
     def full(self) -> bool:
@@ -60,7 +70,7 @@ def member_of(me: Me, user: str, info: JsonObject) -> Member:
 def belonging(member: Member, to: Belonging) -> Member:
     """The same person with what their user groups make of them. Pure."""
     authority = Authority.MANAGER if to.manager and member.full else member.authority
-    return replace(member, authority=max(authority, member.authority), groups=to.roles)
+    return replace(member, authority=max(authority, member.authority), groups=to.roles, unsure=to.unsure)
 
 
 def is_guest(me: Me, info: JsonObject) -> bool:
@@ -80,25 +90,33 @@ class People:
         self._known = Fresh(self._load, clock)
 
     async def member(self, user: str) -> Member:
-        """Never raises: a failure is a stranger."""
-        member, to = await asyncio.gather(self._member(user), self._groups.of(user))
+        """Raises MemberUnknown."""
+        try:
+            member, to = await asyncio.gather(self._known.get(user), self._groups.of(user))
+        except SlackError as error:
+            raise MemberUnknown(error) from error
         return belonging(member, to)
 
     async def names(self, users: Iterable[str]) -> dict[str, str]:
-        """Their names by id; the bot's own too."""
+        """Their names by id; the bot's own too. Never raises: whoever is not known keeps their id."""
         wanted = [user for user in dict.fromkeys(users) if user != self._me.user][:MAX_NAMES]
-        members = await asyncio.gather(*(self._member(user) for user in wanted))
-        names = {user: member.person.name for user, member in zip(wanted, members, strict=True)}
-        return names | {self._me.user: self._me.name}
+        names = await asyncio.gather(*(self._name(user) for user in wanted))
+        return dict(zip(wanted, names, strict=True)) | {self._me.user: self._me.name}
 
-    async def _member(self, user: str) -> Member:
+    async def _name(self, user: str) -> str:
         try:
-            return await self._known.get(user)
+            return (await self._known.get(user)).person.name
         except SlackError:
-            return member_of(self._me, user, {})
+            return user
 
     async def _load(self, user: str) -> Member:
-        return member_of(self._me, user, fields(await self._api.call(Method.USER, user=user), "user"))
+        try:
+            info = fields(await self._api.call(Method.USER, user=user), "user")
+        except SlackRefused as refused:
+            if refused.code not in UNSEEN:
+                raise
+            info: JsonObject = {}
+        return member_of(self._me, user, info)
 
 
 def _authority(me: Me, info: JsonObject) -> Authority:

@@ -1,19 +1,21 @@
 """Where a message is read, and so what may be used in the answer.
 
-Above: `intake`, `desk`, `threads`. Below: `api`, `fresh`, `guests`, `agent.memory.audience`.
-
-Rule: everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
+Rules. Everything that is shared with another workspace, private, or unknown is a group of its own, in which nothing
 from elsewhere may be used; so is a public channel that a guest reads, or may read (see `guests`). Only a channel that
 is known to be private or shared keeps what it held before to itself: guests and failures come and go.
+What one process learns of a channel that was closed counts in all of them at once: it is kept in the store, and what
+was known before that is no longer used.
 """
 
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience
 from agent.messages import JsonObject
 from agent.ports import Clock
+from bot.host import Host
 from bot.platforms.slack.api import Method, SlackApi, SlackError
 from bot.platforms.slack.members.guests import Guests
 from bot.platforms.slack.members.people import Member
@@ -23,6 +25,8 @@ from bot.platforms.slack.reading.inbound import Me
 
 NARROW = ("is_private", "is_im", "is_mpim", "is_ext_shared", "is_shared", "is_org_shared", "is_pending_ext_shared")
 """A channel of which any of these is true is not simply public."""
+
+_KIND, _CLOSED, _OPEN = "kind", "closed", "open"
 
 MAX_NAMES = 5
 """Names looked up for one message: each may cost a request before the question is acknowledged."""
@@ -57,16 +61,19 @@ def person_place(me: Me, member: Member) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """`name`: "" unless the channel is public."""
+    """`name`: "" unless the channel is public. `closing`: the latest of which was known."""
 
     place: Place
     name: str
+    closing: str = ""
 
 
 class Places:
     """Looks channels up, and remembers them for a minute."""
 
-    def __init__(self, api: SlackApi, me: Me, clock: Clock, guests: Guests) -> None:
+    def __init__(self, host: Host, api: SlackApi, me: Me, clock: Clock, guests: Guests) -> None:
+        self._host = host
+        self._clock = clock
         self._api = api
         self._me = me
         self._guests = guests
@@ -77,9 +84,13 @@ class Places:
         if channel.startswith("D"):
             return group_place(self._me, channel)
         try:
-            return (await self._known.get(channel)).place
-        except SlackError:
+            known = await self._known.get(channel)
+            if known.place.within_team and known.closing != await self._closing(channel):
+                self._known.drop(channel)
+                known = await self._known.get(channel)
+        except (SlackError, StoreError):
             return group_place(self._me, channel)
+        return known.place
 
     async def names(self, channels: Iterable[str]) -> dict[str, str]:
         """The names of these channels by id, as far as they are public. Never raises."""
@@ -90,7 +101,7 @@ class Places:
     async def _name(self, channel: str) -> str:
         try:
             return (await self._known.get(channel)).name
-        except SlackError:
+        except (SlackError, StoreError):
             return ""
 
     async def asked_in(self, channel: str, author: Member) -> Place:
@@ -98,14 +109,34 @@ class Places:
         place = await self.of(channel)
         return place if author.full else group_place(self._me, channel)
 
-    def forget(self, channel: str) -> None:
-        """It has changed its kind."""
+    async def closed(self, channel: str) -> Place:
+        """It was made private or shared: in all processes. The place that it is now. Raises StoreError."""
         self._known.drop(channel)
+        await self._mark(channel, _CLOSED)
+        return closed_place(self._me, channel)
+
+    async def _mark(self, channel: str, kind: str) -> str:
+        """Tell all processes. Raises StoreError."""
+        marked = f"{kind} {self._clock.now().isoformat()}"
+        await self._host.choose(self._owner(channel), _KIND, marked)
+        return marked
+
+    def _owner(self, channel: str) -> str:
+        return f"place:{self._me.source}:{channel}"
+
+    async def _closing(self, channel: str) -> str:
+        """Since when it is closed, or open again, as far as any process knows. Raises StoreError."""
+        return (await self._host.choices(self._owner(channel))).get(_KIND, "")
 
     async def _load(self, channel: str) -> _Known:
+        closing = await self._closing(channel)
         info = fields(await self._api.call(Method.CHANNEL, channel=channel), "channel")
         place = channel_place(self._me, channel, info)
+        if place.whole_channel and not closing.startswith(_CLOSED):
+            closing = await self._mark(channel, _CLOSED)
+        elif place.within_team and closing.startswith(_CLOSED):
+            closing = await self._mark(channel, _OPEN)
         if not isinstance(place.audience, TeamAudience):
-            return _Known(place, "")
+            return _Known(place, "", closing)
         read_by_guests = await self._guests.read(channel)
-        return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"))
+        return _Known(group_place(self._me, channel) if read_by_guests else place, text(info, "name"), closing)

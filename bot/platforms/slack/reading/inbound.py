@@ -71,6 +71,8 @@ class Heard:
     """Set for a message of another bot that has no user."""
     sees: tuple[Thing, ...] | None = None
     """What its author looked at, if Slack said so."""
+    closed: bool = False
+    """Whether Slack says with it that its channel is private, or a group message."""
 
     @property
     def in_thread(self) -> bool:
@@ -108,6 +110,7 @@ def read_event(body: JsonObject, me: Me, allowed_bots: frozenset[str] = frozense
         by_bot=bool(bot),
         bot_name="" if user else first_text(event, "username") or text(event, "bot_profile", "name") or bot,
         sees=things(event, "app_context"),
+        closed=text(event, "channel_type") in ("group", "mpim"),
     )
 
 

@@ -1,5 +1,6 @@
 """Asking from anywhere, in other words, and under other names: what the host is told, and who sees what."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from agent.memory.audience import PersonAudience, TeamAudience
 from agent.messages import Depth
+from agent.records import Incoming
 from bot.host import ForgetAnswer, Forgetter, MemoryAnswer
 from bot.platforms.slack.setup.commands import COMMANDS, help_text
 from bot.platforms.slack.views import forms
@@ -14,6 +16,7 @@ from bot.surface import Look, PageKey
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
+from tests.fakes.slack_faults import LOST, Fault, limited
 from tests.fakes.slack_things import BOT_USER
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
@@ -220,3 +223,79 @@ async def test_a_forgetting_answer_names_the_command_by_its_prefix(slack: FakeSl
         await slack.until(lambda: slack.state.whispers)
         await slack.settled()
     assert said_alone(slack) == [(ANN, "Write `/my-forget 2 hours`.")]
+
+
+# Where Slack does not take the post
+
+
+async def test_ten_questions_at_once_are_all_asked_though_slack_limits_the_posts(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        envelopes = [await slack.command(ANN, GENERAL, "/ask", f"{n}?") for n in range(10)]
+        for envelope in envelopes:
+            await slack.acked(envelope)
+        await slack.until(lambda: len(host.taken) == 10)
+    assert sorted(taken.text for taken in host.taken) == [f"{n}?" for n in range(10)]
+    assert len(slack.state.answers(GENERAL)) == 10
+    assert not slack.state.whispers
+
+
+@pytest.mark.parametrize("fault", [limited(3), Fault(500), Fault(503), LOST])
+async def test_a_question_whose_post_fails_is_asked_once_all_the_same(slack: FakeSlack, fault: Fault) -> None:
+    host = FakeHost()
+    slack.faults["chat.postMessage"].append(fault)
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/ask", "why?")
+        await slack.until(lambda: host.taken)
+        await slack.settled()
+        await slack.until(lambda: not host.chosen_for.get(f"asked:{TEAM}"))
+    (root,) = slack.state.answers(GENERAL)
+    assert [(taken.text, taken.message_id) for taken in host.taken] == [("why?", root.ts)]
+
+
+@dataclass
+class DyingHost(FakeHost):
+    """Never stores a question, as if the process were killed before."""
+
+    async def take(self, incoming: Incoming) -> bool:  # noqa: ARG002 -- it is never stored
+        await asyncio.Event().wait()
+        return True
+
+
+async def test_what_was_posted_before_the_process_died_is_found_and_answered_by_the_next(slack: FakeSlack) -> None:
+    dying, host = DyingHost(), FakeHost()
+    async with serving(slack, dying):
+        await slack.command(ANN, GENERAL, "/ask", "why?")
+        await slack.until(lambda: slack.state.answers(GENERAL))
+    host.chosen_for, host.done = dying.chosen_for, dying.done
+    async with serving(slack, host):
+        await slack.until(lambda: host.taken)
+        await slack.until(lambda: not host.chosen_for.get(f"asked:{TEAM}"))
+    (root,) = slack.state.answers(GENERAL)
+    assert [(taken.text, taken.message_id) for taken in host.taken] == [("why?", root.ts)]
+
+
+async def test_a_question_that_was_stored_and_not_posted_is_posted_by_the_next_process(slack: FakeSlack) -> None:
+    host, slack.stalled["chat.postMessage"] = FakeHost(), asyncio.Event()
+    async with serving(slack, host):
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "why?"))
+    slack.stalled.pop("chat.postMessage")
+    async with serving(slack, host):
+        await slack.until(lambda: host.taken)
+    assert [taken.text for taken in host.taken] == ["why?"]
+
+
+async def test_a_channel_that_its_asker_cannot_read_is_not_asked_in(slack: FakeSlack) -> None:
+    host = FakeHost()
+    slack.state.channels["C0SECRET"].members -= {ANN}
+    there = {"type": "conversations_select", "selected_conversation": "C0SECRET"}
+    async with serving(slack, host):
+        for private in ({}, {"private": TICKED}):
+            await slack.shortcut_anywhere(ANN, forms.ANYWHERE_SHORTCUT)
+            await slack.until(lambda: slack.state.views)
+            view = {**slack.state.views[0], "id": f"V{len(private)}"}
+            await slack.acked(await slack.fill_in(ANN, view, question=typed("Why?"), where=there, **private))
+        await slack.until(lambda: len(slack.state.whispers) == 2 or slack.state.answers(DM))
+    assert not host.taken
+    assert not slack.state.answers("C0SECRET")
+    assert not slack.state.called("chat.postMessage") or slack.state.answers(DM)

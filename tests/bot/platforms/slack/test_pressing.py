@@ -8,6 +8,7 @@ import pytest
 from agent.errors import StoreError
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, label
 from agent.records import Answered, Verdict
+from bot.platforms.slack.asking import NOT_THERE
 from bot.platforms.slack.pressing import (
     ASKED_ALREADY,
     NOT_YOUR_QUESTION,
@@ -26,10 +27,13 @@ from tests.fakes.slack_bot import serving
 from tests.fakes.slack_clicks import labels
 from tests.fakes.slack_things import BOT_ID, BOT_USER, FakeMessage, FakeWhisper, Object
 
-ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
+ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 TEAM = "slack:T0TEAM"
 ROOT = "1700000000.000001"
 OFFERS = frozenset({Offer.GOOD, Offer.BAD, Offer.REGENERATE, Offer.DELETE})
+
+
+PRIVATE = f"{TEAM}:{GENERAL}:private:{ANN}"
 
 
 def blocks_below(
@@ -118,7 +122,8 @@ async def test_somebody_elses_plain_button_that_deletes_is_refused_in_private(sl
 
 async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_press_came(slack: FakeSlack) -> None:
     host, _ = reply(slack)
-    blocks = blocks_below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
+    host.replies = [replace(host.replies[0], conversation=PRIVATE)]
+    blocks = blocks_below(OFFERS, 7, PRIVATE, ReplyTo(GENERAL, ANN, ROOT, private=True))
     alone = FakeWhisper(GENERAL, ANN, "It is blue.", blocks)
     slack.state.whispers.append(alone)
     async with serving(slack, host):
@@ -129,8 +134,8 @@ async def test_a_private_reply_that_is_deleted_goes_by_the_way_on_which_the_pres
 
 async def test_of_a_private_reply_of_several_pages_it_is_said_which_stay(slack: FakeSlack) -> None:
     host, _ = reply(slack)
-    host.replies = [replace(host.replies[0], pages=("@/7:0", "@/7:1"))]
-    blocks = blocks_below(OFFERS, 7, f"{TEAM}:{GENERAL}:{ROOT}", ReplyTo(GENERAL, ANN, ROOT, private=True))
+    host.replies = [replace(host.replies[0], conversation=PRIVATE, pages=("@/7:0", "@/7:1"))]
+    blocks = blocks_below(OFFERS, 7, PRIVATE, ReplyTo(GENERAL, ANN, ROOT, private=True))
     first, last = FakeWhisper(GENERAL, ANN, "It is", []), FakeWhisper(GENERAL, ANN, "blue.", blocks)
     slack.state.whispers += [first, last]
     async with serving(slack, host):
@@ -351,3 +356,38 @@ async def test_what_was_said_is_listened_to_again(slack: FakeSlack) -> None:
     async with serving(slack, host):
         await slack.acked(await slack.click(ANN, shown, "Regenerate"))
     assert [file.spoken for file in host.taken[0].files] == [True]
+
+
+@pytest.mark.parametrize(
+    ("conversation", "to"),
+    [
+        (f"{TEAM}:{SECRET}:{ROOT}", ReplyTo(SECRET, BOB, ROOT)),
+        (f"{TEAM}:{SECRET}:{ROOT}", ReplyTo(GENERAL, BOB, ROOT)),
+        (f"{TEAM}:D0ANN:{ROOT}", ReplyTo("D0ANN", BOB, ROOT)),
+        (f"{TEAM}:{GENERAL}:private:{ANN}", ReplyTo(GENERAL, BOB, ROOT, private=True)),
+        (f"{TEAM}:{GENERAL}:private:{ANN}", ReplyTo(GENERAL, BOB, ROOT)),
+    ],
+)
+@pytest.mark.parametrize("label", ["Continue", "Regenerate"])
+async def test_what_a_button_carries_of_a_place_that_its_presser_cannot_read_is_refused(
+    slack: FakeSlack, conversation: str, to: ReplyTo, label: str
+) -> None:
+    host, shown = reply(slack)
+    slack.state.channels[SECRET].members -= {BOB}
+    host.replies = [replace(host.replies[0], conversation=conversation, person=f"{TEAM}:{BOB}")]
+    shown.blocks = blocks_below(frozenset({Offer(label.lower())}), 7, conversation, to)
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, label))
+        await slack.until(lambda: slack.state.whispers)
+    assert not host.taken
+
+
+async def test_a_button_works_for_members_of_a_private_channel_and_not_after_they_left(slack: FakeSlack) -> None:
+    host, shown = reply(slack, frozenset({Offer.CONTINUE}), SECRET)
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Continue"))
+        slack.state.channels[SECRET].members -= {BOB}
+        await slack.acked(await slack.click(BOB, shown, "Continue"))
+        await slack.until(lambda: slack.state.whispers)
+    assert [taken.person.id for taken in host.taken] == [f"{TEAM}:{ANN}"]
+    assert said_alone(slack) == [(BOB, NOT_THERE)]

@@ -1,5 +1,6 @@
 """Who may not ask in Slack is told so alone, once a minute; who they are is what Slack says at that moment."""
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Incoming
+from bot.access.lists import AccessRules, entries
 from bot.platforms.slack.members.people import member_of
 from bot.platforms.slack.reading.inbound import Me, budget_ids
 from tests.fakes.host import FakeHost
@@ -20,6 +22,7 @@ from tests.fakes.slack_things import BOT_USER
 
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
+TEAM = "slack:T0TEAM"
 US = Me("T1", "UBOT", "BBOT")
 CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
 
@@ -169,3 +172,123 @@ async def test_policy_is_about_the_channel_where_it_is_asked_or_in_a_direct_mess
     ]
     assert [w.text for w in slack.state.whispers] == ["Nothing is set for everybody here."] * 3
     assert not host.taken
+
+
+# Lists and rates hold for everything
+
+DENIED = AccessRules(open_to=frozenset(Authority), deny=entries(f"person:{BOB}"))
+
+
+async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack) -> None:
+    host = FakeHost(access=DENIED)
+    async with serving(slack, host):
+        root = await slack.say(ANN, GENERAL, f"{ME} count to a million")
+        await slack.settled()
+        host.running.add(host.taken[0].conversation)
+        await slack.say(BOB, GENERAL, f"{ME} stop", root.ts)
+        await slack.say(BOB, GENERAL, "stop", root.ts)
+        await slack.say(BOB, GENERAL, f"{ME} usage", root.ts)
+        for command in ("/stop", "/memory", "/usage", "/model", "/budget", "/policy"):
+            await slack.command(BOB, GENERAL, command)
+        await slack.settled()
+        await slack.until(lambda: len(slack.state.whispers) == 8)
+    assert not host.stopped
+    assert host.asked_for_memory == host.asked_for_budget == host.asked_for_policy == []
+    assert {whisper.text for whisper in slack.state.whispers} == {
+        "I may not answer you; please ask whoever runs me to let you in."
+    }
+
+
+async def test_a_denied_person_still_has_their_own_words_forgotten(slack: FakeSlack) -> None:
+    host = FakeHost(access=DENIED)
+    async with serving(slack, host):
+        await slack.command(BOB, GENERAL, "/forget", "everything")
+        await slack.settled()
+        await slack.until(lambda: slack.state.whispers)
+    assert "may not answer" not in slack.state.whispers[0].text
+
+
+async def test_nothing_is_posted_for_somebody_who_may_not_ask(slack: FakeSlack) -> None:
+    host = FakeHost(access=DENIED)
+    async with serving(slack, host):
+        await slack.command(BOB, GENERAL, "/ask", "hello?")
+        await slack.settled()
+        await slack.until(lambda: slack.state.whispers)
+    assert not slack.state.called("chat.postMessage")
+    assert not host.taken
+
+
+# Unknown is not no
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [Fault(500)],
+        [Fault(429, "ratelimited", "1")],
+        [Fault(error="missing_scope")] * 3,
+        [Fault(error="fatal_error")] * 2,
+    ],
+)
+async def test_a_question_of_whom_slack_does_not_tell_waits_and_is_tried_again(
+    slack: FakeSlack, faults: list[Fault], caplog: pytest.LogCaptureFixture
+) -> None:
+    host = FakeHost(access=AccessRules())
+    slack.faults["users.info"].extend(faults)
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+        await slack.until(lambda: host.taken)
+        await slack.until(lambda: not host.chosen_for.get(f"owed:{TEAM}"))
+    assert [(asked.text, asked.authority) for asked in host.taken] == [("hello", Authority.EMPLOYEE)]
+    assert not any(whisper.text.startswith("I talk to members only") for whisper in slack.state.whispers)
+    waits = [line for line in caplog.messages if "until Slack tells who wrote them" in line]
+    assert len(waits) == 1
+
+
+async def test_somebody_whom_slack_does_not_know_is_a_stranger_at_once(slack: FakeSlack) -> None:
+    host = FakeHost()
+    slack.faults["users.info"].append(Fault(error="user_not_visible"))
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+    assert host.taken[0].authority is Authority.STRANGER
+
+
+async def test_whatever_slack_does_an_event_is_acknowledged_in_time_and_answered_once_it_tells(
+    slack: FakeSlack,
+) -> None:
+    host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
+    async with serving(slack, host):
+        async with asyncio.timeout(2.9):
+            await slack.say(ANN, DM, "hello")
+            await slack.settled()
+        assert not host.taken
+        assert host.chosen_for[f"owed:{TEAM}"]
+        slack.stalled["users.info"].set()
+        await slack.until(lambda: host.taken)
+        await slack.until(lambda: not host.chosen_for.get(f"owed:{TEAM}"))
+    assert [asked.text for asked in host.taken] == ["hello"]
+
+
+async def test_what_was_acknowledged_and_not_taken_in_is_read_again_by_the_next_process(slack: FakeSlack) -> None:
+    host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
+    async with serving(slack, host):
+        await slack.say(ANN, DM, "hello")
+        await slack.settled()
+    assert not host.taken
+    slack.stalled.pop("users.info").set()
+    async with serving(slack, host):
+        await slack.until(lambda: host.taken)
+        await slack.until(lambda: not host.chosen_for.get(f"owed:{TEAM}"))
+    assert [asked.text for asked in host.taken] == ["hello"]
+
+
+async def test_a_command_is_acknowledged_in_time_whatever_slack_does(slack: FakeSlack) -> None:
+    host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
+    async with serving(slack, host):
+        async with asyncio.timeout(2.9):
+            await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
+        slack.stalled["users.info"].set()
+        await slack.until(lambda: host.taken)
+    assert [asked.text for asked in host.taken] == ["hello?"]

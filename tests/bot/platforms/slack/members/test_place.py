@@ -118,3 +118,23 @@ async def test_only_a_channel_that_is_known_to_be_closed_keeps_what_it_held(slac
     assert not channel_place(ME, "C1", {}).whole_channel
     slack.state.channels["C0GENERAL"].members.add(slack.state.user("gil", is_restricted=True))
     assert not (await asked_in(slack, "C0GENERAL")).whole_channel
+
+
+async def test_what_a_message_says_of_its_channel_overrides_what_was_known_in_all_processes(slack: FakeSlack) -> None:
+    host = FakeHost()
+    group = GroupAudience(f"slack:{TEAM}:C0GENERAL")
+    async with serving(slack, host), serving(slack, host):
+        root = await slack.say("U0ANN", "C0GENERAL", f"<@{BOT_USER}> hello")
+        await slack.settled()
+        assert isinstance(host.taken[-1].place.audience, TeamAudience)
+        slack.state.channels["C0GENERAL"].kind = "private"
+        said = slack.state.write("U0ANN", "C0GENERAL", "and now?", root.ts)
+        (event,) = slack.events_of(said)
+        await slack.acked(await slack.deliver(slack.envelope(event), socket=0))
+        assert host.taken[-1].place.audience == group
+        told = {key: value for key, value in event.items() if key != "channel_type"}
+        said = slack.state.write("U0ANN", "C0GENERAL", "and there?", root.ts)
+        told |= {"ts": said.ts, "text": said.text}
+        await slack.acked(await slack.deliver(slack.envelope(told), socket=1))
+        assert host.taken[-1].text == "and there?"
+        assert host.taken[-1].place.audience == group

@@ -10,6 +10,7 @@ from bot.platforms.slack.reading.agent_view import Kind, Thing
 from bot.platforms.slack.reading.inbound import Heard, Me
 from bot.platforms.slack.reading.looking import MOST_PEOPLE, Looking
 from bot.platforms.slack.reading.threads import Threads
+from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import BOT_ID, BOT_USER, TEAM
 
@@ -19,7 +20,7 @@ CANVAS = (Thing(Kind.CANVAS, "F1"),)
 
 
 def looking(slack: FakeSlack, api: SlackApi) -> Looking:
-    places = Places(api, ME, slack.clock, Guests(api, ME, slack.clock))
+    places = Places(FakeHost(), api, ME, slack.clock, Guests(api, ME, slack.clock))
     threads = Threads(api, ME, People(api, ME, slack.clock, Groups(api, slack.clock)), places, SlackMembership(api, ME))
     return Looking(ME, places, threads, slack.clock)
 
