@@ -6,6 +6,8 @@ loop_lag_p99_ms_200                         how late the event loop wakes up whi
 kb_per_conversation                         memory that each of them takes, in KB of 1,000 bytes
 turns_per_s_sqlite, turns_per_s_postgresql  with a model that answers in one word, in 100 conversations
 growth_1000_sqlite                          the time of a turn with 1,000 conversations waiting, over that with 10
+facts_ms_0, …_100, …_1000, …_5000           what many facts of a person cost their question (`benchmarks.turn_facts`)
+loop_lag_p99_ms                             how late the loop wakes up while ten people with 5,000 facts ask at once
 
 Everything is the product's own but the model, which is a script, and the surface, which remembers what it was shown.
 
@@ -34,6 +36,7 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
+from benchmarks import turn_facts
 from benchmarks.report import print_report, read_options
 from bot.surface import Limits, Surface
 from bot.turns.mind import Mind
@@ -206,6 +209,12 @@ async def _ticking(lags: list[float], work: Callable[[], Awaitable[object]]) -> 
     await running
 
 
+async def _lag_p99_ms(work: Callable[[], Awaitable[object]]) -> float:
+    lags: list[float] = []
+    await _ticking(lags, work)
+    return _p99(lags)
+
+
 def _p99(values: Sequence[float]) -> float:
     return sorted(values)[len(values) * 99 // 100]
 
@@ -243,7 +252,9 @@ async def measured(folder: Path, shared: str, *, quick: bool) -> tuple[dict[str,
     async with opened(f"sqlite:///{folder / 'many.db'}") as store:
         metrics["growth_1000_sqlite"] = await waiting_ms(store, 1_000) / few
     baseline["turn_ms_10_waiting_sqlite"] = few
-    return metrics, baseline
+    async with opened(f"sqlite:///{folder / 'facts.db'}") as store:
+        with_facts, without = await turn_facts.measured(store, _lag_p99_ms)
+    return metrics | with_facts, baseline | without
 
 
 def main() -> None:

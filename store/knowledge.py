@@ -40,7 +40,7 @@ def known(
         said,
         summary,
         done,
-        facts.readable(connection, person, audiences),
+        facts.relevant(connection, person, audiences, incoming.text, here, [one.id for one in said]),
         profiles.readable(connection, person, audiences),
         conversations.wrote_elsewhere(connection, person, here),
         working.items(connection, here, audiences, incoming.time),

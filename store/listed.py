@@ -6,7 +6,7 @@ Rule: each element of an expanding IN is a parameter, and each row a Python obje
 hundreds of either that is most of the time that a search takes.
 """
 
-from sqlalchemy import JSON, Integer, Select, bindparam, cast, select
+from sqlalchemy import JSON, Integer, Select, Text, bindparam, cast, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -48,3 +48,9 @@ def listed(name: str) -> Select[int]:
     """The ids in the parameter `name`, a list, for `in_`."""
     items = _Items(bindparam(name, type_=JSON)).table_valued("value")
     return select(cast(items.c.value, Integer))
+
+
+def listed_texts(name: str) -> Select[str]:
+    """The texts in the parameter `name`, a list, for `in_`."""
+    items = _Items(bindparam(name, type_=JSON)).table_valued("value")
+    return select(cast(items.c.value, Text))

@@ -1,4 +1,4 @@
-"""Brings a database to the newest version, and gives it the key of its erased ids.
+"""Brings a database to the newest version, has facts read anew, and gives it the key of its erased ids.
 
 Above: `store.engine`. Below: `store.migrations`, `store.tables`.
 
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, insert, inspect, select, text
 
 from agent.errors import StoreError
 from store.databases.database import LOCK_SPACE, is_postgresql
+from store.memory import fact_index
 from store.migrations import HEAD
 from store.tables import meta
 
@@ -42,6 +43,7 @@ def prepare(connection: Connection, where: str, key: Callable[[], bytes]) -> Pre
     before = version(connection)
     if before != HEAD:
         _migrate(connection, where, is_new=before is None)
+    fact_index.renew(connection)
     stored = connection.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalar_one_or_none()
     if stored is None:
         stored = key()

@@ -73,7 +73,7 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     lines = [(fact, _fact_line(fact, stale)) for fact in ranked(holding, reader.question)]
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
-    known = [*frame, *(line for _, line in shown)]
+    known = [*map(read, frame), *(fact.statement for fact, _ in shown)]
     quotes = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
     earlier = _section("EARLIER", [line for _, line in quotes])
     facts = _section("FACTS", [line for _, line in shown])
@@ -99,7 +99,7 @@ def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
     asked = read(question).content
 
     def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
-        shared = len(read(fact.value, about=fact.key).content & asked)
+        shared = len(fact.statement.content & asked)
         return fact.is_constraint, shared, fact.timestamp, fact.id
 
     return sorted(facts, key=rank, reverse=True)

@@ -11,7 +11,7 @@ Rules
   question states nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -71,9 +71,7 @@ class _Listener:
         self._facts = facts
         self._history = history
         self._open = {
-            fact.id: (fact, read(fact.value, about=fact.key))
-            for fact in facts
-            if not fact.is_constraint and fact.authority <= authority
+            fact.id: (fact, fact.statement) for fact in facts if not fact.is_constraint and fact.authority <= authority
         }
         self._heard: list[Statement] = []
         self._current: list[str] = []
@@ -122,15 +120,14 @@ class _Listener:
 
 
 def quoted(
-    thread: Sequence[Said], known: Sequence[str], stale: Sequence[Superseded], gone: Sequence[str], question: str
+    thread: Sequence[Said], known: Sequence[Statement], stale: Sequence[Superseded], gone: Sequence[str], question: str
 ) -> list[tuple[Said, str]]:
     """What of a thread stands in the context, oldest first: each message and what is left of it, on one line.
 
     `known` is said by the facts; `gone` was taken back.
     """
     shown = _Shown()
-    for text in known:
-        shown.add(text)
+    shown.add(known)
     scopes = scopes_of([said.text for said in thread])
     wanted = _scopes_wanted(thread, scopes, question)
     lines: list[tuple[Said, str]] = []
@@ -145,7 +142,7 @@ def quoted(
         ]
         if kept:
             lines.append((said, " ".join(" ".join(kept).split())))
-            shown.add(*kept)
+            shown.add(map(read, kept))
     return lines
 
 
@@ -156,8 +153,8 @@ class _Shown:
         self._words: set[str] = set()
         self._values: set[tuple[str, str]] = set()
 
-    def add(self, *texts: str) -> None:
-        for statement in map(read, texts):
+    def add(self, statements: Iterable[Statement]) -> None:
+        for statement in statements:
             self._words |= statement.content
             self._values |= statement.values
 

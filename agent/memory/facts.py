@@ -9,12 +9,13 @@ Rules
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from agent.authority import Authority
+from agent.memory.statements import Statement, read
 
 
 class MemoryType(StrEnum):
@@ -42,6 +43,11 @@ class ConstraintType(StrEnum):
     POLICY = "policy"
 
 
+FACTS_KEPT: Final = 2_000
+"""Facts of one person in one place, superseded ones among them: one a day for more than five years. When there are
+more, the oldest superseded ones go, then those that stood in no context for longest; what binds stays."""
+FACTS_MADE_ROOM: Final = 100
+"""So many go at once, because choosing them reads them all."""
 CORRECTION: Final = "correction"
 """The source of what its person set right, in words of their own."""
 
@@ -87,6 +93,13 @@ class Fact:
     permalink: str | None = None
     everywhere: bool = False
     """Its person lets it be used in all replies to them, wherever it was said."""
+    reading: Statement | None = field(default=None, compare=False, repr=False)
+    """What its value says, if somebody has read it already."""
+
+    @property
+    def statement(self) -> Statement:
+        """What its value says about what its key names."""
+        return self.reading or read(self.value, about=self.key)
 
     @property
     def said(self) -> str:

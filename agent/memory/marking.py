@@ -13,10 +13,11 @@ Rules
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import dropwhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent.memory.lexicon import DAYS, FUNCTION_WORDS
 from agent.memory.statements import sentences, without_label
@@ -42,19 +43,42 @@ class Superseded:
     stale: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     word: str
     start: int
     end: int
 
 
-def superseded(values: Iterable[str], current: Iterable[str] = ()) -> tuple[Superseded, ...]:
+class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out about it once is kept
+    """Superseded values, found by their words: most texts hold none."""
+
+    @cached_property
+    def by_word(self) -> Mapping[str, Sequence[int]]:
+        """Where the values stand of which a word is stale, or the longest: a text without it does not hold them."""
+        found: dict[str, list[int]] = {}
+        for at, value in enumerate(self):
+            for word in value.stale | {max(value.words, key=len)}:
+                found.setdefault(word, []).append(at)
+        return found
+
+    def near(self, said: frozenset[str]) -> list[Superseded]:
+        """Those that may stand in a text with these words."""
+        known = self.by_word
+        places = {at for word in said & known.keys() for at in known[word]}
+        some = (self[at] for at in sorted(places))
+        return [value for value in some if value.stale & said or said.issuperset(value.words)]
+
+
+def superseded(values: Iterable[str], current: Iterable[str] = ()) -> Wordings:
     """What to look for, given the values that no longer hold and everything that does."""
-    standing = [tuple(token.word for token in _tokens(text)) for text in current]
-    parts = (part for value in values for part in (value, *sentences(value)))
-    read = (tuple(token.word for token in _tokens(part)) for part in parts)
-    return tuple(_superseded(words, standing) for words in dict.fromkeys(read) if words and words not in standing)
+    standing = dict.fromkeys(map(_words, current))
+    said_in: dict[str, list[tuple[str, ...]]] = {}
+    for text in standing:
+        for word in frozenset(text):
+            said_in.setdefault(word, []).append(text)
+    parts = (part for value in values for part in dict.fromkeys((value, *sentences(value))))
+    read = dict.fromkeys(map(_words, parts))
+    return Wordings(_superseded(words, said_in) for words in read if words and words not in standing)
 
 
 def mark(text: str, values: Sequence[Superseded]) -> str:
@@ -84,18 +108,22 @@ def _replaced(text: str, values: Sequence[Superseded], by: Callable[[str], str])
     return "".join([*parts, text[done:]])
 
 
-def _superseded(words: tuple[str, ...], standing: Sequence[tuple[str, ...]]) -> Superseded:
-    said = {word for text in standing if not _holds(text, words) for word in text}
-    return Superseded(words, frozenset(words) - said - FUNCTION_WORDS)
+def _superseded(words: tuple[str, ...], said_in: Mapping[str, Sequence[tuple[str, ...]]]) -> Superseded:
+    """Of its words those are stale that no current text says but one that quotes the value as a whole."""
+    rarest = min((said_in.get(word, ()) for word in words), key=len)
+    quoting = sum(_holds(text, words) for text in rarest)
+    return Superseded(words, frozenset(w for w in words if len(said_in.get(w, ())) <= quoting) - FUNCTION_WORDS)
 
 
 def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     """The spans of superseded wording, in order, none touching another."""
     if not values:
         return []
+    wordings = values if isinstance(values, Wordings) else Wordings(values)
+    near = wordings.near(frozenset(_words(text)))
+    if not near:
+        return []
     tokens = list(_tokens(text))
-    said = {token.word for token in tokens}
-    near = (value for value in values if value.stale & said or said.issuperset(value.words))
     spans = sorted(span for value in near for span in _runs(tokens, value))
     merged: list[tuple[int, int]] = []
     for start, end in spans:
@@ -135,6 +163,12 @@ def _is_value(word: str) -> bool:
 def _holds(text: Sequence[str], words: tuple[str, ...]) -> bool:
     """As one search in a string, which is linear also where every word is the same."""
     return f" {' '.join(words)} " in f" {' '.join(text)} "
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words of the tokens of a text."""
+    words = (found.rstrip(".,:'’/-").lower() for found in _TOKEN.findall(text))
+    return tuple(word.removesuffix("'s") for word in words if word)
 
 
 def _tokens(text: str) -> Iterator[_Token]:

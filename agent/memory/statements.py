@@ -24,6 +24,9 @@ from typing import Final
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS
 
+READER: Final = 1
+"""The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
+counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 READ_CHARS: Final = 1_000
 """Of one sentence: what is longer is a pasted text, and says too much to be compared."""

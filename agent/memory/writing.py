@@ -94,6 +94,7 @@ class Refusal(StrEnum):
 
     NOT_A_MANAGER = "Only a manager or an administrator may set what binds others."
     GREATER_AUTHORITY = "Somebody with greater authority has set this."
+    FULL = "As many limits hold here as can be kept; take one back first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class Written:
 
     fact: Fact
     superseded: tuple[Fact, ...] = ()
+    dropped: int = 0
+    """How many facts made room: there is a bound for each person and place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Above: `bot`, the tools. Implemented by: `store`, and by small fakes in `tests/fakes`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -75,7 +75,8 @@ class Knowledge(Protocol):
     ) -> Known:
         """Everything that the store has for the context of a turn, as it is at one moment.
 
-        The last `messages` of the conversation; facts and profile as `Facts` and `Profiles` say of what is readable.
+        The last `messages` of the conversation; facts and profile as `Facts` and `Profiles` say of what is readable, of
+        many facts those that the question may need.
         Without a summary the last `actions` records of what was done in the person's turns there. What drew on anything
         of another audience is not among them: its results may hold what nobody was told.
         """
@@ -108,7 +109,8 @@ class Facts(Protocol):
     async def write(self, new: NewFact) -> Written | WriteRefused:
         """Do what `agent.memory.writing.write` says of all facts so far, one write of an audience after the other.
 
-        The store names the fact: `new.id` is not looked at. Raises StoreError if the message that it comes from was
+        The store names the fact: `new.id` is not looked at. Of a person in one place it keeps a bounded number, and
+        makes room (`Written.dropped`). Raises StoreError if the message that it comes from was
         forgotten meanwhile.
         """
         ...
@@ -127,8 +129,12 @@ class Facts(Protocol):
         """
         ...
 
-    async def in_own_words(self, person: str) -> frozenset[str]:
-        """The ids of the person's facts that say nothing but what they wrote themselves."""
+    async def keys(self, person: str, audience: str, limit: int) -> list[str]:
+        """Under what the newest `limit` valid facts of the person in this audience are known, the newest first."""
+        ...
+
+    async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
+        """Those of these facts of the person's that say nothing but what they wrote themselves."""
         ...
 
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:

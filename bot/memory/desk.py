@@ -25,7 +25,7 @@ from agent.ports import Clock, Conversations, Facts, Forgetting, Preferences, Pr
 from agent.records import Receipt, Remembered
 from agent.spending import By, account
 from agent.spending import Period as SpendingPeriod
-from bot.host import MemoryAnswer, ShownEntry, Suggestion, Viewer
+from bot.host import MemoryAnswer, Suggestion, Viewer
 from bot.local_time import zone_of
 from bot.memory import suggestions, view, words
 from bot.memory.export import Messages, as_json
@@ -107,17 +107,15 @@ class MemoryDesk:
 
     async def _list(self, viewer: Viewer, before: str = "", page: int = 1) -> MemoryAnswer:
         """The list as it is now, below what has just happened."""
-        entries = await self._entries(viewer)
+        known = await self.known(viewer)
+        numbers = await self._numbered(viewer, lambda earlier: earlier.including(view.key_of(one) for one in known))
+        shown, here, pages = view.page_of(known, numbers, page)
+        own = await self.facts.in_own_words(viewer.person.id, [one.id for one in shown if isinstance(one, Fact)])
+        entries = view.listed(shown, numbers, zone_of(viewer.person.time_zone), own)
         paused = view.lasting_text(await self.pauses.lasting(viewer.person.id, viewer.channel))
         heading = view.HEADING if entries else view.NOTHING
-        return view.paged("\n\n".join(filter(None, [before, paused, heading])), entries, page)
-
-    async def _entries(self, viewer: Viewer) -> tuple[ShownEntry, ...]:
-        known = await self.known(viewer)
-        numbers = await self._numbered(viewer, lambda before: before.including(view.key_of(one) for one in known))
-        return view.listed(
-            known, numbers, zone_of(viewer.person.time_zone), await self.facts.in_own_words(viewer.person.id)
-        )
+        parts = [before, paused, view.full_text(known), heading]
+        return MemoryAnswer("\n\n".join(filter(None, parts)), entries, here, pages)
 
     async def _numbers(self, viewer: Viewer) -> Numbers:
         return decode((await self.preferences.of(viewer.person.id)).get(NUMBERS, ""))
@@ -234,7 +232,7 @@ class MemoryDesk:
     async def _open(self, one: Remembered, viewer: Viewer, *, on: bool) -> str:
         person = viewer.person.id
         if isinstance(one, Fact):
-            if on and one.id not in await self.facts.in_own_words(person):
+            if on and one.id not in await self.facts.in_own_words(person, [one.id]):
                 return view.NOT_YOUR_WORDS
             await self.facts.open(person, one.id, everywhere=on)
             return view.USED_EVERYWHERE if on else view.USED_HERE

@@ -123,10 +123,7 @@ class Learner:
 
     async def _keys(self, partition: Partition) -> list[str]:
         """Under what the newest facts of the partition are known, so that a change is told under the same name."""
-        known = await self._facts.readable(partition.person, frozenset({partition.audience}))
-        here = [one for one in known if (one.person, one.audience) == (partition.person, partition.audience)]
-        keys = dict.fromkeys(one.key for one in reversed(here) if one.key and one.is_valid)
-        return list(keys)[: self._limits.keys]
+        return await self._facts.keys(partition.person, partition.audience, self._limits.keys)
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
         """Refine the profile if that is due; False if it has to begin again later.

@@ -4,13 +4,14 @@ Rules. Every entry says where it came from: the day, with the link to the messag
 place. What people wrote is shown literally. An entry's number is text: Markdown counts the items of its own lists anew.
 """
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from datetime import tzinfo
 from typing import Final
 from zlib import crc32
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
-from agent.memory.facts import CORRECTION
+from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
@@ -48,6 +49,10 @@ USED_EVERYWHERE: Final = (
 USED_HERE: Final = "From now on I use it only where it was said."
 SAME: Final = "It says exactly that already."
 BOUND: Final = "Somebody with greater authority has set that, so nothing was changed."
+FULL: Final = (
+    "That is as much as I keep for one place ({most} facts): for what is new, the oldest goes that was replaced, or "
+    "that no answer has drawn on for longest."
+)
 BUSY: Final = "I was learning something at that very moment, so nothing was changed; please try again."
 NOT_YOUR_WORDS: Final = "That did not come from your own words alone, so I can use it only where it was said."
 EXPORTED: Final = "This is everything that I know about you."
@@ -88,7 +93,7 @@ def named(one: Remembered) -> str:
 def listed(
     known: Sequence[Remembered], numbers: Numbers, zone: tzinfo, own_words: Container[str]
 ) -> tuple[ShownEntry, ...]:
-    """Everything that is known, in the order of its numbers, which `numbers` holds; days are of `zone`.
+    """These, in the order of their numbers, which `numbers` holds; days are of `zone`.
 
     `own_words`: the ids of the facts that say nothing but what the person wrote themselves. What was learned comes from
     nothing else.
@@ -97,11 +102,12 @@ def listed(
     return tuple(sorted(shown, key=lambda entry: entry.number))
 
 
-def paged(text: str, entries: Sequence[ShownEntry], page: int) -> MemoryAnswer:
-    """One page of the list below `text`; the nearest, if there is no such page."""
-    pages = max(1, -(-len(entries) // PAGE))
+def page_of(known: Sequence[Remembered], numbers: Numbers, page: int) -> tuple[list[Remembered], int, int]:
+    """What stands on a page, the number of it and of all pages; the nearest page, if there is no such one."""
+    pages = max(1, -(-len(known) // PAGE))
     here = min(max(page, 1), pages)
-    return MemoryAnswer(text, tuple(entries[(here - 1) * PAGE : here * PAGE]), here, pages)
+    in_order = sorted(known, key=lambda one: numbers.of[key_of(one)])
+    return in_order[(here - 1) * PAGE : here * PAGE], here, pages
 
 
 def as_list(answer: MemoryAnswer) -> str:
@@ -151,6 +157,12 @@ def lasting_text(pauses: Sequence[words.Pause]) -> str:
         f"{_back(here=one.here, for_everybody=one.for_everybody)}"
         for one in pauses
     )
+
+
+def full_text(known: Sequence[Remembered]) -> str:
+    """What is said where a place holds as much as it may; "" where none does."""
+    many = Counter(one.audience for one in known if isinstance(one, Fact))
+    return FULL.format(most=FACTS_KEPT) if max(many.values(), default=0) >= FACTS_KEPT - FACTS_MADE_ROOM else ""
 
 
 def help_text() -> str:

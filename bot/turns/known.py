@@ -23,6 +23,8 @@ from bot.attachments.reading import Attached
 from bot.turns.mind import Mind
 
 NOTHING = Attached()
+FEW_FACTS = 10
+"""Composing so many takes less time than handing them to a thread."""
 LAST_ACTIONS = 3
 """What stands in for a summary that nobody wrote."""
 
@@ -74,7 +76,7 @@ async def known_context(
         covered=known.covered,
         execution=Execution(max_iterations=mind.turn_limits.max_iterations),
     )
-    if parts.earlier:  # reading past threads takes tens of milliseconds, in which other replies go on
+    if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
         return await asyncio.to_thread(build_context, parts, mind.budget), until
     return build_context(parts, mind.budget), until
 

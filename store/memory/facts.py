@@ -1,49 +1,96 @@
 """Facts in rows.
 
-Above: `store.engine` bundles it, `store.forgetting` takes facts out. Below: `store.databases.database`, tables;
-`agent.memory.facts`, writing, removal, which decide what becomes of whom.
-
-Rule: whatever writes reads everything of the partition first, lets the pure part decide, and stores the difference, in
-one transaction, one writer of an audience after the other.
+Rules
+  Whatever writes reads first what of the partition it may touch, lets the pure part decide, and stores the difference,
+  in one transaction, one writer of an audience after the other. It may touch what shares a word or a key with it, what
+  it names, and what follows from either.
+  Of a person and a place at most FACTS_KEPT are kept.
+  A question is shown what it may need (`relevant`): never all that somebody has said in years.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from agent.authority import Authority
 from agent.errors import StoreError
 from agent.memory import writing
-from agent.memory.facts import CORRECTION, ConstraintType, Fact, MemoryType, Scope
+from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
 from agent.memory.removal import fallen, removed
-from agent.memory.writing import Change, NewFact, WriteRefused, Written
+from agent.memory.statements import read
+from agent.memory.writing import Change, NewFact, Refusal, WriteRefused, Written
 from agent.records import Author
 from store.columns import storable
 from store.databases.database import Database, in_order, new_id
-from store.listed import listed
+from store.listed import listed, listed_texts
+from store.memory import fact_index
 from store.search.text import index_words, keywords
-from store.tables import fact, fact_ground, message, person
+from store.tables import fact, fact_ground, fact_term, message, person
 
+SHOWN: Final = 100
+"""Valid facts that a question is given to choose from: about as many as its context has room for."""
+BINDING: Final = 30
+"""Of them, the newest that bind, whatever the question is about."""
+ASKED_FOR: Final = 50
+"""Of them, those that the words of the question lead to."""
+PAST: Final = 40
+"""Superseded facts whose values are marked where a text still holds them, beside those of the visible messages."""
+COMPARED: Final = 150
+"""Facts that a write is compared with, if there are more: those that share the most telling words with it."""
+CHAIN: Final = 100
+"""Steps from one fact to the next that are followed in the rows."""
 ABOUT: Final = frozenset({"person", "they", "user"})
 """Words by which a model speaks of whoever said it."""
 # Made once: making a statement takes longer than running it.
+_COLUMNS: Final = tuple(column.name for column in fact.c if column.name != "used")
 _LINKED: Final = (
-    select(fact, message.c.permalink)
+    select(*(fact.c[name] for name in _COLUMNS), message.c.permalink)
     .outerjoin_from(fact, message, message.c.id == fact.c.source_message)
     .order_by(fact.c.time, fact.c.id)
 )
+_BY_ID: Final = _LINKED.where(fact.c.id.in_(listed("found")))
 _THEIRS: Final = fact.c.person == bindparam("whose")
-_SAID_THERE: Final = and_(
-    or_(_THEIRS, fact.c.person == ""), fact.c.audience.in_(bindparam("audiences", expanding=True))
-)
+_THERE: Final = fact.c.audience.in_(listed_texts("audiences"))
+_USABLE: Final = or_(_THERE, and_(fact.c.everywhere, fact.c.person != ""))
+_SAID_THERE: Final = and_(or_(_THEIRS, fact.c.person == ""), _THERE)
 _READABLE: Final = _LINKED.where(or_(_SAID_THERE, and_(_THEIRS, fact.c.everywhere)))
+_IN_SCOPE: Final = or_(fact.c.scope.in_((Scope.GLOBAL, Scope.TASK)), fact.c.scope_id == bindparam("here"))
+_CONCERNED: Final = (_USABLE, _IN_SCOPE)
+_NEWEST: Final = select(fact.c.id).where(_THEIRS, *_CONCERNED).order_by(fact.c.id.desc())
+_VALID: Final = _NEWEST.where(fact.c.is_valid).limit(SHOWN + 1)
+_BINDING: Final = _NEWEST.where(fact.c.is_valid, fact.c.is_constraint).limit(BINDING)
+_PAST: Final = _NEWEST.where(~fact.c.is_valid).limit(PAST)
+_OF_MESSAGES: Final = _NEWEST.where(fact.c.source_message.in_(listed("seen"))).limit(SHOWN)
+_UNDER_KEYS: Final = (
+    select(fact_term.c.fact)
+    .join(fact, fact.c.id == fact_term.c.fact)
+    .where(fact_term.c.person == bindparam("whose"), fact_term.c.term.in_(listed_texts("keys")))
+    .where(fact.c.is_valid, *_CONCERNED, fact.c.id.not_in(listed("chosen")))
+    .order_by(fact_term.c.fact.desc())
+    .limit(SHOWN)
+)
 _GROUNDS: Final = (
     select(fact_ground)
     .where(or_(fact_ground.c.fact.in_(listed("found")), fact_ground.c.ground.in_(listed("found"))))
     .order_by(fact_ground.c.fact, fact_ground.c.ground)
 )
+_USED: Final = update(fact).where(fact.c.id.in_(listed("found"))).values(used=bindparam("now"))
 NEW: Final = "new"
 """The id of a fact until its row has one."""
 
@@ -63,19 +110,28 @@ class SqlFacts:
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         return await self._database.read(readable, person, audiences)
 
-    async def in_own_words(self, person: str) -> frozenset[str]:
-        return await self._database.read(in_own_words, person)
+    async def keys(self, person: str, audience: str, limit: int) -> list[str]:
+        return await self._database.read(keys, person, audience, limit)
+
+    async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
+        return await self._database.read(in_own_words, person, facts)
 
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
         return await self._database.write(open_, person, fact, everywhere=everywhere)
 
 
-def in_own_words(connection: Connection, person_id: str) -> frozenset[str]:
+def keys(connection: Connection, person_id: str, audience: str, limit: int) -> list[str]:
+    known = select(fact.c.key).where(fact.c.person == person_id, fact.c.is_valid, fact.c.audience == audience)
+    newest = known.where(fact.c.key != "").order_by(fact.c.id.desc()).limit(limit)
+    return list(dict.fromkeys(connection.execute(newest).scalars()))
+
+
+def in_own_words(connection: Connection, person_id: str, ids: Collection[str]) -> frozenset[str]:
     said = and_(message.c.id == fact.c.source_message, message.c.person == person_id, message.c.author == Author.PERSON)
     columns = select(fact.c.id, fact.c.key, fact.c.value, fact.c.source, message.c.text, person.c.name)
     wrote = columns.select_from(fact.outerjoin(message, said).outerjoin(person, person.c.id == fact.c.person))
-    derived = select(fact_ground.c.fact)
-    found = connection.execute(wrote.where(fact.c.person == person_id, fact.c.is_valid, fact.c.id.not_in(derived)))
+    theirs = wrote.where(fact.c.person == person_id, fact.c.is_valid, fact.c.id.in_([int(one) for one in ids]))
+    found = connection.execute(theirs.where(fact.c.id.not_in(select(fact_ground.c.fact))))
     return frozenset(
         str(row.id)
         for row in found
@@ -96,13 +152,13 @@ def says_no_more(value: str, said: str) -> bool:
 
 def write(connection: Connection, new: NewFact) -> Written | WriteRefused:
     """See the port."""
-    return _change(connection, new, writing.write)
+    return _change(connection, new, writing.write, [*new.supersedes, *new.depends_on])
 
 
 def retract(connection: Connection, id_: str, new: NewFact) -> Written | WriteRefused | None:
     """See the port."""
     try:
-        return _change(connection, new, lambda facts, new: writing.retract(facts, id_, new))
+        return _change(connection, new, lambda facts, new: writing.retract(facts, id_, new), [id_])
     except LookupError:
         return None
 
@@ -111,23 +167,123 @@ def _change(
     connection: Connection,
     new: NewFact,
     how: Callable[[Sequence[Fact], NewFact], tuple[tuple[Fact, ...], tuple[Change, ...]]],
+    named: Sequence[str],
 ) -> Written | WriteRefused:
     new = replace(new, id=NEW, key=storable(new.key), value=storable(new.value))
     in_order(connection, f"facts {new.audience}")
     link = _link(connection, new.source_message)
-    before = _facts(connection, and_(fact.c.person == new.person, fact.c.audience == new.audience))
+    before = _before(connection, new, named)
     after, changes = how(before, new)
-    outcome = writing.outcome(after, changes, new)
+    outcome, dropped = writing.outcome(after, changes, new), 0
     if isinstance(outcome, WriteRefused) or not changes:
         return outcome
-    id_ = str(new_id(connection, insert(fact).values(_columns(outcome.fact))))
-    _store(connection, before, [_renamed(one, id_) for one in after])
-    return Written(replace(_renamed(outcome.fact, id_), permalink=link), outcome.superseded)
+    if (many := _count(connection, new)) >= FACTS_KEPT:
+        if not (dropped := _make_room(connection, new, many)):
+            return WriteRefused(Refusal.FULL)
+        before = _before(connection, new, named)
+        after, changes = how(before, new)
+        outcome = writing.outcome(after, changes, new)
+        if isinstance(outcome, WriteRefused):
+            return outcome
+    added = outcome.fact
+    said = added.statement
+    id_ = new_id(connection, insert(fact).values({**_columns(added), **fact_index.reading(said)}))
+    fact_index.add(connection, id_, added.person, fact_index.terms(added.key, added.value, said))
+    _store(connection, before, [_renamed(one, str(id_)) for one in after])
+    return Written(replace(_renamed(added, str(id_)), permalink=link), outcome.superseded, dropped)
+
+
+def _count(connection: Connection, new: NewFact) -> int:
+    return connection.execute(select(func.count()).select_from(fact).where(_partition(new))).scalar_one()
+
+
+def _partition(new: NewFact) -> ColumnElement[bool]:
+    return and_(fact.c.person == new.person, fact.c.audience == new.audience)
+
+
+def _before(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
+    """What of its partition a write may touch: all of it, as long as that is not much."""
+    if _count(connection, new) <= COMPARED:
+        return _facts(connection, _partition(new))
+    return _compared(connection, new, named)
+
+
+def _compared(connection: Connection, new: NewFact, named: Sequence[str]) -> list[Fact]:
+    """What of a partition a write may touch."""
+    said = read(new.value, about=new.key)
+    wanted = [*fact_index.key_terms(named), *fact_index.written_terms(new.key, new.value, said)]
+    alike = fact_index.leading_to(connection, new.person, wanted, (_THERE,), {"audiences": [new.audience]})
+    waiting = {*alike[:COMPARED], *(int(name) for name in named if name.isdecimal())}
+    known = dict[str, Fact]()
+    for _ in range(CHAIN):
+        found = [one for one in _by_id(connection, waiting) if (one.person, one.audience) == (new.person, new.audience)]
+        known |= {one.id: one for one in found}
+        follows = {id_ for one in found for id_ in (one.superseded_by, *one.derived_facts) if id_ is not None}
+        waiting = {int(id_) for id_ in follows - known.keys()}
+        if not waiting:
+            break
+    return sorted(known.values(), key=lambda one: (one.timestamp, int(one.id)))
+
+
+def _make_room(connection: Connection, new: NewFact, many: int) -> int:
+    """Take out what is needed least; how many facts that were. None goes that binds."""
+    grounds = select(fact_ground.c.ground)
+    least = (fact.c.is_valid, fact.c.id.in_(grounds), func.coalesce(fact.c.used, fact.c.time), fact.c.id)
+    may_go = select(fact.c.id).where(_partition(new), ~and_(fact.c.is_valid, fact.c.is_constraint))
+    oldest = may_go.order_by(*least).limit(many - FACTS_KEPT + FACTS_MADE_ROOM)
+    gone = [str(id_) for id_ in connection.execute(oldest).scalars()]
+    known = _facts(connection, _partition(new)) if gone else []
+    left = removed(known, gone)
+    _store(connection, known, left)
+    return len(known) - len(left)
 
 
 def readable(connection: Connection, person: str, audiences: frozenset[str]) -> list[Fact]:
+    """See the port."""
     found = connection.execute(_READABLE, {"whose": person, "audiences": sorted(audiences)})
-    return _with_grounds(connection, found.mappings().all())
+    return _with_grounds(connection, found.all())
+
+
+def relevant(
+    connection: Connection, person: str, audiences: frozenset[str], question: str, here: str, seen: Collection[int]
+) -> list[Fact]:
+    """What of `readable` a question in the conversation `here` may need, oldest first; `seen`: the messages that its
+    context shows. Everything, as long as that is not much.
+    """
+    which = {"whose": person, "audiences": sorted(audiences), "here": here}
+    ids = set[int]()
+    for whose in (person, ""):
+        ids |= _concerned(connection, {**which, "whose": whose}, question, sorted(seen))
+    return _by_id(connection, ids)
+
+
+def _concerned(connection: Connection, which: Mapping[str, Any], question: str, seen: list[int]) -> set[int]:
+    def ids(of: Select[Any], **values: object) -> list[int]:
+        return list(connection.execute(of, {**which, **values}).scalars())
+
+    valid, past = ids(_VALID), ids(_PAST)
+    found = {*valid, *past}
+    if len(past) == PAST or len(valid) > SHOWN:
+        found |= set(ids(_OF_MESSAGES, seen=seen)) if seen else set()
+    if len(valid) <= SHOWN:
+        return found
+    words = fact_index.asked_terms(question)
+    asked = fact_index.leading_to(connection, which["whose"], words, (fact.c.is_valid, *_CONCERNED), which)
+    chosen = list(dict.fromkeys([*ids(_BINDING), *asked[:ASKED_FOR], *valid]))[:SHOWN]
+    named = connection.execute(select(fact.c.key).where(fact.c.id.in_(chosen)).distinct()).scalars()
+    under = ids(_UNDER_KEYS, keys=fact_index.key_terms(named), chosen=chosen)  # a narrower one shadows a wider one
+    return (found - set(valid)) | set(chosen) | set(under)
+
+
+def use(connection: Connection, ids: Iterable[str], now: datetime) -> None:
+    """These stood in a context."""
+    connection.execute(_USED, {"found": [int(id_) for id_ in ids], "now": now})
+
+
+def _by_id(connection: Connection, ids: Collection[int]) -> list[Fact]:
+    if not ids:
+        return []
+    return _with_grounds(connection, connection.execute(_BY_ID, {"found": sorted(ids)}).all())
 
 
 def remove(connection: Connection, person: str, ids: Collection[str]) -> int:
@@ -176,45 +332,46 @@ def _link(connection: Connection, source_message: int | None) -> str | None:
 
 def _facts(connection: Connection, where: ColumnElement[bool]) -> list[Fact]:
     """With their links, oldest first."""
-    return _with_grounds(connection, connection.execute(_LINKED.where(where)).mappings().all())
+    return _with_grounds(connection, connection.execute(_LINKED.where(where)).all())
 
 
-def _with_grounds(connection: Connection, found: Sequence[Mapping[Any, Any]]) -> list[Fact]:
+def _with_grounds(connection: Connection, found: Sequence[Row[Any]]) -> list[Fact]:
     if not found:
         return []
-    links = connection.execute(_GROUNDS, {"found": [row["id"] for row in found]})
+    links = connection.execute(_GROUNDS, {"found": [row.id for row in found]})
     grounds, derived = dict[int, list[str]](), dict[int, list[str]]()
     for one, ground in links:
         grounds.setdefault(one, []).append(str(ground))
         derived.setdefault(ground, []).append(str(one))
-    return [_fact(row, grounds.get(row["id"], ()), derived.get(row["id"], ())) for row in found]
+    return [_fact(row, grounds.get(row.id, ()), derived.get(row.id, ())) for row in found]
 
 
-def _fact(row: Mapping[Any, Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact:
-    constraint = row["constraint_type"]
+def _fact(row: Row[Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact:
+    constraint = row.constraint_type
     return Fact(
-        id=str(row["id"]),
-        key=row["key"],
-        value=row["value"],
-        source=row["source"],
-        timestamp=row["time"],
-        audience=row["audience"],
-        person=row["person"],
-        authority=Authority(row["authority"]),
-        is_valid=row["is_valid"],
-        superseded_by=_text(row["superseded_by"]),
-        supersedes=_text(row["supersedes"]),
-        memory_type=MemoryType(row["memory_type"]),
-        scope=Scope(row["scope"]),
-        scope_id=row["scope_id"],
+        id=str(row.id),
+        key=row.key,
+        value=row.value,
+        source=row.source,
+        timestamp=row.time,
+        audience=row.audience,
+        person=row.person,
+        authority=Authority(row.authority),
+        is_valid=row.is_valid,
+        superseded_by=_text(row.superseded_by),
+        supersedes=_text(row.supersedes),
+        memory_type=MemoryType(row.memory_type),
+        scope=Scope(row.scope),
+        scope_id=row.scope_id,
         depends_on=tuple(grounds),
         derived_facts=tuple(derived),
-        needs_review=row["needs_review"],
-        is_constraint=row["is_constraint"],
+        needs_review=row.needs_review,
+        is_constraint=row.is_constraint,
         constraint_type=None if constraint is None else ConstraintType(constraint),
-        source_message=row["source_message"],
-        permalink=row["permalink"],
-        everywhere=row["everywhere"],
+        source_message=row.source_message,
+        permalink=row.permalink,
+        everywhere=row.everywhere,
+        reading=fact_index.statement(row.value, row.reading, row.reader) if row.is_valid else None,
     )
 
 
@@ -249,6 +406,7 @@ def _store(connection: Connection, before: Sequence[Fact], after: Sequence[Fact]
     lost = or_(fact_ground.c.fact.in_(gone), fact_ground.c.ground.in_(gone))
     if gone:
         connection.execute(delete(fact_ground).where(lost))
+        fact_index.remove(connection, gone)
         connection.execute(delete(fact).where(fact.c.id.in_(gone)))
     for one in after:
         was = known.get(one.id)

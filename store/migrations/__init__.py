@@ -8,4 +8,4 @@ A new revision:
     alembic -c store/migrations/alembic.ini -x url=sqlite:///dev.db revision --autogenerate --rev-id 0002 -m "…"
 """
 
-HEAD = "0015"
+HEAD = "0016"

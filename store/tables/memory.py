@@ -19,7 +19,12 @@ class Fact(SQLModel, table=True):
     `source_message` outlives its row as a number; forgetting the message takes the fact along.
     """
 
-    __table_args__: ClassVar[Any] = (Index("ix_fact_person", "person", "audience"), NEVER_REUSED)
+    __table_args__: ClassVar[Any] = (
+        Index("ix_fact_person", "person", "audience"),
+        Index("ix_fact_valid", "person", "is_valid", "id"),
+        Index("ix_fact_binding", "person", "is_constraint", "id"),
+        NEVER_REUSED,
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(sa_type=StorableText, default="")
@@ -40,6 +45,22 @@ class Fact(SQLModel, table=True):
     constraint_type: str | None = Field(sa_type=StorableText, default=None)
     source_message: int | None = Field(default=None, index=True)
     everywhere: bool = False
+    used: datetime | None = Field(sa_type=UtcDateTime, default=None)
+    """When it last stood in the context of a turn."""
+    reading: str = Field(sa_type=StorableText, default="")
+    """What the value says, as `store.memory.fact_index` keeps it."""
+    reader: int = 0
+    """The version of whoever read it."""
+
+
+class FactTerm(SQLModel, table=True):
+    """A word that leads to a fact; it goes with it."""
+
+    __tablename__ = "fact_term"  # pyright: ignore[reportAssignmentType]  # SQLModel types it as a declared_attr
+
+    person: str = Field(sa_type=StorableText, primary_key=True)
+    term: str = Field(sa_type=StorableText, primary_key=True)
+    fact: int = Field(primary_key=True, foreign_key="fact.id", index=True)
 
 
 class FactGround(SQLModel, table=True):
@@ -107,6 +128,7 @@ class ProfileSource(SQLModel, table=True):
 
 
 fact = metadata.tables["fact"]
+fact_term = metadata.tables["fact_term"]
 fact_ground = metadata.tables["fact_ground"]
 working_item = metadata.tables["working_item"]
 profile = metadata.tables["profile"]

@@ -242,6 +242,8 @@ def _end(connection: Connection, claim: Claim, closing: Closing, now: datetime) 
         learning.gather(connection, claim, closing.learn_at, now)
     if not _context_stands(connection, closing):
         return  # what it drew from was forgotten meanwhile: its records and its summary would bring it back
+    if closing.context_facts:
+        facts.use(connection, closing.context_facts, now)
     if closing.actions:
         connection.execute(insert(action_record), [rows.action(claim.turn, record) for record in closing.actions])
     if closing.summary is not None:

@@ -48,9 +48,15 @@ class FakeFacts:
         )
         return [self._linked(fact) for fact in sorted(usable, key=age)]
 
-    async def in_own_words(self, person: str) -> frozenset[str]:
+    async def keys(self, person: str, audience: str, limit: int) -> list[str]:
+        here = [one for one in self.kept if (one.person, one.audience) == (person, audience)]
+        keys = [one.key for one in reversed(here) if one.key and one.is_valid]
+        return list(dict.fromkeys(keys[:limit]))
+
+    async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         """All that nothing else led to: this fake does not know what anybody said."""
-        return frozenset(one.id for one in self.kept if one.person == person and not one.depends_on)
+        mine = (one for one in self.kept if one.person == person and not one.depends_on)
+        return frozenset(one.id for one in mine if one.id in facts)
 
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
         mine = [one for one in self.kept if (one.id, one.person) == (fact, person)]

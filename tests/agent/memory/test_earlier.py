@@ -7,6 +7,7 @@ from agent.authority import Authority
 from agent.memory.earlier import Said, outdated, quoted
 from agent.memory.facts import Fact
 from agent.memory.marking import superseded
+from agent.memory.statements import read
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -71,7 +72,8 @@ def test_a_question_outdates_nothing() -> None:
 
 def test_quoted_is_only_what_the_facts_do_not_say_already() -> None:
     thread = said("The rent is €900.", "The flat has a bath.", "Is it far?")
-    assert lines(thread, ["rent: The rent is €900"], (), (), "What about the flat?") == ["The flat has a bath."]
+    known = [read("The rent is €900", about="rent")]
+    assert lines(thread, known, (), (), "What about the flat?") == ["The flat has a bath."]
 
 
 def test_a_superseded_sentence_is_left_out_and_a_superseded_value_withheld() -> None:

@@ -16,7 +16,7 @@ async def remembered(store: Store, wrote: str, value: str) -> bool:
     """Is what the model made of it still in the person's own words?"""
     await store.ledger.accept(said(wrote))
     fact = await remember(store.facts, "ann", value, DM, START, (await claimed(store)).message)
-    return fact.id in await store.facts.in_own_words("ann")
+    return fact.id in await store.facts.in_own_words("ann", [fact.id])
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,8 @@ async def test_a_correction_is_the_persons_own_and_what_others_or_nobody_said_is
             NewFact(id="", key="", value="It is red", source=CORRECTION, timestamp=START, audience=DM, person="ann")
         )
         assert isinstance(corrected, Written)
-        assert await store.facts.in_own_words("ann") == {corrected.fact.id}
-        assert {bens.id, nobodys.id} & await store.facts.in_own_words("ann") == set()
+        asked = [corrected.fact.id, bens.id, nobodys.id]
+        assert await store.facts.in_own_words("ann", asked) == {corrected.fact.id}
+        assert await store.facts.in_own_words("ann", asked[1:]) == frozenset()
     finally:
         await store.close()

@@ -1,0 +1,177 @@
+"""By which words a fact is found, and how its value was read: made once, when it is written.
+
+Theory of operation. A question draws on the facts that its words lead to, on the limits that bind and on the newest;
+a write is compared with the facts that share a word or a key with it. Both are chosen by the database, from one row
+for each word of a fact (`fact_term`), so that neither takes longer because somebody has many facts. A word leads to
+its newest facts only; one that leads to fewer counts for more, because it tells more.
+
+What a value says (`agent.memory.statements.read`) is kept beside it, with the version of the reader. After that has
+changed, all of them are read anew at the next start.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, insert, select, update
+
+from agent.memory.statements import READER, WORD, Statement, is_function_word, read, stem
+from store.tables import fact, fact_term, meta
+
+MAX_TERMS: Final = 64
+"""Words of one fact that lead to it: a longer text is found by its beginning."""
+MAX_ASKED: Final = 16
+"""Words of a question or a new fact that are looked up, the longest, which tell the most."""
+ASKED_CHARS: Final = 4_000
+"""Of a question, for that: a page. What follows is mostly pasted."""
+PER_TERM: Final = 100
+"""The newest facts that one word leads to."""
+KEY: Final = "key:"
+"""Begins the term of a fact's key as a whole; no word holds a colon."""
+CLASS: Final = "class:"
+"""Begins the term of statements that contradict each other without a common word: where somebody lives."""
+WHOLE: Final = "is:"
+"""Begins the term of a value without words, such as an emoji."""
+_READER: Final = "reader"
+_BATCH: Final = 500
+
+_OF_TERM: Final = (
+    select(fact_term.c.fact)
+    .join(fact, fact.c.id == fact_term.c.fact)
+    .where(fact_term.c.person == bindparam("whose"), fact_term.c.term == bindparam("term"))
+    .order_by(fact_term.c.fact.desc())
+    .limit(PER_TERM)
+)
+
+
+def terms(key: str, value: str, said: Statement) -> list[str]:
+    """What leads to a fact; `said`: what its value says."""
+    found = list(dict.fromkeys([*_compared(said), *_stems(f"{key}\n{value}")]))[:MAX_TERMS]
+    return [*key_terms([key]), *(found or [f"{WHOLE}{value.strip()[:100]}"])]
+
+
+def asked_terms(text: str) -> list[str]:
+    """The words of a question to look up."""
+    asked = text[:ASKED_CHARS]
+    return sorted({*_compared(read(asked)), *_stems(asked)}, key=lambda word: (len(word), word), reverse=True)[
+        :MAX_ASKED
+    ]
+
+
+def written_terms(key: str, value: str, said: Statement) -> list[str]:
+    """The words of a new fact to look up: first those by which two statements are compared."""
+    return [*key_terms([key]), *dict.fromkeys([*_compared(said), *terms("", value, said)])][: 2 * MAX_ASKED]
+
+
+def key_terms(keys: Iterable[str]) -> list[str]:
+    """The terms of whole keys, as `agent.memory.facts.same_key` compares them."""
+    return [f"{KEY}{folded}" for key in keys if (folded := key.strip().casefold())]
+
+
+def reading(said: Statement) -> dict[str, Any]:
+    """The columns that keep what a value says."""
+    return {"reading": _encoded(said), "reader": READER}
+
+
+def statement(value: str, kept: str, reader: int) -> Statement | None:
+    """What a value says as it was kept; None if another version of the reader did that."""
+    return _decoded(value, kept) if reader == READER else None
+
+
+def add(connection: Connection, id_: int, person: str, words: Iterable[str]) -> None:
+    """Let these words lead to a fact."""
+    rows = [{"person": person, "term": term, "fact": id_} for term in dict.fromkeys(words)]
+    connection.execute(insert(fact_term), rows)
+
+
+def remove(connection: Connection, ids: Collection[int]) -> None:
+    connection.execute(delete(fact_term).where(fact_term.c.fact.in_(ids)))
+
+
+def leading_to(
+    connection: Connection,
+    person: str,
+    wanted: Iterable[str],
+    usable: Sequence[ColumnElement[bool]],
+    values: Mapping[str, object],
+) -> list[int]:
+    """The ids of the facts that these terms lead to, the most telling first, of equals the newest. `usable`: which of
+    them count, with the `values` of its parameters.
+    """
+    weight = dict[int, float]()
+    looked_up: Select[Any] = _OF_TERM.where(*usable)
+    for term in wanted:
+        found = connection.execute(looked_up, {**values, "whose": person, "term": term}).scalars().all()
+        for id_ in found:
+            weight[id_] = weight.get(id_, 0.0) + 1 / len(found)
+    return sorted(weight, key=lambda id_: (weight[id_], id_), reverse=True)
+
+
+def renew(connection: Connection) -> int:
+    """Read all facts anew if another version of the reader did it last; how many those were."""
+    version = str(READER).encode()
+    kept = connection.execute(select(meta.c.value).where(meta.c.name == _READER)).scalar_one_or_none()
+    if kept == version:
+        return 0
+    renewed = 0
+    columns = select(fact.c.id, fact.c.person, fact.c.key, fact.c.value).where(fact.c.reader != READER)
+    while some := connection.execute(columns.order_by(fact.c.id).limit(_BATCH)).all():
+        remove(connection, [row.id for row in some])
+        for row in some:
+            said = read(row.value, about=row.key)
+            add(connection, row.id, row.person, terms(row.key, row.value, said))
+            connection.execute(update(fact).where(fact.c.id == row.id).values(reading(said)))
+        renewed += len(some)
+    if kept is None:
+        connection.execute(insert(meta).values(name=_READER, value=version))
+    else:
+        connection.execute(update(meta).where(meta.c.name == _READER).values(value=version))
+    return renewed
+
+
+def _stems(text: str) -> list[str]:
+    """The different telling words, in order."""
+    words = (word for word in WORD.findall(text) if not is_function_word(word) and (len(word) > 1 or word.isdigit()))
+    return list(dict.fromkeys(map(stem, words)))
+
+
+def _compared(one: Statement) -> list[str]:
+    """Every word by which two statements can be about the same, and the classes of those that are so without one."""
+    words = one.content | one.subject | one.identifiers | frozenset[str]().union(*one.displaced)
+    return [*sorted(words), *([f"{CLASS}home"] if one.resides or one.settles else [])]
+
+
+_SETS: Final = ("subject", "content", "names", "said", "identifiers")
+_TEXTS: Final = ("about", "verb")
+_FLAGS: Final = tuple(field.name for field in fields(Statement) if field.type is bool)
+
+
+def _encoded(one: Statement) -> str:
+    """Its parts on lines of their own, with tabs between words: words hold neither, and JSON takes twice as long."""
+    sets = ("\t".join(sorted(getattr(one, name))) for name in _SETS)
+    values = "\t".join(f"{kind}={value}" for kind, value in sorted(one.values))
+    displaced = "\v".join("\t".join(sorted(words)) for words in one.displaced)
+    flags = "".join("01"[getattr(one, name)] for name in _FLAGS)
+    return "\n".join([*sets, *(getattr(one, name) for name in _TEXTS), values, displaced, flags])
+
+
+def _decoded(value: str, kept: str) -> Statement:
+    subject, content, names, said, identifiers, about, verb, values, displaced, flags = kept.split("\n")
+    pairs = (one.partition("=") for one in values.split("\t")) if values else ()
+    return Statement(
+        text=value,
+        subject=_set(subject),
+        content=_set(content),
+        values=frozenset((kind, each) for kind, _, each in pairs),
+        names=_set(names),
+        said=_set(said),
+        identifiers=_set(identifiers),
+        about=about,
+        verb=verb,
+        displaced=tuple(map(_set, displaced.split("\v"))) if displaced else (),
+        **dict(zip(_FLAGS, (flag == "1" for flag in flags), strict=True)),
+    )
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split("\t")) if words else frozenset()
