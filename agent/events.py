@@ -31,10 +31,13 @@ class ThoughtArrived:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceArrived:
-    """A whole, valid `<workspace>` block. `secure=False` refuses the calls of this iteration."""
+    """A `<workspace>` block. `missing`: the fields that it does not have; what they held before stands. `secure=False`
+    refuses the calls of this iteration.
+    """
 
     workspace: Workspace
     secure: bool = True
+    missing: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,18 @@
-"""The agent's state: Conversation (persistent), Workspace (one task), Execution (never persisted), State.
+"""The agent's state, in the shapes of seed 001 (state v5.0) and seed 002 (semantic summary), reconciled.
 
-Shapes from seed 001 (state v5.0) and seed 002 (semantic summary), reconciled.
-Above: `agent.turn`, `agent.context`. Below: `agent.messages`.
+Conversation    in the store: its messages, read for each turn, and its summary (`SituationSummary`)
+Workspace       of one task; it lives in the turn's progress
+Execution       never persisted
+State           there is none: a turn is a machine of its own (`agent.turn`), what it has done is a `Progress`, and
+                what it reads is put together as `ContextParts`
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Final
 
-from agent.messages import Message, ToolCall, ToolResult
+from agent.messages import ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +83,6 @@ class LastActions:
 
     records: tuple[ActionRecord, ...] = ()
     sources: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """What is persisted of a thread: its messages inside the history window, oldest first, and its summary."""
-
-    id: str
-    messages: tuple[Message, ...] = ()
-    summary: SituationSummary = field(default_factory=SituationSummary)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ Rules.
 - Iterations count from 1. Before the last one the model is told; calls asked for in the last one do not run.
 - Malformed calls, unknown tools and wrong arguments are failed results with the reason. Three such steps in a row
   end the turn. A step with one good call breaks the row.
-- A missing or invalid workspace never delays calls; the schema travels with their results, at most twice a turn.
+- A missing or invalid workspace never delays calls; the schema travels with their results, at most twice a turn. Fields
+  that one leaves out keep what they held.
 - `"secure": false` refuses that iteration's calls.
 - Nothing is retried after text arrived: what was said stands.
 - What the person writes meanwhile may join when a call is due: it stands behind the results of the step before.
@@ -111,6 +112,8 @@ class Turn:
         self._step = Step()
         self._said: list[str] = []
         self._secure = True
+        self._noted = False
+        """Whether this iteration has written a whole workspace."""
 
     @property
     def progress(self) -> Progress:
@@ -123,7 +126,7 @@ class Turn:
 
     @property
     def workspace(self) -> Workspace | None:
-        """The newest one that was valid."""
+        """The newest one."""
         workspaces = [step.workspace for step in (*self._progress.steps, self._step) if step.workspace]
         return workspaces[-1] if workspaces else None
 
@@ -156,8 +159,8 @@ class Turn:
             case ResponseCounted(call, native):
                 self._step = replace(self._step, native=native)
                 self._progress = replace(self._progress, calls=(*self._progress.calls, call))
-            case WorkspaceArrived(workspace, secure):
-                self._step = replace(self._step, workspace=workspace)
+            case WorkspaceArrived(workspace, secure, missing):
+                self._note(workspace, missing)
                 self._secure = secure
             case CallsArrived(calls):
                 return self._place(calls)
@@ -192,9 +195,17 @@ class Turn:
         return len(self._progress.steps) + 1
 
     def _next_call(self) -> list[Effect]:
-        self._step, self._said, self._secure = Step(), [], True
+        self._step, self._said, self._secure, self._noted = Step(), [], True, False
         last = self._iteration == self._limits.max_iterations
         return [CallModel(self._iteration, appended_messages(self._progress.steps, LAST_ROUND if last else ""))]
+
+    def _note(self, workspace: Workspace, missing: frozenset[str]) -> None:
+        """What the model leaves out it has not taken back."""
+        if missing and (before := self.workspace) is not None:
+            workspace = replace(workspace, **{name: getattr(before, name) for name in missing})
+        if workspace != Workspace():
+            self._step = replace(self._step, workspace=workspace)
+        self._noted = not missing
 
     def _place(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
         if self._iteration >= self._limits.max_iterations:
@@ -204,7 +215,7 @@ class Turn:
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
             for call, reason in zip(calls, refused, strict=True)
         )
-        remind = self._step.workspace is None and self._reminders < self._limits.max_reminders
+        remind = not self._noted and self._reminders < self._limits.max_reminders
         bad = self._secure and None not in refused
         return self._save_step(replace(self._step, calls=calls, results=results, reminded=remind, bad=bad))
 

@@ -80,16 +80,17 @@ def _read_workspace(body: str, limits: ParserLimits) -> list[ProtocolEvent]:
         read = _read_object(body, limits)
     except Unreadable as error:
         invalid = ViolationFound(Violation.WORKSPACE_INVALID, str(error))
-        return [invalid, *([WorkspaceArrived(Workspace(), secure=False)] if _INSECURE.search(body) else [])]
+        nothing = WorkspaceArrived(Workspace(), secure=False, missing=frozenset(WORKSPACE_FIELDS))
+        return [invalid, *([nothing] if _INSECURE.search(body) else [])]
     texts = _texts(read, WORKSPACE_FIELDS)
     secure = read.get("secure", True)
     secure = (secure.strip().lower() if isinstance(secure, str) else secure) not in _NO
     events: list[ProtocolEvent] = []
-    if len(texts) < len(WORKSPACE_FIELDS):
-        missing = ", ".join(name for name in WORKSPACE_FIELDS if name not in texts)
-        events.append(ViolationFound(Violation.WORKSPACE_INVALID, f"no text for {missing}"))
+    missing = [name for name in WORKSPACE_FIELDS if name not in texts]
+    if missing:
+        events.append(ViolationFound(Violation.WORKSPACE_INVALID, f"no text for {', '.join(missing)}"))
     if texts or not secure:
-        events.append(WorkspaceArrived(Workspace(**texts), secure))
+        events.append(WorkspaceArrived(Workspace(**texts), secure, frozenset(missing)))
     return events
 
 

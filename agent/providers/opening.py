@@ -54,9 +54,9 @@ def open_provider(endpoint: Endpoint, model: str, key: str | None, line: Line, m
         case "gemini":
             return open_gemini(endpoint, model, key, line)
         case "openai-realtime":
-            return open_realtime(endpoint, model, key, line)
+            return open_realtime(endpoint, model, key, line, mode)
         case "gemini-live":
-            return open_live(endpoint, model, key, line)
+            return open_live(endpoint, model, key, line, mode)
         case _:
             return open_chat(endpoint, model, key, line)
 
@@ -101,9 +101,11 @@ def open_responses_http(endpoint: Endpoint, model: str, key: str | None, line: L
     return replaying(endpoint, model, either, key, line)
 
 
-def open_realtime(endpoint: Endpoint, model: str, key: str | None, line: Line) -> SocketProvider:
+def open_realtime(
+    endpoint: Endpoint, model: str, key: str | None, line: Line, mode: Mode = Mode.AUTO
+) -> SocketProvider:
     """A model of OpenAI Realtime, in text. The address ends where "/realtime" begins."""
-    return _speaking(endpoint, model, RealtimeDialect(model), key, line)
+    return _speaking(endpoint, model, RealtimeDialect(model), key, line, mode)
 
 
 def open_gemini(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
@@ -119,11 +121,17 @@ def open_interactions(endpoint: Endpoint, model: str, key: str | None, line: Lin
 
 
 def open_live(
-    endpoint: Endpoint, model: str, key: str | None, line: Line, *, spoken: bool | None = None
+    endpoint: Endpoint,
+    model: str,
+    key: str | None,
+    line: Line,
+    mode: Mode = Mode.AUTO,
+    *,
+    spoken: bool | None = None,
 ) -> SocketProvider:
     """A model of Gemini Live, whose address is the service's root. `spoken`: it only speaks; None: by its name."""
     spoken = not can_write(model) if spoken is None else spoken
-    return _speaking(endpoint, model, LiveDialect(model, spoken), key, line)
+    return _speaking(endpoint, model, LiveDialect(model, spoken), key, line, mode)
 
 
 def replaying(endpoint: Endpoint, model: str, dialect: Dialect, key: str | None, line: Line) -> ReplayProvider:
@@ -143,7 +151,17 @@ def _chat(endpoint: Endpoint, model: str) -> ChatDialect:
     return ChatDialect(model, stop=endpoint.stops_at_sequences(model), images=True, effort=True)
 
 
-def _speaking(endpoint: Endpoint, model: str, dialect: SocketDialect, key: str | None, line: Line) -> SocketProvider:
+def _speaking(
+    endpoint: Endpoint, model: str, dialect: SocketDialect, key: str | None, line: Line, mode: Mode
+) -> SocketProvider:
     return SocketProvider(
-        endpoint, model, dialect, key, clock=line.clock, chance=line.chance, patience=line.patience, retry=line.retry
+        endpoint,
+        model,
+        dialect,
+        key,
+        clock=line.clock,
+        chance=line.chance,
+        patience=line.patience,
+        retry=line.retry,
+        resumes=mode is not Mode.REPLAY,
     )

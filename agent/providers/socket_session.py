@@ -41,7 +41,9 @@ NO_KEY: Mapping[str, str] = {}
 
 
 class SocketProvider:
-    """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries."""
+    """One model of one service. `chance` gives numbers in [0, 1) for the jitter of retries. `resumes` False: each round
+    has a connection of its own, over which the whole context goes.
+    """
 
     def __init__(
         self,
@@ -54,8 +56,10 @@ class SocketProvider:
         chance: Callable[[], float],
         patience: Patience = Patience(),  # noqa: B008 -- frozen
         retry: RetryPolicy = RetryPolicy(),  # noqa: B008 -- frozen
+        resumes: bool = True,
     ) -> None:
         self.patience = patience
+        self._resumes = resumes
         self._endpoint = endpoint
         self._model = model
         self._dialect = dialect
@@ -73,7 +77,8 @@ class SocketProvider:
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._dialect.capabilities
+        able = self._dialect.capabilities
+        return able if self._resumes else replace(able, resume=False)
 
     @property
     def warning(self) -> str:

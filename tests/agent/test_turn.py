@@ -203,6 +203,30 @@ def test_a_valid_workspace_needs_no_reminder_and_is_kept() -> None:
     assert turn.workspace == Workspace(objective="find it")
 
 
+def test_what_a_workspace_leaves_out_keeps_what_it_held_and_the_model_is_reminded() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, WorkspaceArrived(Workspace("find it", "it was said", "search", "nothing yet")), CallsArrived((READ,)))
+    turn.receive(answered("1.1"))
+    partly = WorkspaceArrived(
+        Workspace(discoveries="a boat"), missing=frozenset({"objective", "understanding", "approach"})
+    )
+    feed(turn, partly, CallsArrived((READ,)))
+    texts = appended(turn.receive(answered("2.1")))
+    assert turn.workspace == Workspace("find it", "it was said", "search", "a boat")
+    assert REMINDER in texts[-1]
+
+
+def test_a_workspace_that_cannot_be_read_takes_nothing_away() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, WorkspaceArrived(Workspace("find it", "b", "c", "d")), CallsArrived((READ,)))
+    turn.receive(answered("1.1"))
+    everything = frozenset(Workspace.__slots__)
+    feed(turn, WorkspaceArrived(Workspace(), secure=False, missing=everything), CallsArrived((WRITE,)))
+    assert turn.workspace == Workspace("find it", "b", "c", "d")
+
+
 def test_the_model_is_told_before_its_last_round() -> None:
     turn = new_turn(max_iterations=3)
     turn.start()

@@ -303,13 +303,14 @@ def test_calls_that_are_too_long_are_rejected_at_the_limit() -> None:
 
 def test_a_workspace_that_cannot_be_read_still_refuses_the_calls() -> None:
     assert meant("<workspace>{objective: what, 'secure': false}</workspace>") == [
-        WorkspaceArrived(Workspace(), secure=False)
+        WorkspaceArrived(Workspace(), secure=False, missing=frozenset(Workspace.__slots__))
     ]
 
 
 def test_a_workspace_with_missing_fields_counts_and_is_counted() -> None:
     stream = '<workspace>{"objective": "a", "approach": 3}</workspace>'
-    assert meant(stream) == [WorkspaceArrived(Workspace("a"))]
+    missing = frozenset({"understanding", "approach", "discoveries"})
+    assert meant(stream) == [WorkspaceArrived(Workspace("a"), missing=missing)]
     assert found(stream) == [Violation.WORKSPACE_INVALID]
 
 

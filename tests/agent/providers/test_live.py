@@ -15,8 +15,12 @@ from agent.events import Outcome
 from agent.messages import Message, Role
 from agent.ports import CallOptions, ProviderEvent, ResponseEnded, Session, StopReason, TokensArrived
 from agent.protocol.grammar import teach
+from agent.providers.catalog import LIVE, Mode
+from agent.providers.opening import Line, open_provider
+from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import Breaks, Calls, Garbles, Refuses, Says, Turn, Waits
-from tests.fakes.live_service import WRITER, Kept, LiveVisit, opened, say_go_away
+from tests.fakes.clock import FakeClock
+from tests.fakes.live_service import SPEAKER, WRITER, Kept, LiveVisit, opened, say_go_away
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.fakes.socket_service import Frame, SocketService, SocketWorld, hang_up, socket_world
 from tests.fakes.vendor_types import knows, parses
@@ -62,6 +66,21 @@ async def test_the_handshake_carries_the_key_in_a_header_and_not_in_the_address(
         (request,) = world.service.handshakes
     assert request.path == "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
     assert request.headers["x-goog-api-key"] == "AIza-1"
+
+
+async def test_in_replay_mode_each_round_goes_whole_over_a_connection_of_its_own() -> None:
+    def replaying(url: str, clock: FakeClock) -> SocketProvider:
+        provider = open_provider(LIVE.at(url), SPEAKER, "AIza-1", Line(clock, lambda: 0.0), Mode.REPLAY)
+        assert isinstance(provider, SocketProvider)
+        return provider
+
+    kept: dict[str, Kept] = {}
+    async with asyncio.timeout(BOUND_S), socket_world(partial(LiveVisit, kept=kept), replaying) as world:
+        world.plan(*TWO_ROUNDS)
+        ran = await run_turn(world.provider, Echo())
+        assert [asked.resumed for asked in world.asked] == [False, False]
+        assert len(world.service.handshakes) == 2
+    assert ran.ended.outcome is Outcome.ANSWERED
 
 
 async def test_a_call_is_answered_over_the_same_connection_with_nothing_but_its_result() -> None:

@@ -13,9 +13,10 @@ from agent.events import Outcome
 from agent.messages import Message, Role, Usage
 from agent.ports import CallOptions, ProviderEvent, ResponseEnded, Session, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
-from agent.providers.catalog import REALTIME
-from agent.providers.opening import Line, open_realtime
+from agent.providers.catalog import REALTIME, Mode
+from agent.providers.opening import Line, open_provider, open_realtime
 from agent.providers.replay import Patience
+from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
@@ -85,6 +86,23 @@ async def test_a_service_that_does_not_stop_costs_a_connection_and_nothing_else(
         assert [asked.resumed for asked in world.asked] == [False, False]
     assert (ran.ended.outcome, ran.ended.text) == (Outcome.ANSWERED, "Done.")
     assert tool.said == ["one"]
+
+
+async def test_in_replay_mode_each_round_goes_whole_over_a_connection_of_its_own() -> None:
+    visits, visit = watched()
+
+    def replaying(url: str, clock: FakeClock) -> SocketProvider:
+        line = Line(clock, lambda: 0.0)
+        provider = open_provider(REALTIME.at(f"{url}/v1"), "gpt-realtime-2.1-mini", "sk-1", line, Mode.REPLAY)
+        assert isinstance(provider, SocketProvider)
+        return provider
+
+    async with asyncio.timeout(BOUND_S), socket_world(visit, replaying) as world:
+        world.plan(Calls((echo_call("one"),)), Says(("Done.",)))
+        ran = await run_turn(world.provider, Echo())
+        assert [asked.resumed for asked in world.asked] == [False, False]
+    assert ran.ended.text == "Done."
+    assert len(visits) == 2
 
 
 async def test_usage_comes_from_the_end_of_the_cancelled_response() -> None:
