@@ -1,6 +1,6 @@
 """`cogency`: the commands, their exit codes, and one human sentence for each failure.
 
-Above: nothing. Below: `bot.arguments`; `bot.app` and what each command needs, imported when it runs.
+What a command needs is imported when it runs.
 """
 
 import asyncio
@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
-from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked, StoreUnavailable
+from agent.errors import CogencyError, SettingsError
+from agent.messages import ModelCall
 from agent.records import Person
 from agent.spending import By
 from bot.arguments import Command, parser
 from bot.casts import LogLevel
-from bot.exits import Exit
+from bot.exits import Exit, exit_code
 from bot.host import PlatformUnavailable
 from bot.logs import log_to
 from bot.output import OutputError, write_out
@@ -64,14 +65,12 @@ def run(arguments: Sequence[str]) -> Exit:
 
 def _exit_code(error: CogencyError | OutputError) -> Exit:
     match error:
-        case SettingsError():
-            return Exit.SETTINGS
-        case StoreLocked():
-            return Exit.BUSY
-        case ProviderError() | PlatformUnavailable() | StoreUnavailable():
+        case PlatformUnavailable():
             return Exit.UNAVAILABLE
-        case _:
+        case OutputError():
             return Exit.FAILED
+        case _:
+            return exit_code(error)
 
 
 async def _chat(settings: Settings) -> Exit:
@@ -86,9 +85,29 @@ async def _chat(settings: Settings) -> Exit:
     here = asyncio.current_task()
     if here is not None:  # the terminal is given back as it was
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, here.cancel)
-    user = user_name()
+    user, window = user_name(), open_window()
+    log_to(window.log(), settings.log_level or LogLevel.WARNING, settings.secrets())
     async with open_terminal(settings, Person(f"terminal:{user}", user, zone)) as bot:
-        return await chat(bot, open_window(), now)
+        return await chat(bot, window, now)
+
+
+async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
+    from bot.app import CLOCK, open_terminal  # noqa: PLC0415 -- as above
+    from bot.platforms.terminal.run import (  # noqa: PLC0415 -- as above
+        answer_as_json,
+        ask_once,
+        open_window,
+        question_of,
+    )
+
+    question, user = question_of(words, sys.stdin.read), user_name()
+    person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
+    async with open_terminal(settings, person) as bot:
+        if not as_json:
+            return await ask_once(bot, open_window(), CLOCK.now, question)
+        answer, code = await answer_as_json(bot, question)
+        write_out(sys.stdout, f"{answer}\n")
+        return code
 
 
 async def _run(settings: Settings) -> Exit:
@@ -113,15 +132,30 @@ async def _migrate(settings: Settings) -> Exit:
 
 
 async def _check_model(settings: Settings) -> Exit:
-    from bot.app import CLOCK, open_checking  # noqa: PLC0415 -- as above
-    from bot.models.check import check_model, conclusion, is_usable, line  # noqa: PLC0415 -- as above
+    from bot.app import CLOCK, charge, open_checking  # noqa: PLC0415 -- as above
+    from bot.models.check import (  # noqa: PLC0415 -- as above
+        KIND,
+        announcement,
+        check_model,
+        conclusion,
+        is_usable,
+        line,
+    )
+
+    verdicts: list[Verdict] = []
+    calls: list[ModelCall] = []
+
+    async def count(call: ModelCall) -> None:
+        calls.append(call)
 
     async with open_checking(settings) as (provider, tools, sentence):
-        write_out(sys.stdout, f"{sentence}\n\n")
-        verdicts: list[Verdict] = []
-        async for verdict in check_model(provider, tools, CLOCK):
-            verdicts.append(verdict)
-            write_out(sys.stdout, f"{line(verdict)}\n")
+        write_out(sys.stdout, f"{sentence}\n{announcement(provider.name, tools, CLOCK.now())}\n\n")
+        try:
+            async for verdict in check_model(provider, tools, CLOCK, count):
+                verdicts.append(verdict)
+                write_out(sys.stdout, f"{line(verdict)}\n")
+        finally:
+            await charge(settings, f"terminal:{user_name()}", KIND, calls)
     write_out(sys.stdout, f"\n{conclusion(provider.name, verdicts)}\n")
     return Exit.OK if is_usable(verdicts) else Exit.FAILED
 
@@ -147,7 +181,11 @@ async def _usage(settings: Settings, *, days: int, by: By, as_json: bool) -> Exi
 async def _budget(settings: Settings, *, words: list[str]) -> Exit:
     from bot.app import budget  # noqa: PLC0415 -- as above
 
-    write_out(sys.stdout, f"{await budget(settings, f'terminal:{user_name()}', ' '.join(words))}\n")
+    answer = await budget(settings, f"terminal:{user_name()}", " ".join(words))
+    if answer.is_refused:
+        sys.stderr.write(f"cogency budget: {answer.text}\n")
+        return Exit.ARGUMENTS
+    write_out(sys.stdout, f"{answer.text}\n")
     return Exit.OK
 
 
@@ -190,6 +228,7 @@ def local_time_zone(link: Path) -> str:
 
 DO: Mapping[Command, Do] = {
     Command.CHAT: _chat,
+    Command.ASK: _ask,
     Command.RUN: _run,
     Command.MIGRATE: _migrate,
     Command.CHECK_MODEL: _check_model,
@@ -200,7 +239,7 @@ DO: Mapping[Command, Do] = {
     Command.INVITE: _discord_invite,
 }
 
-STARTS = frozenset({Command.CHAT, Command.RUN, Command.CHECK_MODEL, Command.DOCTOR})
+STARTS = frozenset({Command.CHAT, Command.ASK, Command.RUN, Command.CHECK_MODEL})
 """What sends something to models and platforms."""
 
 if __name__ == "__main__":

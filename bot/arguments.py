@@ -1,7 +1,4 @@
-"""What may be written behind `cogency`, and the help for it.
-
-Above: `bot.__main__`. Below: `bot.casts`, and the features that platforms can be set up for.
-"""
+"""What may be written behind `cogency`, and the help for it."""
 
 import argparse
 from collections.abc import Callable
@@ -31,11 +28,16 @@ IN_SERVERS = f"what the bot shall do in servers: {', '.join(invite.Feature)}; wi
 LINKS = "Without --application it asks Discord whose DISCORD_TOKEN is."
 LOOKS = "It changes nothing, works while the bot runs, and ends with 1 when something stands in the way of running."
 CHECKED = "It says for each whether the model can do it, and in the end how good a choice it is."
+STANDARD_INPUT = (
+    "Without a question it reads one from standard input, all lines as one. It ends with 0 if it was answered, with 69 "
+    "if the model could not."
+)
 BESIDE = "It works while the bot runs."
 
 
 class Command(StrEnum):
     CHAT = "chat"
+    ASK = "ask"
     RUN = "run"
     MIGRATE = "migrate"
     CHECK_MODEL = "check-model"
@@ -52,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"cogency {version('cogency-bot')}")
     commands = _Commands(top)
     commands.add(Command.CHAT, "chat in the terminal, or through pipes", "Write /help in it for its commands.")
+    _ask(commands)
     commands.add(
         Command.RUN, "serve Slack and Discord: every platform that has a token", "Ends with Ctrl-C or SIGTERM."
     )
@@ -81,11 +84,23 @@ class _Commands:
         return self._within.add_parser(name, help=does, description=description, epilog=SETTINGS)
 
 
+def _ask(commands: _Commands) -> None:
+    ask = commands.add(Command.ASK, "ask one question, and print its answer", STANDARD_INPUT)
+    ask.add_argument("words", nargs="*", metavar="QUESTION", help="the question; - stands for standard input")
+    ask.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+
+
 def _doctor(commands: _Commands) -> None:
     doctor = commands.add(
         Command.DOCTOR, "look at settings, database, model and platforms, and say what to change", LOOKS
     )
-    doctor.add_argument("--model", dest="ask_model", action="store_true", help="ask the model for one word, too")
+    doctor.add_argument(
+        "--model",
+        dest="ask_model",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether to ask the model for one word, which costs a few tokens",
+    )
 
 
 def _usage(commands: _Commands) -> None:

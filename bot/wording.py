@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from agent.errors import CogencyError, StoreUnavailable
-from agent.records import Receipt, Thread
+from agent.records import Author, Receipt, StoredMessage, Thread
 from bot.amounts import counted
 
 TITLE_CHARS = 60
@@ -26,6 +26,8 @@ NOTHING_RUNNING = "Nothing is running here."
 GO_ON = "Please go on."
 """What somebody asks who presses "Continue"."""
 
+UNSTORED = "I cannot store anything at the moment; I go on as soon as I can."
+"""While an answer waits for the store."""
 KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost: I answer it as soon as I can."
 UNAVAILABLE = "I cannot store or look up anything at the moment; please try again in a few minutes."
 """What is wrong with the database, and where it lies, is for whoever runs the bot: it stands in the log."""
@@ -89,8 +91,14 @@ def going_on(question: str, conversation: str, threads: Sequence[Thread]) -> str
     return f"Going on with “{words}”:"
 
 
-def thread_opened(thread: Thread) -> str:
-    return f"Back in “{literal(shortened(thread.title, TITLE_CHARS))}”."
+def thread_opened(thread: Thread, said: Sequence[StoredMessage] = ()) -> str:
+    """`said`: its last messages, which are shown again."""
+    back = f"Back in “{literal(shortened(thread.title, TITLE_CHARS))}”."
+    shown = [
+        one.text if one.author is Author.BOT else "\n".join(f"> {literal(line)}" for line in one.text.splitlines())
+        for one in said
+    ]
+    return "\n\n".join([back, *shown])
 
 
 def use_command(name: str) -> str:

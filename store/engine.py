@@ -1,7 +1,5 @@
 """Opens the store: the database that a URL names, its version, its parts.
 
-Above: `bot.app`. Below: everything in `store`.
-
 Rule: whatever goes wrong is a StoreError with one sentence that says what to do.
 """
 
@@ -32,7 +30,7 @@ from agent.ports import (
 from store.conversations import SqlConversations
 from store.databases.bell import LocalBell
 from store.databases.database import Database, migrating
-from store.databases.sqlite import open_sqlite, open_sqlite_beside, sqlite_path
+from store.databases.sqlite import is_held, open_sqlite, open_sqlite_beside, sqlite_path, unwritable
 from store.databases.watched import Watched
 from store.forgetting.erased import ErasedIds
 from store.forgetting.forgetting import SqlForgetting
@@ -49,7 +47,7 @@ from store.spending import SqlSpending
 from store.summaries import SqlSummaries
 from store.turns.ledger import SqlLedger
 from store.turns.replies import SqlReplies
-from store.upgrade import Prepared, prepare, require_head, version
+from store.upgrade import Prepared, obstacle, prepare, require_head, version
 
 PATIENCE_S: Final = 1.0
 """How long to wait for another program that reads or writes an SQLite file, such as a backup."""
@@ -112,7 +110,7 @@ async def open_store(url: str, *, patience_s: float = PATIENCE_S, key: Callable[
 
 @asynccontextmanager
 async def open_spending(url: str, *, patience_s: float = PATIENCE_S) -> AsyncGenerator[Spending, None]:
-    """What was spent, to be read while another process may serve from the database. Raises StoreError."""
+    """What was spent, to be read or added to while another process may serve from the database. Raises StoreError."""
     database = _database(url, patience_s, open_sqlite_beside)
     try:
         await database.read(require_head, database.where)
@@ -121,18 +119,31 @@ async def open_spending(url: str, *, patience_s: float = PATIENCE_S) -> AsyncGen
         await database.close()
 
 
-async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> tuple[str, str | None]:
-    """Where the database is, and its version, with nothing changed there; None while there is none. Raises StoreError.
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a database looks like. `version`: None while there is none. `is_held`: a process has the file as its own."""
 
-    Another process may serve from it.
+    where: str
+    version: str | None
+    is_held: bool = False
+
+
+async def look_at(url: str, *, patience_s: float = PATIENCE_S) -> Look:
+    """Look at the database with nothing changed there; another process may serve from it.
+
+    Raises StoreError if `open_store` would, but for a file that another process holds.
     """
     scheme, _, rest = url.partition("://")
     path = sqlite_path(rest) if scheme.partition("+")[0] == "sqlite" else None
+    if path is not None and (fault := unwritable(path)) is not None:
+        raise StoreError(fault)
     if path is not None and not path.exists():
-        return str(path), None
+        return Look(str(path), None)
     database = _database(url, patience_s, open_sqlite_beside)
     try:
-        return database.where, await database.read(version)
+        if (fault := await database.read(obstacle, database.where)) is not None:
+            raise StoreError(fault)
+        return Look(database.where, await database.read(version), is_held=path is not None and is_held(path))
     finally:
         await database.close()
 

@@ -5,19 +5,14 @@ Above: `agent.memory.synthesizer`, `agent.memory.stated`. Below: nothing.
 
 import json
 from collections.abc import Mapping
-from typing import Final, cast
-
-TRIES: Final = 20
-"""So many opening braces may begin the object: each may be read to the end of the answer, for nothing."""
+from typing import cast
 
 
 def list_in(answer: str, name: str) -> list[object] | None:
     """The list of that name in the first JSON object that has one; models write words and fences around it."""
     words = answer.rpartition("</think>")[2]
     decoder, at = json.JSONDecoder(), words.find("{")
-    for _ in range(TRIES):
-        if at < 0:
-            break
+    while at >= 0:
         try:
             read: object = decoder.raw_decode(words, at)[0]
         except (ValueError, RecursionError):

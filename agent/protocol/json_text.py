@@ -22,7 +22,6 @@ from agent.protocol.grammar import ParserLimits
 
 _NEAR = 20
 """Characters that a reason quotes from before and after the place of an error."""
-_QUOTES = re.compile(r"""\\(.)|(")""", re.DOTALL)
 
 
 class Unreadable(ValueError):
@@ -189,5 +188,7 @@ def _tokens(text: str) -> Iterable[tuple[str, str]]:
 
 
 def _requoted(inside: str) -> str:
-    escaped = _QUOTES.sub(lambda m: '\\"' if m[2] else ("'" if m[1] == "'" else m[0]), inside)
+    escaped = re.sub(
+        r"""\\(.)|(")""", lambda m: '\\"' if m[2] else ("'" if m[1] == "'" else m[0]), inside, flags=re.DOTALL
+    )
     return f'"{escaped}"'

@@ -41,7 +41,6 @@ _ENDINGS: Final = {
     "audio/x-m4a": "m4a",
     "audio/x-wav": "wav",
 }
-_ENDING: Final = re.compile(r"\.([a-z0-9]{2,5})$")
 
 
 class HttpTranscriber:
@@ -96,7 +95,7 @@ class HttpTranscriber:
 def ending(name: str, media_type: str) -> str:
     """How the name of such a file ends, by which services know its form."""
     kind = media_type.partition(";")[0].strip().lower()
-    own = _ENDING.search(name.lower())
+    own = re.search(r"\.([a-z0-9]{2,5})$", name.lower())
     return _ENDINGS.get(kind) or (own[1] if own else "ogg")
 
 

@@ -25,6 +25,14 @@ OPERATOR = "You are an operator: no budget holds for you."
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetAnswer:
+    """`is_refused`: nothing was changed or shown; the text says why."""
+
+    text: str
+    is_refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetDesk:
     access: AccessRules
     allowances: Allowances
@@ -32,17 +40,22 @@ class BudgetDesk:
 
     async def answer(self, person: str, channel: str, words: str) -> str:
         """What `/budget` says to this person there, for them alone. `words`: as `budget_words` reads them."""
+        return (await self.decide(person, channel, words)).text
+
+    async def decide(self, person: str, channel: str, words: str) -> BudgetAnswer:
+        """The same, with whether it was refused."""
         request = read(words)
         if request is None:
-            return USAGE
+            return BudgetAnswer(USAGE, is_refused=True)
         account = _account(request, person, channel)
         own = account == Account(Whose.PERSON, person)
         if not self.access.is_operator(person) and (request.change is not None or not own):
-            return ONLY_OPERATORS
-        if request.change is None:
-            return await self._shown(account, own=own)
-        problem = await self._change(account, request.change)
-        return problem or await self._shown(account, own=own)
+            return BudgetAnswer(ONLY_OPERATORS, is_refused=True)
+        if request.change is not None:
+            problem = await self._change(account, request.change)
+            if problem is not None:
+                return BudgetAnswer(problem, is_refused=True)
+        return BudgetAnswer(await self._shown(account, own=own))
 
     async def _change(self, account: Account, change: Change) -> str | None:
         """Keep it; or the sentence for why not."""

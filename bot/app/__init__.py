@@ -1,17 +1,18 @@
 """The composition root: the one place where settings, store, models, tools and surfaces meet.
 
-Above: `bot.__main__`. Below: everything. Nothing else imports `store`.
+Nothing else imports `store`.
 """
 
 from bot.app.clock import CLOCK
 from bot.app.doctor import discord_application, examine
-from bot.app.operator import budget, migrate, open_checking, spent
+from bot.app.operator import budget, charge, migrate, open_checking, spent
 from bot.app.platforms import platforms, serve_platforms
 from bot.app.terminal import open_terminal
 
 __all__ = [
     "CLOCK",
     "budget",
+    "charge",
     "discord_application",
     "examine",
     "migrate",

@@ -1,6 +1,9 @@
-"""`cogency doctor`: everything that can be looked at without changing anything or saying a word to anybody.
+"""`cogency doctor`: everything that can be looked at without changing anything or writing to people.
 
-Rule: each part raises nothing; what is wrong with it is its finding.
+Rules
+  Each part raises nothing; what is wrong with it is its finding.
+  What stops a start, or an answer, is a problem here, and nothing else is: the table of broken worlds in its tests is
+  tried on both.
 """
 
 from contextlib import aclosing
@@ -11,12 +14,17 @@ from agent.messages import Message, Role
 from agent.ports import Provider, TokensArrived
 from bot.app.adapters import discord_settings, slack_settings
 from bot.app.clock import CLOCK
-from bot.app.parts import open_models
+from bot.app.parts import model_settings, open_models
 from bot.doctor import Finding, Level
-from bot.settings import Settings
+from bot.models.embedding import open_embedder
+from bot.models.hearing import open_transcriber
+from bot.settings import Settings, moved_addresses
 from store.engine import look_at
 from store.migrations import HEAD
 
+NOT_ASKED = Finding(
+    Level.NOTE, "Model", "whether it answers was not tried", "`cogency doctor` without --no-model does."
+)
 ONE_WORD = Message(Role.USER, "Answer with the one word: yes")
 
 
@@ -24,6 +32,7 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
     """Settings, database, model, and each platform that has a token. `ask_model` costs a few tokens."""
     return [
         Finding(Level.GOOD, "Settings", "all of them can be read"),
+        *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),
         *await _platforms(settings),
@@ -33,28 +42,43 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
 async def _database(settings: Settings) -> list[Finding]:
     finding = partial(Finding, where="Database")
     try:
-        where, version = await look_at(settings.database_url)
+        look = await look_at(settings.database_url)
     except StoreError as error:
-        return [finding(Level.PROBLEM, what="it cannot be read", remedy=str(error))]
-    if version is None:
-        return [finding(Level.NOTE, what=f"there is none yet at {where}", remedy="It comes with the first start.")]
-    if version != HEAD:
+        return [finding(Level.PROBLEM, what="it cannot be used", remedy=str(error))]
+    where, found = look.where, list[Finding]()
+    if look.is_held:
+        remedy = "That is as it should be while the bot runs; a second one needs a database of its own."
+        found = [finding(Level.NOTE, what=f"another process has {where} open", remedy=remedy)]
+    if look.version is None:
+        remedy = "It comes with the first start."
+        return [*found, finding(Level.NOTE, what=f"there is none yet at {where}", remedy=remedy)]
+    if look.version != HEAD:
         remedy = "The next start brings it there, as `cogency migrate` does."
-        return [finding(Level.NOTE, what=f"{where} is at version {version}, the newest is {HEAD}", remedy=remedy)]
-    return [finding(Level.GOOD, what=f"{where} is at the newest version, {version}")]
+        what = f"{where} is at version {look.version}, the newest is {HEAD}"
+        return [*found, finding(Level.NOTE, what=what, remedy=remedy)]
+    return [*found, finding(Level.GOOD, what=f"{where} is at the newest version, {look.version}")]
 
 
 async def _model(settings: Settings, *, ask_model: bool) -> list[Finding]:
     finding = partial(Finding, where="Model")
     try:
         async with open_models(settings) as models:
+            await _others_can_be_used(settings)
             if models.is_rehearsal:
                 remedy = "Set COGENCY_MODEL, or an API key, to a real one."
                 return [finding(Level.WARNING, what="only rehearsal answers, which follows rules", remedy=remedy)]
             chosen = finding(Level.GOOD, what=models.sentence.rstrip("."))
-            return [chosen, await _asked(models.provider)] if ask_model else [chosen]
+            return [chosen, await _asked(models.provider) if ask_model else NOT_ASKED]
     except SettingsError as error:
         return [finding(Level.PROBLEM, what="none can be used", remedy=str(error))]
+
+
+async def _others_can_be_used(settings: Settings) -> None:
+    """Raises SettingsError where a start would, for the models that recall and, on platforms, voice messages need."""
+    if settings.embeddings:
+        await open_embedder(settings.embeddings, model_settings(settings)).aclose()
+    if settings.transcription and (settings.slack_bot_token or settings.discord_token):
+        await open_transcriber(settings.transcription, model_settings(settings)).aclose()
 
 
 async def _asked(model: Provider) -> Finding:

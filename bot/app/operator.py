@@ -1,12 +1,14 @@
 """What an operator asks of the bot while it runs or stands: costs, budgets, migrations, a check of the model."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from agent.errors import SettingsError
+from agent.errors import SettingsError, StoreLocked
+from agent.messages import ModelCall
 from agent.ports import Provider
 from agent.spending import By, Period, Total
 from agent.tools.registry import Registry
+from bot.access.budget_desk import BudgetAnswer
 from bot.app.clock import CLOCK
 from bot.app.parts import budget_desk, open_models, tools
 from bot.settings import Settings
@@ -22,11 +24,11 @@ async def spent(settings: Settings, days: int, by: By) -> tuple[list[Total], Per
         return await spending.totals(period, by), period
 
 
-async def budget(settings: Settings, person: str, words: str) -> str:
+async def budget(settings: Settings, person: str, words: str) -> BudgetAnswer:
     """See or change a budget, as `bot.access.budget_words` reads the words. Raises StoreError."""
     store = await open_store(settings.database_url)
     try:
-        return await budget_desk(settings, store).answer(person, "terminal", words)
+        return await budget_desk(settings, store).decide(person, "terminal", words)
     finally:
         await store.close()
 
@@ -42,6 +44,20 @@ async def migrate(settings: Settings) -> str:
             return f"{store.database.where}: at the newest version already, {store.version}."
         case before:
             return f"{store.database.where}: brought from version {before} to {store.version}."
+
+
+async def charge(settings: Settings, person: str, kind: str, calls: Sequence[ModelCall]) -> None:
+    """Keep what an operator's own calls took, also while the bot runs. Raises StoreError."""
+    if not calls:
+        return
+    try:
+        store = await open_store(settings.database_url)  # a new one is made
+    except StoreLocked:
+        pass
+    else:
+        await store.close()
+    async with open_spending(settings.database_url) as spending:
+        await spending.charge(person, kind, calls, CLOCK.now())
 
 
 @asynccontextmanager

@@ -1,16 +1,24 @@
-"""`cogency check-model`: how well the configured model keeps the protocol, in twenty probes.
+"""`cogency check-model`: how well the configured model keeps the protocol, in twenty probes, and what that takes."""
 
-Above: `bot.app`. Below: `agent.probes`, `agent.protocol.parser`, the Provider port.
-"""
-
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
 
-from agent.ports import Clock, Provider, TokensArrived
+from agent.asking import ask
+from agent.messages import ModelCall, Usage
+from agent.ports import Clock, Provider
+from agent.prices import cost
 from agent.probes import PROBES, Heard, Probe, messages_of
 from agent.protocol.parser import Parser
+from agent.tokens import estimate_tokens
 from agent.tools.registry import Registry
+from bot.amounts import money
+
+KIND: Final = "check"
+"""What its calls are for, in the account."""
+ANSWER_TOKENS: Final = 200
+"""Of one probe, with what a model thinks before it: they ask for a few words each."""
 
 GOOD = 18
 """Of twenty: such a model carries out nearly every turn at the first try."""
@@ -25,18 +33,33 @@ class Verdict:
     seconds: float
 
 
-async def check_model(provider: Provider, tools: Registry, clock: Clock) -> AsyncGenerator[Verdict, None]:
-    """One verdict after the other. Raises ProviderError when the model cannot answer at all."""
+def announcement(name: str, tools: Registry, now: datetime) -> str:
+    """What checking this model will take, before the first question."""
+    read = sum(estimate_tokens(message.text) for probe in PROBES for message in messages_of(probe, tools, now))
+    written = len(PROBES) * ANSWER_TOKENS
+    price = cost(ModelCall(name, Usage(input_uncached=read, output=written)))
+    dollars = "" if price is None else f", {money(price)} at list prices"
+    return (
+        f"This asks it {len(PROBES)} questions: about {read + written:,} tokens{dollars}. "
+        "`cogency usage` counts them; Ctrl-C stops."
+    )
+
+
+async def check_model(
+    provider: Provider, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
+) -> AsyncGenerator[Verdict, None]:
+    """One verdict after the other; `count` is told what each took. Raises ProviderError if the model cannot answer."""
     for probe in PROBES:
         began = clock.monotonic()
-        heard = await _ask(provider, probe, tools, clock)
+        heard = await _ask(provider, probe, tools, clock, count)
         yield Verdict(probe, probe.judge(heard), clock.monotonic() - began)
 
 
-async def _ask(provider: Provider, probe: Probe, tools: Registry, clock: Clock) -> Heard:
+async def _ask(
+    provider: Provider, probe: Probe, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
+) -> Heard:
     parser = Parser(tool_names=tools.names)
-    async with aclosing(provider.stream(messages_of(probe, tools, clock.now()))) as stream:
-        raw = "".join([event.text async for event in stream if isinstance(event, TokensArrived)])
+    raw = await ask(provider, messages_of(probe, tools, clock.now()), count)
     events = (*parser.feed(raw), *parser.close())
     return Heard(events, raw, lambda call: tools.check(call) is None)
 

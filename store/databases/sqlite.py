@@ -1,8 +1,5 @@
 """SQLite: one file, one process, one writer, and what its errors mean to a person.
 
-Above: `store.engine` opens it. Below: `store.databases.database` (the port and the rules that hold for both engines),
-`store.databases.sqlite_thread`, where transactions run.
-
 Rules
   The file belongs to one process. The lock lies beside it, and the system drops it when the process dies.
   A write begins with BEGIN IMMEDIATE and there is one at a time: SQLite's default mode loses updates, a plain BEGIN
@@ -13,6 +10,7 @@ Rules
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
@@ -33,6 +31,8 @@ READERS: Final = 4
 CHECKPOINT_TRIES: Final = 3
 """Each waits for readers as long as the busy handler does."""
 BLOCK_BYTES: Final = 1 << 20
+SMALLEST_FREE: Final = 100_000
+"""Bytes that a new database takes before its first question: less is a full disk."""
 
 _SENTENCES: Final = {
     "SQLITE_FULL": "The disk is full: free some space for {path}.",
@@ -86,6 +86,33 @@ def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
     if path is not None and not path.exists():
         raise StoreError(f"There is no database {path} yet: it comes with the first start.")
     return SqliteDatabase(path, lock=None, file=None, patience_s=patience_s)
+
+
+def unwritable(path: Path) -> str | None:
+    """Why a start could not open this file for writing, as a sentence; None if it could. Nothing is made or changed."""
+    there = path if path.exists() else next(one for one in path.parents if one.exists())
+    if path.exists():
+        fine = path.is_file() and os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
+    else:
+        fine = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    if not fine:
+        return _SENTENCES["SQLITE_READONLY"].format(path=path)
+    return _SENTENCES["SQLITE_FULL"].format(path=path) if shutil.disk_usage(there).free < SMALLEST_FREE else None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process has this file open as its own."""
+    lock = FileLock(f"{path}.lock")
+    if not Path(lock.lock_file).exists():
+        return False
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    except OSError:
+        return False
+    lock.release()
+    return False
 
 
 def sqlite_path(rest: str) -> Path | None:

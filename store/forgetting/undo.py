@@ -17,10 +17,12 @@ from typing import Any, Final, cast
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
 
 from agent.memory.forgetting import ERASE_ENTRIES, EntriesPlan
+from agent.memory.statements import read as read_value
 from store import jobs
 from store.forgetting import entries
 from store.forgetting.erase import owe
 from store.json_columns import json_text, read
+from store.memory import fact_index
 from store.tables import (
     WAITING,
     action_record,
@@ -126,6 +128,9 @@ def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int
         rows = {id_: row for id_, row in rows.items() if id_ not in torn}
     if rows:
         connection.execute(insert(fact), list(rows.values()))
+    for row in rows.values():
+        said = read_value(row["value"], about=row["key"])
+        fact_index.add(connection, row["id"], row["person"], fact_index.terms(row["key"], row["value"], said))
     grounds = [row for row in kept.grounds if row["fact"] in rows]
     if grounds:
         connection.execute(insert(fact_ground), grounds)

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from agent.errors import SettingsError, StoreError
+from agent.events import Outcome
 from agent.memory.facts import Fact
 from agent.messages import Depth, ModelCall, Usage
-from agent.records import Receipt, Thread
+from agent.records import Author, Receipt, StoredMessage, Thread
 from agent.spending import Account, Spent
 from bot.host import ForgetAnswer, MemoryAnswer, ShownEntry
 from bot.platforms.terminal.chatbot import Left
@@ -22,7 +23,7 @@ class FakeChatBot:
     """Implements `ChatBot`.
 
     Rules: "remember that …" is kept; "what did I say about …?" finds it; "wait" says two words and goes on
-    until it is stopped; "break" fails; everything else is echoed.
+    until it is stopped; "break" fails; "refuse" ends without an answer; everything else is echoed.
     """
 
     def __init__(self, left: dict[str, str] | None = None, wider: str = "") -> None:
@@ -58,7 +59,7 @@ class FakeChatBot:
     async def past_questions(self) -> list[str]:
         return [question for questions in self.asked.values() for question in questions]
 
-    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> None:
+    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome:
         self.depths.append(depth)
         self._left, self.left_by_the_next_question = self.left_by_the_next_question, {}
         self.asked.setdefault(conversation, []).append(text)
@@ -66,7 +67,21 @@ class FakeChatBot:
             raise StoreError("the disk is full: make room and ask again.")
         if text == "wait":
             await self._wait(surface)
+        if text == "refuse":
+            await self._reply(surface, "The model is away.")
+            return Outcome.REFUSED
         await self._reply(surface, self._answer(text))
+        return Outcome.ANSWERED
+
+    async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
+        told = [
+            pair
+            for text in self.asked.get(conversation, [])
+            for pair in ((Author.PERSON, text), (Author.BOT, self._answer(text)))
+        ]
+        return [StoredMessage(0, conversation, author, "p", "p", text, TIME, "person:p") for author, text in told][
+            -limit:
+        ]
 
     async def threads(self) -> list[Thread]:
         return [Thread(conversation, asked[0], TIME, 2) for conversation, asked in reversed(self.asked.items())]

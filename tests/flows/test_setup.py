@@ -1,6 +1,7 @@
 """Setting a bot up as an operator does: the commands that print and look, as real processes."""
 
 import asyncio
+import json
 import os
 import sys
 from asyncio.subprocess import PIPE
@@ -10,10 +11,12 @@ from bot.app import CLOCK
 from bot.exits import Exit
 from bot.platforms.discord.setup import invite
 from bot.platforms.slack.setup.features import EVERYTHING, scopes
+from store.engine import open_store
 from tests.fakes.discord_gateway import running_discord
 from tests.fakes.discord_requests import TOKEN
 from tests.fakes.discord_world import BOT
 from tests.fakes.fast_clock import FastClock
+from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
@@ -55,6 +58,23 @@ async def test_the_manifest_has_the_prefix_of_the_settings_and_what_else_is_aske
     assert '"https://bot.example/slack/events"' in said
     assert '"display_name": "ada"' in said
     assert "agent_view" not in said
+
+
+async def test_checking_a_model_says_first_what_it_takes_and_is_counted_also_while_a_bot_runs(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path}/bot.db")
+    try:
+        async with ModelServer([[head(), text("42"), DONE]] * 20) as model:
+            settings = {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url}
+            code, said, complained = await cogency(tmp_path, "check-model", **settings)
+        assert (code, complained) == (Exit.FAILED, ""), "such a model uses no tools"
+        _, announced, blank, first, *_ = said.splitlines()
+        assert announced.startswith("This asks it 20 questions: about ")
+        assert (blank, first[:4]) == ("", "yes ")
+        _, counted, _ = await cogency(tmp_path, "usage", "--by", "model", "--json")
+    finally:
+        await store.close()
+    (total,) = json.loads(counted)["totals"]
+    assert (total["key"], total["calls"]) == ("openai:m-1", 20)
 
 
 async def test_options_that_make_no_manifest_are_one_sentence(tmp_path: Path) -> None:

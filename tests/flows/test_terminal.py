@@ -144,9 +144,36 @@ def test_a_start_says_where_questions_and_keys_go_if_not_to_the_vendor(tmp_path:
 def test_a_model_that_does_not_answer_is_told_in_the_reply_and_the_chat_goes_on(tmp_path: Path) -> None:
     settings = {"COGENCY_MODEL": "ollama:llama3.2"}
     ran = cogency(tmp_path, "chat", typed="hello\n/model rehearsal\nhello\n", **settings)
-    assert ran.returncode == Exit.OK
-    assert "Ollama does not answer at http://127.0.0.1:1/v1" in ran.stdout
+    assert ran.returncode == Exit.UNAVAILABLE
+    assert "Ollama does not answer at http://127.0.0.1:1/v1" in ran.stderr
+    assert "Ollama" not in ran.stdout
     assert "offline rehearsal model" in ran.stdout
+
+
+def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: Path) -> None:
+    asked = cogency(tmp_path, "ask", "remember", "that my boat is blue")
+    assert (asked.returncode, asked.stderr) == (Exit.OK, "")
+    assert "I will remember that:\n\n> my boat is blue" in asked.stdout
+    piped = cogency(tmp_path, "ask", typed="hello\n/quit\nyou\n")
+    assert (piped.returncode, piped.stderr) == (Exit.OK, "")
+    assert "> hello /quit you" in piped.stdout
+    read = json.loads(cogency(tmp_path, "ask", "--json", "what did I say about my boat?").stdout)
+    assert (read["version"], read["outcome"]) == (1, "answered")
+    assert "my boat is blue" in read["answer"]
+    nothing = cogency(tmp_path, "ask", typed=" \n")
+    assert (nothing.returncode, nothing.stdout) == (Exit.SETTINGS, "")
+    assert nothing.stderr == "cogency: There is no question: write it behind `cogency ask`, or to its standard input.\n"
+
+
+def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_path: Path) -> None:
+    unknown = cogency(tmp_path, "chat", typed="/memroy\nhello\n")
+    assert unknown.returncode == Exit.USAGE
+    assert "did you mean `/memory`?" in unknown.stderr
+    assert "You wrote:" in unknown.stdout
+    budget = cogency(tmp_path, "budget", "much", "money")
+    assert (budget.returncode, budget.stdout) == (Exit.ARGUMENTS, "")
+    assert budget.stderr.startswith("cogency budget: Write whose budget")
+    assert cogency(tmp_path, "budget", "me").returncode == Exit.OK
 
 
 def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:

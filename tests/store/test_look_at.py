@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from agent.errors import StoreError
-from store.engine import look_at, open_store
+from store.engine import Look, look_at, open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
 
 
 async def test_a_file_that_is_not_there_has_no_version_and_is_not_made(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "bot.db"
-    assert await look_at(f"sqlite:///{path}") == (str(path), None)
+    assert await look_at(f"sqlite:///{path}") == Look(str(path), None)
     assert not path.parent.exists()
 
 
@@ -20,16 +20,16 @@ async def test_a_file_is_looked_at_while_a_bot_serves_from_it(tmp_path: Path) ->
     url = f"sqlite:///{tmp_path / 'bot.db'}"
     store = await open_store(url)
     try:
-        where, version = await look_at(url)
+        look = await look_at(url)
     finally:
         await store.close()
-    assert (where, version) == (store.database.where, HEAD)
+    assert look == Look(store.database.where, HEAD, is_held=True)
 
 
 async def test_an_empty_file_has_no_version(tmp_path: Path) -> None:
     path = tmp_path / "bot.db"
     path.touch()
-    assert (await look_at(f"sqlite:///{path}"))[1] is None
+    assert (await look_at(f"sqlite:///{path}")).version is None
 
 
 async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
@@ -41,11 +41,11 @@ async def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 
 async def test_a_server_is_looked_at_without_making_tables(postgres: PostgresServer) -> None:
     async with postgres.database() as url:
-        assert (await look_at(url))[1] is None
-        assert (await look_at(url))[1] is None
+        assert (await look_at(url)).version is None
+        assert (await look_at(url)).version is None
         store = await open_store(url)
         await store.close()
-        assert (await look_at(url))[1] == HEAD
+        assert (await look_at(url)).version == HEAD
 
 
 async def test_an_address_that_is_none_is_told() -> None:

@@ -13,10 +13,11 @@ from typing import Protocol, Self
 
 from agent.authority import Authority
 from agent.errors import StoreError
+from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Depth
 from agent.ports import Clock, Conversations, Spending
-from agent.records import Author, Incoming, Person, Thread
+from agent.records import Author, Incoming, Person, StoredMessage, Thread
 from agent.spending import Account, By, Period, account
 from bot.access.budget_desk import BudgetDesk
 from bot.host import Asker, ForgetAnswer, Forgetter, MemoryAnswer, Viewer
@@ -123,11 +124,11 @@ class TerminalBot:
     async def past_questions(self) -> list[str]:
         return await self.conversations.questions(self.person.id, limit=MAX_PAST_QUESTIONS)
 
-    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> None:
+    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome | None:
         event = self.new_id()
         self.surfaces.opened[conversation] = surface
         try:
-            await self.turns.ask(
+            return await self.turns.ask(
                 Incoming(
                     source=self.source,
                     event_id=event,
@@ -143,6 +144,7 @@ class TerminalBot:
             )
         except AnsweredElsewhere as elsewhere:
             await self._show(elsewhere, conversation, surface)
+            return Outcome.ANSWERED
         finally:
             del self.surfaces.opened[conversation]
 
@@ -151,6 +153,9 @@ class TerminalBot:
         said = await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=1)
         if said and said[-1].author is Author.BOT:
             await surface.edit(PageRef(str(PageKey(elsewhere.turn, 0))), Look(said[-1].text, final=True))
+
+    async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
+        return await self.conversations.history(conversation, before_turn=LATEST_TURN, limit=limit)
 
     async def threads(self) -> list[Thread]:
         return await self.conversations.threads(self.person.id, limit=MAX_THREADS)

@@ -1,7 +1,5 @@
 """What the terminal needs of the bot, as a Protocol: one person, many conversations.
 
-Above: `bot.platforms.terminal.run` calls it. Implemented by: `bot.app`, and by a fake in `tests/fakes`.
-
 Rule: a method may raise `CogencyError`, whose one sentence the terminal shows before it goes on.
 """
 
@@ -9,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from agent.events import Outcome
 from agent.messages import Depth
-from agent.records import Thread
+from agent.records import StoredMessage, Thread
 from agent.spending import Account
 from bot.host import ForgetAnswer, MemoryAnswer
 from bot.surface import Surface
@@ -48,12 +47,17 @@ class ChatBot(Protocol):
         """What the person asked earlier, oldest first: for the arrow keys. Nothing that was forgotten."""
         ...
 
-    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> None:
-        """Take the question in, answer it and show the reply on `surface`.
+    async def ask(self, text: str, conversation: str, surface: Surface, depth: Depth = Depth.ADAPT) -> Outcome | None:
+        """Take the question in, answer it and show the reply on `surface`. How it ended; None if another terminal goes
+        on with it.
 
         When the task is cancelled, the turn ends as stopped, the reply says so, and CancelledError goes on to the
         caller.
         """
+        ...
+
+    async def exchanges(self, conversation: str, limit: int) -> list[StoredMessage]:
+        """The last messages of a conversation, oldest first."""
         ...
 
     async def threads(self) -> list[Thread]:

@@ -1,9 +1,8 @@
 """The chat through pipes: lines in, finished answers out, no colours, nothing drawn twice.
 
-Above: `bot.platforms.terminal.run`. Below: `bot.platforms.terminal.blocks`.
-
-Rules. Only answers and texts that were asked for go to the output; the start-up lines go to the error stream. Each is
-followed by a blank line and flushed. What comes in is UTF-8; bytes that are not are replaced.
+Rules. Only answers and texts that were asked for go to the output; the start-up lines, and what says why something was
+not done, go to the error stream. Each is followed by a blank line and flushed. What comes in is UTF-8; bytes that are
+not are replaced.
 """
 
 import asyncio
@@ -30,6 +29,10 @@ class PipeWindow:
         self._out = out
         self._err = err
 
+    @property
+    def is_scripted(self) -> bool:
+        return True
+
     def greet(self, markdown: str) -> None:
         _write(self._err, markdown)
 
@@ -46,8 +49,14 @@ class PipeWindow:
     def say(self, markdown: str) -> None:
         _write(self._out, markdown)
 
+    def log(self) -> TextIO:
+        return self._err
+
+    def complain(self, markdown: str) -> None:
+        _write(self._err, markdown)
+
     def open_display(self) -> PlainDisplay:
-        return PlainDisplay(self.say)
+        return PlainDisplay(self.say, self.complain)
 
     def answering(self, stop: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002 -- Ctrl-C ends a pipe
         return nullcontext()

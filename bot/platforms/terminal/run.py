@@ -1,21 +1,25 @@
-"""The chat: reads what a person writes, does what it means, until they leave.
+"""The chat: reads what a person writes, does what it means, until they leave; or one question, and its answer.
 
-Above: `bot.app`. Below: `ChatBot`, which answers, and `Window`, which shows, both as Protocols; `inbound`, `wording`.
+`ChatBot` answers, `Window` shows. Where a program reads, the exit code tells of what failed first.
 """
 
 import asyncio
+import json
+import re
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
 from typing import assert_never
 
-from agent.errors import CogencyError
+from agent.errors import CogencyError, SettingsError
+from agent.events import Outcome
+from agent.messages import Depth
 from agent.records import Thread
 from bot import wording
-from bot.exits import Exit
+from bot.exits import Exit, exit_code
 from bot.memory.view import as_list
 from bot.memory.words import Export, read
 from bot.platforms.terminal import inbound
@@ -31,6 +35,12 @@ EXPORT_CHARS = 50_000
 EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the name of a new file."
 AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
 KEPT = "Kept everything."
+ANSWERS = frozenset({"y", "yes", "n", "no", "nope", "keep", "cancel", "all"})
+"""What begins an answer to a question of the program's; anything else is the person's next question."""
+SHOWN_MESSAGES = 6
+"""Three questions with their answers: enough to remember what it was about, and it fits a screen."""
+MAX_QUESTION_CHARS = 1_000_000
+"""Of standard input: more than any model reads at once."""
 
 
 def open_window() -> Window:
@@ -56,9 +66,63 @@ def open_window() -> Window:
 
 async def chat(bot: ChatBot, window: Window, now: Callable[[], datetime]) -> Exit:
     """Chat until the person leaves. `now` gives the time in the person's time zone, for dates in lists."""
+    chatting = _Chat(bot, window, now)
     with suppress(BrokenPipeError):  # whoever read the answers has seen enough
-        await _Chat(bot, window, now).run()
-    return Exit.OK
+        await chatting.run()
+    return chatting.failed if window.is_scripted else Exit.OK
+
+
+async def ask_once(bot: ChatBot, window: Window, now: Callable[[], datetime], question: str) -> Exit:
+    """Ask one question, in a thread of its own, and show its answer. Raises CogencyError."""
+    chatting = _Chat(bot, window, now)
+    await bot.unfinished(_unseen)
+    await chatting.ask(question, Depth.ADAPT)
+    return chatting.failed
+
+
+async def answer_as_json(bot: ChatBot, question: str) -> tuple[str, Exit]:
+    """The same as one JSON object for programs, and the exit code. Raises CogencyError."""
+    said: list[str] = []
+    display = PlainDisplay(said.append)
+    await bot.unfinished(_unseen)
+    outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display))
+    display.close()
+    ended = "lost" if outcome is None else outcome.value
+    answer = {"version": 1, "outcome": ended, "answer": "".join(said), "model": await bot.model(None)}
+    return json.dumps(answer, ensure_ascii=False, indent=2), exit_of(outcome)
+
+
+def exit_of(outcome: Outcome | None) -> Exit:
+    """How a program is told that there is no answer, or not all of it."""
+    match outcome:
+        case Outcome.ANSWERED:
+            return Exit.OK
+        case Outcome.REFUSED | Outcome.CUT:
+            return Exit.UNAVAILABLE
+        case Outcome.STOPPED | Outcome.EXHAUSTED | None:
+            return Exit.FAILED
+        case _:
+            assert_never(outcome)
+
+
+def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
+    """The question that the words of `cogency ask` make; "-", and no word at all, stand for standard input.
+
+    `read` gives at most so many characters of that. Raises SettingsError if there is no question, or too long a one.
+    """
+    given = read(MAX_QUESTION_CHARS + 1).strip() if not words or "-" in words else ""
+    text = " ".join(word for word in words if word != "-")
+    question = f"{text}\n\n{given}".strip()
+    if not question:
+        raise SettingsError("There is no question: write it behind `cogency ask`, or to its standard input.")
+    if len(question) > MAX_QUESTION_CHARS:
+        raise SettingsError(f"The question is too long: at most {MAX_QUESTION_CHARS:,} characters are read.")
+    return question
+
+
+def _unseen(_: Left) -> Surface:
+    """The answer to what an earlier process left stands in its thread."""
+    return TerminalSurface(PlainDisplay(lambda _: None))
 
 
 def saved(name: str, content: str) -> str:
@@ -74,6 +138,10 @@ def saved(name: str, content: str) -> str:
     return f"Written to {wording.literal(name)}."
 
 
+def _first_word(said: str) -> str:
+    return (re.findall(r"\w+", said[:100].casefold()) or [""])[0]
+
+
 class _Chat:
     """One sitting: the current conversation, and the list of threads that numbers refer to."""
 
@@ -86,6 +154,8 @@ class _Chat:
         self._instead: str | None = None
         """A command that the person wrote where they were asked something: what is done next."""
         self._displays: list[Display] = []
+        self.failed = Exit.OK
+        """How the first thing ended that did not end well."""
 
     async def run(self) -> None:
         self._window.greet(self._bot.greeting())
@@ -99,7 +169,26 @@ class _Chat:
                 await self._do(command)
                 await self._answered(self._bot.unfinished(self._go_on))
             except CogencyError as error:
-                self._window.say(wording.literal(str(error)))
+                self._complain(wording.literal(str(error)), exit_code(error))
+
+    async def ask(self, text: str, depth: Depth) -> None:
+        surface = self._open()
+        display = self._displays[-1]
+
+        async def asking() -> None:
+            outcome = await self._bot.ask(text, self._conversation, surface, depth)
+            if outcome is Outcome.REFUSED:
+                display.fail()
+            self._fail(exit_of(outcome))
+
+        await self._answered(asking())
+
+    def _complain(self, markdown: str, code: Exit) -> None:
+        self._fail(code)
+        self._window.complain(markdown)
+
+    def _fail(self, code: Exit) -> None:
+        self.failed = self.failed or code
 
     async def _read(self) -> str | None:
         line, self._instead = self._instead, None
@@ -108,7 +197,7 @@ class _Chat:
     async def _do(self, command: inbound.Command) -> None:
         match command:
             case inbound.Ask(text, depth):
-                await self._answered(self._bot.ask(text, self._conversation, self._open(), depth))
+                await self.ask(text, depth)
             case inbound.Stop():
                 self._window.say(wording.NOTHING_RUNNING)
             case inbound.NewThread():
@@ -136,7 +225,7 @@ class _Chat:
             case inbound.ShowHelp():
                 self._window.say(wording.help_text(inbound.COMMANDS))
             case inbound.Unclear(sentence):
-                self._window.say(sentence)
+                self._complain(sentence, Exit.USAGE)
             case inbound.Nothing() | inbound.Quit():
                 pass
             case _:
@@ -182,11 +271,12 @@ class _Chat:
     async def _open_thread(self, number: int) -> None:
         threads = await self._bot.threads() if self._listed is None else self._listed
         if number > len(threads):
-            self._window.say(f"There is no thread {number}; `/threads` lists them.")
+            self._complain(f"There is no thread {number}; `/threads` lists them.", Exit.FAILED)
             return
         thread = threads[number - 1]
         self._conversation = thread.conversation
-        self._window.say(wording.thread_opened(thread))
+        said = await self._bot.exchanges(thread.conversation, SHOWN_MESSAGES)
+        self._window.say(wording.thread_opened(thread, said))
 
     async def _memory(self, words: str) -> None:
         answer = await self._bot.memory(words)
@@ -221,6 +311,7 @@ class _Chat:
             agreed = {"yes": answer.token, "all": answer.wider}.get(said.strip().lower(), "")
             if not agreed:
                 self._window.say(wording.forget_declined())
+                self._instead = said if said.strip() and _first_word(said) not in ANSWERS else None
                 return
             answer = await self._bot.forget(agreed, self._conversation)
             self._conversation = self._bot.new_conversation()

@@ -1,7 +1,5 @@
 """A growing answer on a terminal: whole blocks are printed once, only the unfinished tail is drawn again.
 
-Above: `bot.platforms.terminal.tty`. Below: `bot.platforms.terminal.blocks`, `bot.platforms.terminal.markdown`, rich.
-
 The rule that keeps long answers from flickering: what is drawn again never exceeds the screen, and what leaves the
 screen was printed for good. The scrollback holds each answer once.
 """
@@ -57,6 +55,14 @@ class LiveDisplay:
             return
         self._status = printable(text)
         self._draw()
+
+    def trace(self, text: str) -> None:
+        if not self._closed:
+            line = Text(printable(text), style="dim")
+            self._draw(Group("", line) if self._begun else line)
+
+    def fail(self) -> None:
+        """A person reads it anyway."""
 
     def close(self) -> None:
         if self._closed:

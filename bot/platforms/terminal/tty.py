@@ -1,10 +1,10 @@
 """The chat on a real terminal: prompt_toolkit reads the keys, rich draws.
 
-Above: `bot.platforms.terminal.run`. Below: `bot.platforms.terminal.screen`, prompt_toolkit.
-
 The keys. Enter sends; Alt-Enter begins a new line, and a pasted text keeps its lines. The arrows walk through earlier
-questions. Ctrl-C clears the line, or stops the answer; Ctrl-D leaves. What is typed while the bot answers is not
-echoed into the answer: it stands at the next prompt.
+questions. Ctrl-C clears the line, or stops the answer; Ctrl-Z suspends; Ctrl-D leaves. What is typed while the bot
+answers is not echoed into the answer: it stands at the next prompt.
+
+Log lines stand above the prompt, or above the answer that grows.
 
 Earlier questions are held in memory only: a history file would survive `/forget`.
 """
@@ -14,9 +14,12 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from types import FrameType
+from typing import TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app_or_none, run_in_terminal
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -44,6 +47,10 @@ class TerminalWindow:
         self._keys = keys
         self._echo = echo
         self._questions = self._session()
+
+    @property
+    def is_scripted(self) -> bool:
+        return False
 
     def greet(self, markdown: str) -> None:
         self._console.print(Answer(printable(markdown)))
@@ -73,6 +80,12 @@ class TerminalWindow:
         self._console.print(Answer(printable(markdown)))
         self._console.print()
 
+    def log(self) -> TextIO:
+        return _Log(self._console, asyncio.get_running_loop())
+
+    def complain(self, markdown: str) -> None:
+        self.say(markdown)
+
     def open_display(self) -> LiveDisplay:
         return LiveDisplay(self._console)
 
@@ -89,9 +102,37 @@ class TerminalWindow:
             history=InMemoryHistory(list(questions)),
             key_bindings=_keys(),
             prompt_continuation="  ",
+            enable_suspend=True,
             input=self._keys,
             output=self._echo,
         )
+
+
+class _Log(StringIO):
+    """Shows whole lines above the prompt or the answer that grows, from whichever thread they come."""
+
+    def __init__(self, console: Console, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._console = console
+        self._loop = loop
+
+    def write(self, text: str) -> int:
+        line = printable(text).rstrip("\n")
+        if line and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._show, line)
+        elif line:
+            self._print(line)
+        return len(text)
+
+    def _show(self, line: str) -> None:
+        app = get_app_or_none()
+        if app is None or not app.is_running:
+            self._print(line)
+        else:
+            run_in_terminal(lambda: self._print(line))
+
+    def _print(self, line: str) -> None:
+        self._console.print(Text(line, style="dim"))
 
 
 def _keys() -> KeyBindings:

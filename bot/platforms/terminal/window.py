@@ -1,11 +1,10 @@
-"""What a person types into and reads from: a terminal, or a pair of pipes. Protocols, and the plainest display.
-
-Above: `bot.platforms.terminal.run`, `bot.platforms.terminal.surface`. Implemented by: `tty` and `pipe` beside this.
-"""
+"""What a person types into and reads from: a terminal, or a pair of pipes. Protocols, and the plainest display."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, TextIO
+
+from bot.wording import UNSTORED
 
 
 class Display(Protocol):
@@ -19,23 +18,41 @@ class Display(Protocol):
         """What the bot is doing meanwhile; "" takes it away."""
         ...
 
+    def trace(self, text: str) -> None:
+        """Something was done on the way to the answer; it stays to be read, and is no part of the answer."""
+        ...
+
+    def fail(self) -> None:
+        """What is shown is no answer: it says why there is none."""
+        ...
+
     def close(self) -> None:
         """The reply ends here, complete or not. Closing again does nothing."""
         ...
 
 
 class PlainDisplay:
-    """Holds a reply back until it is complete, then writes it."""
+    """Holds a reply back until it is complete, then writes it; `complain` writes what is none, and what delays one."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], complain: Callable[[str], None] | None = None) -> None:
         self._write = write
+        self._complain = complain or write
         self._text = ""
+        self._delayed = False
 
     def show(self, text: str) -> None:
         self._text = text
 
     def status(self, text: str) -> None:
+        if text == UNSTORED and not self._delayed:
+            self._delayed = True
+            self._complain(text)
+
+    def trace(self, text: str) -> None:
         pass
+
+    def fail(self) -> None:
+        self._write = self._complain
 
     def close(self) -> None:
         text, self._text = self._text.strip("\n"), ""
@@ -45,6 +62,11 @@ class PlainDisplay:
 
 class Window(Protocol):
     """BrokenPipeError from any method: the reader has gone."""
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether a program reads, which looks at the exit code, too."""
+        ...
 
     def greet(self, markdown: str) -> None:
         """Show the start-up lines."""
@@ -64,6 +86,14 @@ class Window(Protocol):
 
     def say(self, markdown: str) -> None:
         """Show a text of the program itself."""
+        ...
+
+    def log(self) -> TextIO:
+        """Where log lines go, so that they run over nothing that is shown."""
+        ...
+
+    def complain(self, markdown: str) -> None:
+        """Say why something that was asked for is not done."""
         ...
 
     def open_display(self) -> Display: ...

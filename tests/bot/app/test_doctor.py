@@ -57,7 +57,7 @@ async def test_a_model_without_its_key_is_a_problem_that_names_the_setting(tmp_p
 async def test_a_model_is_asked_for_one_word_only_if_somebody_wants_it(tmp_path: Path) -> None:
     async with ModelServer([[head(), text("yes"), DONE]]) as model:
         settings = read(tmp_path, COGENCY_MODEL="openai:m-1", OPENAI_BASE_URL=model.url)
-        assert [found.level for found in await about("Model", settings)] == [Level.GOOD]
+        assert [found.level for found in await about("Model", settings)] == [Level.GOOD, Level.NOTE]
         assert not model.requests
         chosen, asked = await about("Model", settings, ask_model=True)
     assert (chosen.level, asked.level) == (Level.GOOD, Level.GOOD)

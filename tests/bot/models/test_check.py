@@ -1,21 +1,37 @@
 """How well a model keeps the protocol: twenty verdicts and a sentence."""
 
+import re
+
 import pytest
 
+from agent.messages import ModelCall
 from agent.probes import PROBES
 from agent.providers.rehearsal import RehearsalProvider
 from agent.tools.registry import Registry
-from bot.models.check import Verdict, check_model, conclusion, is_usable, line
-from tests.fakes.clock import FakeClock
+from bot.models.check import Verdict, announcement, check_model, conclusion, is_usable, line
+from tests.fakes.clock import NOON, FakeClock
 
 
 async def test_every_probe_gets_a_verdict_on_a_line_of_its_own() -> None:
     clock = FakeClock()
     rules = RehearsalProvider(sleep=clock.sleep)
-    verdicts = [verdict async for verdict in check_model(rules, Registry([]), clock)]
+    calls: list[ModelCall] = []
+
+    async def count(call: ModelCall) -> None:
+        calls.append(call)
+
+    verdicts = [verdict async for verdict in check_model(rules, Registry([]), clock, count)]
     assert [verdict.probe for verdict in verdicts] == list(PROBES)
-    assert len(verdicts) == 20
+    assert len(verdicts) == len(calls) == 20
     assert all("The model can " in line(verdict) for verdict in verdicts)
+
+
+def test_what_it_will_take_is_said_before_with_a_price_where_there_is_one() -> None:
+    said = announcement("openai:gpt-6.1-terra", Registry([]), NOON)
+    found = re.fullmatch(r"This asks it 20 questions: about ([\d,]+) tokens, \$0\.\d+ at list prices\. .*", said)
+    assert found is not None, said
+    assert 10_000 < int(found[1].replace(",", "")) < 60_000
+    assert "$" not in announcement("ollama:llama3.2", Registry([]), NOON)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from agent.events import Outcome
 from agent.memory.facts import Fact
@@ -16,6 +17,7 @@ from agent.memory.writing import NewFact, Written
 from agent.records import Closing
 from agent.state import SituationSummary
 from store.engine import Store, open_store
+from store.tables import fact_term
 from tests.contracts.steps import claimed, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -56,6 +58,7 @@ async def known(store: Store) -> EntriesPlan:
 
 async def everything(store: Store) -> list[object]:
     return [
+        await store.database.read(lambda connection: sorted(map(tuple, connection.execute(select(fact_term))))),
         await store.facts.readable("ann", OWN),
         await store.profiles.known("ann", OWN),
         await summary_of(store, "thread"),
@@ -67,7 +70,7 @@ async def test_what_was_deleted_is_used_nowhere_and_comes_back_as_it_was_with_it
         plan = await known(store)
         before = await everything(store)
         await store.forgetting.delete_entries(plan, "f:1", MINUTE)
-        assert await everything(store) == [[], [], SituationSummary()]
+        assert await everything(store) == [[], [], [], SituationSummary()]
     async with opened(tmp_path) as store:  # another process goes on
         assert await store.forgetting.undo("ann") == "f:1"
         assert await everything(store) == before

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import os
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
@@ -9,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import StoreError
+from agent.errors import SettingsError, StoreError
 from agent.messages import Depth
 from bot import wording
 from bot.exits import Exit
 from bot.platforms.terminal.pipe import PipeWindow
-from bot.platforms.terminal.run import KEPT, chat
+from bot.platforms.terminal.run import KEPT, answer_as_json, ask_once, chat, question_of
 from bot.wording import forget_which
 from tests.fakes.chatbot import TIME, FakeChatBot
 
@@ -28,12 +29,16 @@ async def typed(lines: Sequence[str]) -> AsyncIterator[str]:
         yield line
 
 
-async def conversation(bot: FakeChatBot, *lines: str) -> list[str]:
-    """What the chat wrote to its output: the texts between its blank lines."""
-    out = io.StringIO()
-    window = PipeWindow(typed(lines), out, io.StringIO())
+async def conversation(
+    bot: FakeChatBot, *lines: str, ends: Exit = Exit.OK, complaints: list[str] | None = None
+) -> list[str]:
+    """What the chat wrote to its output: the texts between its blank lines. `complaints`: those on its error stream."""
+    out, err = io.StringIO(), io.StringIO()
+    window = PipeWindow(typed(lines), out, err)
     async with asyncio.timeout(5):
-        assert await chat(bot, window, now) is Exit.OK
+        assert await chat(bot, window, now) is ends
+    told = err.getvalue().removeprefix(f"{bot.greeting()}\n\n")
+    assert told.removesuffix("\n\n").split("\n\n") == (complaints or [""])
     assert "\x1b" not in out.getvalue()
     assert out.getvalue() == "" or out.getvalue().endswith("\n\n")
     return out.getvalue().removesuffix("\n\n").split("\n\n") if out.getvalue() else []
@@ -146,7 +151,7 @@ async def test_a_thread_of_the_list_can_be_gone_back_to() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "boats", "/new", "tea", "/threads", "/threads 2", "more boats")
     assert "1. tea (today 12:00, this one)\n2. boats (today 12:00)" in texts
-    assert texts[-2:] == ["Back in “boats”.", "You wrote: more boats"]
+    assert texts[-4:] == ["Back in “boats”.", "> boats", "You wrote: boats", "You wrote: more boats"]
     assert bot.asked == {"c1": ["boats", "more boats"], "c2": ["tea"]}
 
 
@@ -158,9 +163,9 @@ async def test_a_number_means_the_list_that_was_shown_last() -> None:
 
 async def test_a_number_without_a_list_means_the_threads_as_they_are() -> None:
     bot = FakeChatBot()
-    texts = await conversation(bot, "/threads 1", "one", "/new", "/threads 1", "back", "/threads 3")
-    assert texts[0] == "There is no thread 1; `/threads` lists them."
-    assert texts[-1] == "There is no thread 3; `/threads` lists them."
+    missing = [f"There is no thread {number}; `/threads` lists them." for number in (1, 3)]
+    lines = ["/threads 1", "one", "/new", "/threads 1", "back", "/threads 3"]
+    await conversation(bot, *lines, ends=Exit.FAILED, complaints=missing)
     assert bot.asked == {"c1": ["one", "back"]}
 
 
@@ -184,11 +189,10 @@ async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(
 
 async def test_the_model_is_shown_and_changed() -> None:
     bot = FakeChatBot()
-    assert await conversation(bot, "/model", "/model ollama:llama3.2", "/model unknown") == [
-        "`rehearsal` answers.",
-        "`ollama:llama3.2` answers.",
-        "There is no model \\*unknown\\*.",
-    ]
+    lines = ["/model", "/model ollama:llama3.2", "/model unknown"]
+    missing = ["There is no model \\*unknown\\*."]
+    shown = await conversation(bot, *lines, ends=Exit.SETTINGS, complaints=missing)
+    assert shown == ["`rehearsal` answers.", "`ollama:llama3.2` answers."]
     assert bot.name == "ollama:llama3.2"
 
 
@@ -199,9 +203,9 @@ async def test_text_after_ask_and_after_two_slashes_is_sent() -> None:
 
 
 async def test_help_lists_the_commands_and_an_unknown_one_gets_a_sentence() -> None:
-    texts = await conversation(FakeChatBot(), "/help", "/thread")
+    missing = ["There is no command `/thread`: did you mean `/threads`?"]
+    texts = await conversation(FakeChatBot(), "/help", "/thread", ends=Exit.USAGE, complaints=missing)
     assert "- `/forget thread`: forget this thread" in texts[0]
-    assert texts[1] == "There is no command `/thread`: did you mean `/threads`?"
 
 
 async def test_nothing_after_quit_is_read() -> None:
@@ -211,10 +215,75 @@ async def test_nothing_after_quit_is_read() -> None:
 
 
 async def test_what_goes_wrong_is_one_sentence_and_the_chat_goes_on() -> None:
-    assert await conversation(FakeChatBot(), "break", "hello") == [
-        "the disk is full: make room and ask again.",
-        "You wrote: hello",
-    ]
+    complaints = ["the disk is full: make room and ask again."]
+    shown = await conversation(FakeChatBot(), "break", "hello", ends=Exit.FAILED, complaints=complaints)
+    assert shown == ["You wrote: hello"]
+
+
+async def test_why_there_is_no_answer_goes_to_the_error_stream_and_the_first_failure_is_the_exit_code() -> None:
+    complaints = ["The model is away.", "the disk is full: make room and ask again."]
+    lines = ["hello", "refuse", "break"]
+    shown = await conversation(FakeChatBot(), *lines, ends=Exit.UNAVAILABLE, complaints=complaints)
+    assert shown == ["You wrote: hello"]
+
+
+@pytest.mark.parametrize("instead", ["what is tea?", "yesterday I said something else", "eat"])
+async def test_what_is_typed_where_a_yes_is_asked_for_and_is_no_answer_is_the_next_question(instead: str) -> None:
+    bot = FakeChatBot()
+    texts = await conversation(bot, "remember that tea is hot", "/forget everything", instead)
+    assert texts[-2:] == ["Nothing was forgotten.", f"You wrote: {instead}"]
+    assert len(bot.facts) == 1
+
+
+async def test_one_question_is_asked_and_answered_on_the_output() -> None:
+    for question, ends, said, complained in [
+        ("hello", Exit.OK, "You wrote: hello\n\n", ""),
+        ("two\nlines", Exit.OK, "You wrote: two\nlines\n\n", ""),
+        ("refuse", Exit.UNAVAILABLE, "", "The model is away.\n\n"),
+    ]:
+        out, err = io.StringIO(), io.StringIO()
+        bot = FakeChatBot({"old": "An old answer."})
+        assert await ask_once(bot, PipeWindow(typed([]), out, err), now, question) is ends
+        assert (out.getvalue(), err.getvalue()) == (said, complained)
+
+
+async def test_one_question_is_answered_as_json() -> None:
+    answer, code = await answer_as_json(FakeChatBot(), "hello")
+    assert code is Exit.OK
+    assert json.loads(answer) == {
+        "version": 1,
+        "outcome": "answered",
+        "answer": "You wrote: hello",
+        "model": "`rehearsal` answers.",
+    }
+    answer, code = await answer_as_json(FakeChatBot(), "refuse")
+    assert (json.loads(answer)["outcome"], code) == ("refused", Exit.UNAVAILABLE)
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "question"),
+    [
+        (["what", "is", "tea?"], None, "what is tea?"),
+        ([], "one\ntwo\n", "one\ntwo"),
+        (["-"], "one\ntwo\n", "one\ntwo"),
+        (["sum this up:", "-"], "one\ntwo\n", "sum this up:\n\none\ntwo"),
+    ],
+)
+def test_a_question_is_made_of_words_and_of_standard_input_where_it_is_asked_for(
+    words: list[str], given: str | None, question: str
+) -> None:
+    def read(most: int) -> str:
+        assert given is not None, "nobody asked for standard input"
+        return given[:most]
+
+    assert question_of(words, read) == question
+
+
+def test_no_question_and_too_long_a_one_are_refused() -> None:
+    with pytest.raises(SettingsError, match="There is no question"):
+        question_of([], lambda _: " \n")
+    with pytest.raises(SettingsError, match="too long"):
+        question_of(["-"], lambda most: "x" * most)
 
 
 async def test_interrupted_answers_are_finished_at_the_start_one_after_the_other() -> None:

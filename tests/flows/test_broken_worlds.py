@@ -1,0 +1,186 @@
+"""Doctor and a start agree: each broken world is tried by both, as real processes."""
+
+import asyncio
+import os
+import sqlite3
+import stat
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.exits import Exit
+from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
+from tests.flows.test_setup import cogency
+
+KEY = "sk-broken-world"
+
+
+def fine(_: Path) -> dict[str, str]:
+    return {}
+
+
+def no_folder_yet(folder: Path) -> dict[str, str]:
+    return {"COGENCY_DATABASE_URL": f"sqlite:///{folder}/a/b/bot.db"}
+
+
+def newer_database(folder: Path) -> dict[str, str]:
+    with sqlite3.connect(folder / "bot.db") as database:
+        database.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        database.execute("INSERT INTO alembic_version VALUES ('9999')")
+    return {}
+
+
+def anothers_tables(folder: Path) -> dict[str, str]:
+    with sqlite3.connect(folder / "bot.db") as database:
+        database.execute("CREATE TABLE recipe (title TEXT)")
+    return {}
+
+
+def no_database(folder: Path) -> dict[str, str]:
+    (folder / "bot.db").write_text("I am a letter. " * 1_000)
+    return {}
+
+
+def folder_in_its_place(folder: Path) -> dict[str, str]:
+    (folder / "bot.db").mkdir()
+    return {}
+
+
+def file_in_place_of_the_folder(folder: Path) -> dict[str, str]:
+    (folder / "data").write_text("")
+    return {"COGENCY_DATABASE_URL": f"sqlite:///{folder}/data/bot.db"}
+
+
+def server_that_is_away(_: Path) -> dict[str, str]:
+    return {"COGENCY_DATABASE_URL": "postgresql://bot:sesame@127.0.0.1:1/bot"}
+
+
+def unknown_setting(_: Path) -> dict[str, str]:
+    return {"COGENCY_MODLE": "rehearsal"}
+
+
+def file_that_others_may_write(folder: Path) -> dict[str, str]:
+    (folder / ".env").write_text("COGENCY_LANGUAGE=Irish\n")
+    (folder / ".env").chmod(0o666)
+    return {}
+
+
+def key_that_would_go_elsewhere(folder: Path) -> dict[str, str]:
+    (folder / ".env").write_text("OPENAI_BASE_URL=https://catcher.example/v1\n")
+    return {"OPENAI_API_KEY": KEY}
+
+
+def no_key(_: Path) -> dict[str, str]:
+    return {"COGENCY_MODEL": "anthropic:claude-sonnet-5-5"}
+
+
+def fallback_without_a_key(_: Path) -> dict[str, str]:
+    return {"COGENCY_FALLBACK_MODELS": "anthropic:claude-sonnet-5-5"}
+
+
+def embeddings_without_a_service(_: Path) -> dict[str, str]:
+    return {"COGENCY_EMBEDDINGS": "anthropic:none"}
+
+
+def dead_model(_: Path) -> dict[str, str]:
+    return {"COGENCY_MODEL": "ollama:llama3.2", "OLLAMA_BASE_URL": "http://127.0.0.1:1"}
+
+
+def dead_server_without_a_name(_: Path) -> dict[str, str]:
+    return {"COGENCY_MODEL": "", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
+
+
+WORLDS: list[tuple[Callable[[Path], dict[str, str]], Exit]] = [
+    (fine, Exit.OK),
+    (no_folder_yet, Exit.OK),
+    (newer_database, Exit.FAILED),
+    (anothers_tables, Exit.FAILED),
+    (no_database, Exit.UNAVAILABLE),
+    (folder_in_its_place, Exit.FAILED),
+    (file_in_place_of_the_folder, Exit.FAILED),
+    (server_that_is_away, Exit.UNAVAILABLE),
+    (unknown_setting, Exit.SETTINGS),
+    (file_that_others_may_write, Exit.SETTINGS),
+    (key_that_would_go_elsewhere, Exit.SETTINGS),
+    (no_key, Exit.SETTINGS),
+    (fallback_without_a_key, Exit.SETTINGS),
+    (embeddings_without_a_service, Exit.SETTINGS),
+    (dead_model, Exit.UNAVAILABLE),
+    (dead_server_without_a_name, Exit.SETTINGS),
+]
+
+
+def held(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*"))
+
+
+@pytest.mark.parametrize(("world", "ends"), WORLDS, ids=[world.__name__ for world, _ in WORLDS])
+async def test_doctor_and_a_start_say_the_same_of(
+    tmp_path: Path, world: Callable[[Path], dict[str, str]], ends: Exit
+) -> None:
+    settings = world(tmp_path)
+    before = held(tmp_path)
+    examined, found, complained = await cogency(tmp_path, "doctor", **settings)
+    assert held(tmp_path) == before, "doctor leaves everything as it is"
+    started, _, refused = await cogency(tmp_path, "ask", "hello", **settings)
+    assert started == ends, refused
+    assert (examined == Exit.OK) == (ends is Exit.OK), found + complained
+    assert "Traceback" not in refused + complained
+    if ends is not Exit.OK:
+        (sentence,) = [line for line in refused.splitlines() if "is set to" not in line and line]
+        assert sentence.removeprefix("cogency: ")[:30] in found + complained
+
+
+@asynccontextmanager
+async def asking(reply: Reply) -> AsyncGenerator[dict[str, str]]:
+    """A world with a model that answers everything so."""
+    async with ModelServer([reply] * 9) as model:
+        yield {"COGENCY_MODEL": "openai:m-1", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY}
+
+
+@pytest.mark.parametrize(
+    ("reply", "ends"),
+    [
+        ([head(), text("yes"), DONE], Exit.OK),
+        ([head(401, "application/json"), b'{"error": {"message": "no such key"}}'], Exit.UNAVAILABLE),
+        ([head(404, "application/json"), b'{"error": {"message": "no such model"}}'], Exit.UNAVAILABLE),
+    ],
+)
+async def test_doctor_and_a_start_say_the_same_of_a_model_that(tmp_path: Path, reply: Reply, ends: Exit) -> None:
+    async with asking(reply) as settings:
+        examined, found, _ = await cogency(tmp_path, "doctor", **settings)
+        started, said, refused = await cogency(tmp_path, "ask", "hello", **settings)
+    assert started == ends, refused
+    assert (examined == Exit.OK) == (ends is Exit.OK), found
+    assert ("yes" in said) == (ends is Exit.OK)
+
+
+async def test_a_database_that_serves_a_bot_is_a_note_and_a_second_start_is_asked_to_wait(tmp_path: Path) -> None:
+    await cogency(tmp_path, "migrate")
+    with sqlite3.connect(tmp_path / "bot.db") as database:
+        assert database.execute("SELECT count(*) FROM message").fetchone() == (0,)
+    holder = await asyncio.create_subprocess_exec(
+        "/usr/bin/env", "flock", "--exclusive", "--no-fork", str(tmp_path / "bot.db.lock"), "sleep", "60"
+    )
+    try:
+        async with asyncio.timeout(20):
+            while (await cogency(tmp_path, "migrate"))[0] != Exit.BUSY:
+                pass
+        examined, found, _ = await cogency(tmp_path, "doctor")
+    finally:
+        holder.kill()
+        await holder.wait()
+    assert examined == Exit.OK
+    assert "note     Database: another process has" in found
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+async def test_doctor_and_a_start_say_the_same_of_a_folder_without_rights(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data").chmod(stat.S_IRUSR | stat.S_IXUSR)
+    settings = {"COGENCY_DATABASE_URL": f"sqlite:///{tmp_path}/data/bot.db"}
+    examined, _, _ = await cogency(tmp_path, "doctor", **settings)
+    started, _, _ = await cogency(tmp_path, "ask", "hello", **settings)
+    assert examined == started == Exit.FAILED
