@@ -24,10 +24,10 @@ from agent.events import (
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import Message, ResultStatus, ToolCall, ToolResult
 from agent.progress import Step
+from agent.protocol.grammar import LAST_ROUND
 from agent.records import Person
 from agent.tools.registry import Registry
 from agent.transcript import appended_messages
-from agent.turn import LAST_ROUND
 
 PERSONA = Persona("You are Cogency, a helpful colleague.", "Answer in the language of the person.")
 PERSON = Person("probe", "Robin")
@@ -87,7 +87,6 @@ def messages_of(probe: Probe, tools: Registry, now: datetime) -> tuple[Message, 
     parts = ContextParts(
         persona=PERSONA,
         tool_schemas=tools.schemas(),
-        tool_summary=tools.summary(),
         person=PERSON,
         now=now,
         question=probe.question,

@@ -69,6 +69,11 @@ class Progress:
     """The stored messages that what stood in its context came from, beside the conversation's own history."""
 
     @property
+    def workspace(self) -> Workspace | None:
+        """The newest one that was valid."""
+        return next((step.workspace for step in reversed(self.steps) if step.workspace), None)
+
+    @property
     def joined(self) -> tuple[Waiting, ...]:
         """Every message that joined this turn, in order."""
         return tuple(one for step in self.steps for one in step.joined)

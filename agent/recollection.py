@@ -62,4 +62,4 @@ async def _thread(conversations: Conversations, conversation: str) -> list[Store
 
 def _said(message: StoredMessage, person: str) -> Said:
     by_bot = message.author is Author.BOT
-    return Said(message.text, message.time, not by_bot and message.person == person, message.id, by_bot)
+    return Said(message.text, message.time, not by_bot and message.person == person, message.id, by_bot, message.name)

@@ -1,7 +1,5 @@
 """One turn as a pure state machine: what happened goes in, what to do next comes out.
 
-Above: `agent.loop` performs the effects. Below: `agent.progress`, `agent.transcript`, `agent.events`.
-
 Theory of operation. A turn is a row of model calls. Each reads the same context and everything appended since, so that
 a prefix never changes. A call ends in one of three ways:
 
@@ -15,7 +13,9 @@ Rules.
   end the turn. A step with one good call breaks the row.
 - A missing or invalid workspace never delays calls; the schema travels with their results, at most twice a turn. Fields
   that one leaves out keep what they held.
-- `"secure": false` refuses that iteration's calls.
+- A call that was made before, with the same arguments, is answered with a note; from the third time on it does not
+  run, and its earlier result stands in the refusal.
+- `"secure": false`, which is not taught but known to some models, refuses that iteration's calls.
 - Nothing is retried after text arrived: what was said stands.
 - What the person writes meanwhile may join when a call is due: it stands behind the results of the step before.
 - After a crash the turn goes on from its last saved step: results that are stored are used; a call without one runs
@@ -57,6 +57,7 @@ from agent.events import (
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
 from agent.progress import Progress, Step
+from agent.protocol.grammar import LAST_ROUND
 from agent.records import Waiting
 from agent.reply_text import is_blank, joined
 from agent.state import Workspace
@@ -75,17 +76,20 @@ class TurnLimits:
     """An empty answer is asked for once more; a second empty one is told to the person."""
     max_joined: int = 20
     """Messages that join one turn; somebody who writes on and on is answered in between."""
+    max_same_calls: int = 2
+    """Of one tool with the same arguments; behind the second stands a note, and no third one runs."""
     max_thought_chars: int = 4_000
     """Thoughts are kept for debugging only; the beginning says what they were about."""
 
 
-LAST_ROUND = "This is the last round: answer the person now, without <execute>."
 EMPTY_ANSWER = "You ended without an answer. Write the answer for the person now."
 REFUSED_CALL = "refused: you marked this request as not secure"
+REPEATED_CALL = "[You have made this call before, with these arguments. Go on from what is known, or try another way.]"
+NOT_RUN = "not run: you made this call {times} times with these arguments. Go on from its result, which was:\n{result}"
 CRASHED_CALL = "The process stopped while this call ran; whether it took effect is unknown. Check before you repeat it."
 
 NO_ANSWER = "The model gave no answer. Please ask again, perhaps in other words."
-BROKEN_CALLS = "The model kept calling its tools in a form that cannot be read, so I stopped. Please ask again."
+BROKEN_CALLS = "The model kept calling its tools in a way that leads nowhere, so I stopped. Please ask again."
 ROUNDS_USED = "I stopped here, because all {rounds} rounds of tools are used up. Ask me to go on if you need more."
 TOO_LONG = "The answer was cut off here, because it reached the model's length limit. Ask me to go on."
 FILTERED = "The model's provider withheld the rest of this answer."
@@ -127,8 +131,7 @@ class Turn:
     @property
     def workspace(self) -> Workspace | None:
         """The newest one."""
-        workspaces = [step.workspace for step in (*self._progress.steps, self._step) if step.workspace]
-        return workspaces[-1] if workspaces else None
+        return self._step.workspace or self._progress.workspace
 
     @property
     def text(self) -> str:
@@ -210,7 +213,7 @@ class Turn:
     def _place(self, calls: tuple[ToolCall, ...]) -> list[Effect]:
         if self._iteration >= self._limits.max_iterations:
             return self._finish(Outcome.EXHAUSTED, ROUNDS_USED.format(rounds=self._limits.max_iterations))
-        refused = tuple(REFUSED_CALL if not self._secure else self._check(call) for call in calls)
+        refused = tuple(self._refused(call) for call in calls)
         results = tuple(
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
             for call, reason in zip(calls, refused, strict=True)
@@ -218,6 +221,25 @@ class Turn:
         remind = not self._noted and self._reminders < self._limits.max_reminders
         bad = self._secure and None not in refused
         return self._save_step(replace(self._step, calls=calls, results=results, reminded=remind, bad=bad))
+
+    def _refused(self, call: ToolCall) -> str | None:
+        """Why the call does not run, for the model, or None."""
+        if not self._secure:
+            return REFUSED_CALL
+        known = self._results_of(call)
+        if len(known) < self._limits.max_same_calls:
+            return self._check(call)
+        last = known[-1].content.removesuffix(f"\n{REPEATED_CALL}")
+        return NOT_RUN.format(times=len(known), result=last)
+
+    def _results_of(self, call: ToolCall) -> list[ToolResult]:
+        """What the same call brought in earlier rounds, as far as it is known how it went."""
+        return [
+            result
+            for step in self._progress.steps
+            for made, result in zip(step.calls, step.results, strict=True)
+            if made == call and result is not None and _tells(result)
+        ]
 
     def _correct(self, problem: str) -> list[Effect]:
         if self._iteration >= self._limits.max_iterations:
@@ -236,6 +258,8 @@ class Turn:
     def _answer(self, id_: str, result: ToolResult) -> list[Effect]:
         *done, step = self._progress.steps
         position = int(id_.partition(".")[2]) - 1
+        if self._results_of(step.calls[position]):
+            result = replace(result, content=f"{result.content}\n{REPEATED_CALL}")
         results = (*step.results[:position], result, *step.results[position + 1 :])
         step = replace(step, results=results)
         self._progress = replace(self._progress, steps=(*done, step))
@@ -305,3 +329,9 @@ class Turn:
 
     def _bad_steps_in_a_row(self) -> int:
         return sum(1 for _ in takewhile(lambda step: step.bad, reversed(self._progress.steps)))
+
+
+def _tells(result: ToolResult) -> bool:
+    """Whether the call was tried, and it is known how it went."""
+    refused = result.status is ResultStatus.FAILURE and result.content.startswith((REFUSED_CALL, NOT_RUN[:24]))
+    return not refused and result.status is not ResultStatus.UNKNOWN

@@ -6,6 +6,9 @@ token_upload_ratio_N  the same in estimated tokens of the texts alone
 billed_ratio_V_N      input tokens that the vendor V bills for the replayed turn, over those for one whose context it
                       keeps: about 1, because it bills what it reads, whoever sent it
 cache_saves_V_N       the input's list price without any cache, over that with the vendor's own, if it always hits
+prompt_tokens_hi      estimated tokens that a model reads when somebody who is new says "hi" in a direct message, with
+                      the default persona and the two tools of memory
+round_output_tokens   estimated tokens that a model writes to call one tool
 
 Sizes are those of seed 004, in tokens of four characters: the system's text 1,500, and in each round 200 of thought,
 100 of a call and 300 of its result. The turns are real: our loop, our adapters for OpenAI Responses, over WebSocket
@@ -18,21 +21,33 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import accumulate
 
-from agent.messages import JsonObject, Message, Role, Usage
+from agent.context import ContextParts, Persona, build_context
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import JsonObject, Message, Role, ToolCall, Usage
 from agent.ports import ToolContext
 from agent.protocol.grammar import teach
+from agent.protocol.render import render_step
 from agent.providers.catalog import OPENAI, Endpoint
 from agent.providers.opening import Line, OpenedProvider, open_responses, open_responses_http
+from agent.records import Person
+from agent.state import Workspace
 from agent.tokens import ASCII_PER_TOKEN, estimate_tokens
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
 from benchmarks.billing import RULES, billed, input_dollars, input_tokens
 from benchmarks.report import print_report, read_options
 from benchmarks.wire_meter import WireMeter, metered
+from bot.settings import Settings
 from tests.contracts.model_world import Asked, Calls, Says
 from tests.fakes.clock import FakeClock
+from tests.fakes.facts import FakeFacts
 from tests.fakes.one_turn import run_turn
 from tests.fakes.openai_service import MODEL, serving
+from tests.fakes.store import FakeStore
 
 SYSTEM, THINK, CALL, RESULT = 1_500, 200, 100, 300
 ROUNDS = (1, 2, 4, 8, 16, 32)
@@ -79,6 +94,29 @@ class Uploads:
     tokens: list[int]
     inputs: list[int]
     """Tokens of each request alone."""
+
+
+def prompt_tokens_hi() -> int:
+    """Of everything that stands in the request."""
+    settings = Settings()
+    tools = Registry([RecallTool(FakeStore()), RememberTool(FakeFacts())])
+    parts = ContextParts(
+        persona=Persona(settings.persona, settings.language_rule),
+        tool_schemas=tools.schemas(),
+        person=Person("slack:T1:U1", "Robin", "Europe/Madrid"),
+        now=datetime(2026, 5, 4, 12, 0, tzinfo=UTC),
+        question="hi",
+        word="k7fq2m",
+        place=Place(PersonAudience("slack:T1:U1"), "slack:T1"),
+        platform="Slack",
+    )
+    return sum(estimate_tokens(message.text) for message in build_context(parts).messages)
+
+
+def round_output_tokens() -> int:
+    """As the protocol's own example writes it."""
+    workspace = Workspace("Say what was said of the boat", "An earlier thread", "Search")
+    return estimate_tokens(render_step("", workspace, [ToolCall("recall", {"query": "boat"})]))
 
 
 NOTES = """\
@@ -169,6 +207,7 @@ async def compare(rounds: int) -> tuple[dict[str, float], dict[str, float], str]
         name, bill = rule.vendor, billed(rule, again.inputs)
         metrics[f"billed_ratio_{name}_32"] = input_tokens(bill) / input_tokens(billed(rule, chain))
         metrics[f"cache_saves_{name}_32"] = input_dollars(rule, uncached(again.inputs)) / input_dollars(rule, bill)
+    metrics |= {"prompt_tokens_hi": prompt_tokens_hi(), "round_output_tokens": round_output_tokens()}
     baseline = {f"replay_kb_{n}": again.wire_bytes[n] / 1000 for n in (8, 16, 32)}
     baseline |= {f"replay_input_tokens_{n}": float(again.tokens[n]) for n in (8, 16, 32)}
     return metrics, baseline, f"{table(kept, again)}\n\n{bills(again.inputs)}\n\n{NOTES}"

@@ -74,7 +74,8 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
     known = [*map(read, frame), *(fact.statement for fact, _ in shown)]
-    quotes = _within(quoted(layers.earlier, known, stale, late.sentences, reader.question), left)
+    told = quoted(layers.earlier, known, stale, late.sentences, reader.question)
+    quotes = _within([(one, _quoted_line(one, line, layers)) for one, line in told], left)
     earlier = _section("EARLIER", [line for _, line in quotes])
     facts = _section("FACTS", [line for _, line in shown])
     scratch, items = _working_set(layers, left - _cost(earlier))
@@ -184,6 +185,14 @@ def _within(lines: Sequence[tuple[Said, str]], budget: int) -> list[tuple[Said, 
             kept.append((said, line))
             left -= tokens
     return kept[::-1]
+
+
+def _quoted_line(said: Said, line: str, layers: Layers) -> str:
+    """When, who and what; names are those of the section, without a colon of their own."""
+    when = local_time(replace(layers.environment, now=said.time))
+    name = layers.identity.user_name if said.mine else said.name or "somebody else"
+    who = "you" if said.by_bot else " ".join(name.replace(":", " ").split())
+    return f"{when:%Y-%m-%d} {who}: {line}"
 
 
 def _section(title: str, lines: Sequence[str]) -> str:

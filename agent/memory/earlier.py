@@ -29,8 +29,8 @@ NOT_NEWS: Final = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a past thread, and who wrote it: the person who asks (`mine`), the bot, or somebody else. `id` is
-    the stored message's.
+    """One message of a past thread, and who wrote it: the person who asks (`mine`), the bot, or somebody else, called
+    `name`. `id` is the stored message's.
     """
 
     text: str
@@ -38,6 +38,7 @@ class Said:
     mine: bool = True
     id: int | None = None
     by_bot: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from agent.ports.models import (
     Session,
     StopReason,
     TokensArrived,
+    ToolSpec,
     WarningProvider,
 )
 from agent.ports.tools import Tool, ToolContext, ToolOutput
@@ -75,6 +76,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolOutput",
+    "ToolSpec",
     "Transcriber",
     "Transcript",
     "WarningProvider",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from agent.messages import Depth, Message, Native, Usage
+from agent.messages import Depth, JsonObject, Message, Native, Usage
 
 
 class Halt(StrEnum):
@@ -27,6 +27,17 @@ class Capabilities:
     resume: bool = False
     images: bool = False
     effort: bool = False
+    reasons: bool = False
+    """The model reasons by itself before it writes: it is not told to think aloud."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a vendor takes it that has a form of its own for tools. `schema` is its arguments' JSON Schema."""
+
+    name: str
+    description: str
+    schema: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,8 @@ class CallOptions:
 
     depth: Depth = Depth.ADAPT
     cache_key: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    """What the messages teach already, for a dialect that hands tools over in the vendor's form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,6 @@ TITLES: Final = (
     "WHAT YOU DID LAST",
     "WORKSPACE",
     "EXECUTION",
-    "SECURITY",
-    "TOOLS",
 )
 """Of the parts of the system's section."""
 
@@ -142,7 +140,7 @@ def render_step(text: str, workspace: Workspace | None, calls: Sequence[ToolCall
     if marker:
         parts.append(marker)
     if workspace is not None:
-        parts.append(f"<workspace>{_json({**asdict(workspace), 'secure': True})}</workspace>")
+        parts.append(f"<workspace>{_json(asdict(workspace))}</workspace>")
     if calls:
         entries = [{"name": call.name, "args": dict(call.args)} for call in calls]
         parts.append(f"<execute>{_list(entries)}\n</execute>")

@@ -93,6 +93,19 @@ class Endpoint:
         return self.host != "api.openai.com" or model.startswith(("gpt-4", "gpt-3.5", "chatgpt-4o"))
 
 
+_REASONERS = re.compile(
+    r"(?:^|[/_:-])(?:o\d|gpt-(?:[5-9]|oss)|codex|gemini-(?:2\.5|[3-9])|claude-[a-z]{2,9}-[5-9]|grok-[4-9]|grok-3-mini"
+    r"|deepseek-(?:r\d|reasoner)|qwq|qwen3|magistral)|think|reason"
+)
+_ANSWER_AT_ONCE = re.compile(r"instruct|non-?(?:thinking|reasoning)|-lite|chat-latest")
+
+
+def reasons(model: str) -> bool:
+    """Whether a model of this name reasons by itself before it writes; in doubt not: it may then think aloud."""
+    name = model.lower()
+    return _REASONERS.search(name) is not None and _ANSWER_AT_ONCE.search(name) is None
+
+
 OPENAI = Endpoint(
     "openai",
     "OpenAI",

@@ -166,7 +166,6 @@ def _call(name: str, args: dict[str, str], understanding: str) -> str:
         "understanding": understanding[:ECHO_CHARS],
         "approach": f"Call {name}, then answer from its result",
         "discoveries": "",
-        "secure": True,
     }
     calls = [{"name": name, "args": args}]
     return f"<workspace>{_json(workspace)}</workspace>\n<execute>{_json(calls)}\n</execute>"

@@ -26,6 +26,7 @@ from agent.ports import (
     TokensArrived,
 )
 from agent.protocol.grammar import STOP_SEQUENCE
+from agent.providers.catalog import reasons
 from agent.providers.dialect import ReaderEvent, Request
 from agent.providers.faults import Fault, read_error
 from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
@@ -59,7 +60,7 @@ class ChatDialect:
     @property
     def capabilities(self) -> Capabilities:
         halt = Halt.STOP_SEQUENCE if self.stop else Halt.NONE
-        return Capabilities(halt=halt, images=self.images, effort=self.effort)
+        return Capabilities(halt=halt, images=self.images, effort=self.effort, reasons=reasons(self.model))
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"}

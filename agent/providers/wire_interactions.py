@@ -29,6 +29,7 @@ from agent.ports import (
 )
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.alternation import alternating, system_text
+from agent.providers.catalog import reasons
 from agent.providers.chain import Chain
 from agent.providers.dialect import ReaderEvent, Request
 from agent.providers.faults import Fault, FaultKind, read_error
@@ -64,7 +65,9 @@ class InteractionsDialect:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(halt=Halt.STOP_SEQUENCE, resume=True, images=self.images, effort=self.effort)
+        return Capabilities(
+            halt=Halt.STOP_SEQUENCE, resume=True, images=self.images, effort=self.effort, reasons=reasons(self.model)
+        )
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"x-goog-api-key": key}

@@ -46,7 +46,7 @@ HOW_TO_CALL = """\
 # How you call tools here
 
 You cannot write blocks here. Wherever you are told to write <workspace> and <execute>, call the function `execute`
-instead and give it the same contents. What it returns is the <results>. Leave out <think> and <summary>. Never say or
+instead and give it the same contents. What it returns is the <results>. Leave out <summary>. Never say or
 write a tag, JSON or the name of a tool: everything that you say reaches the person.
 """
 
@@ -62,9 +62,8 @@ EXECUTE: dict[str, Json] = {
                 "description": "What belongs between <workspace> and </workspace>.",
                 "properties": {
                     **{name: {"type": "STRING"} for name in WORKSPACE_FIELDS},
-                    "secure": {"type": "BOOLEAN"},
                 },
-                "required": [*WORKSPACE_FIELDS, "secure"],
+                "required": [*WORKSPACE_FIELDS],
             },
             "calls": {
                 "type": "ARRAY",
@@ -112,7 +111,7 @@ class LiveDialect:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(halt=Halt.TOOL, resume=True, images=True)
+        return Capabilities(halt=Halt.TOOL, resume=True, images=True, reasons=True)
 
     @property
     def warning(self) -> str:

@@ -22,6 +22,7 @@ from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
 from agent.ports import CallOptions, Capabilities, Halt, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.alternation import alternating, system_text
+from agent.providers.catalog import reasons
 from agent.providers.dialect import ReaderEvent, Request
 from agent.providers.faults import Fault, read_error
 from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
@@ -65,7 +66,9 @@ class MessagesDialect:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(halt=Halt.STOP_SEQUENCE, images=self.images, effort=self.effort)
+        return Capabilities(
+            halt=Halt.STOP_SEQUENCE, images=self.images, effort=self.effort, reasons=reasons(self.model)
+        )
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"x-api-key": key}

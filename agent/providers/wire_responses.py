@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from agent.messages import Depth, Json, Message, Native, Role
 from agent.ports import CallOptions, Capabilities, Halt
+from agent.providers.catalog import reasons
 from agent.providers.chain import Link
 from agent.providers.dialect import Request
 from agent.providers.faults import Fault
@@ -68,7 +69,9 @@ class ResponsesDialect:
     @property
     def capabilities(self) -> Capabilities:
         halt = Halt.NONE if "tools" in self.left_out else Halt.TOOL
-        return Capabilities(halt=halt, images=self.images, effort="reasoning" not in self.left_out)
+        return Capabilities(
+            halt=halt, images=self.images, effort="reasoning" not in self.left_out, reasons=reasons(self.model)
+        )
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"}

@@ -40,10 +40,10 @@ ANYWHERE: Final = "anywhere"
 PLACES: Final = {"person": "direct messages", "group": "private channels", "team": "public channels"}
 """What a kind of audience is called, by how its label begins."""
 _PROPERTIES: Final[JsonObject] = {
-    "query": {"type": "string", "minLength": 1, "description": "words that the messages may contain"},
-    "when": {"type": "string", "maxLength": 100, "description": "only from then, e.g. last week, May 2025, 2025-05-14"},
-    "where": {"enum": [ANYWHERE, *PLACES.values()], "description": "only from such places"},
-    "by": {"type": "string", "maxLength": 100, "description": "only what they wrote: me (the person), you, or a name"},
+    "query": {"type": "string", "minLength": 1},
+    "when": {"type": "string", "maxLength": 100, "description": "e.g. last week, May 2025"},
+    "where": {"enum": [ANYWHERE, *PLACES.values()]},
+    "by": {"type": "string", "maxLength": 100, "description": "me (the person), you, or a name"},
 }
 
 
@@ -52,7 +52,7 @@ class RecallTool:
     memories: Memories
     timeout_s: float = 10.0
     name: str = "recall"
-    description: str = "Search what was said in this person's earlier conversations with you, by keywords."
+    description: str = "Search this person's earlier conversations by words."
     read_only: bool = True
 
     @property

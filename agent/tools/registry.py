@@ -1,18 +1,15 @@
-"""The tools of one agent: their schemas for the model, and the check of each call before it runs. Pure.
-
-Above: `agent.loop`, `agent.calling`, `agent.probes`, `bot`. Below: `agent.ports`.
-"""
+"""The tools of one agent: their schemas for the model, and the check of each call before it runs. Pure."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator, ValidationError
 
-from agent.messages import ToolCall, ToolResult
-from agent.ports import Tool
+from agent.messages import Json, ToolCall, ToolResult
+from agent.ports import Tool, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +49,7 @@ class Registry:
         problems = [_problem(error.json_path, error.message) for error in _errors(self._validators[call.name], call)]
         if not problems:
             return None
-        schema = json.dumps(self._tools[call.name].schema, ensure_ascii=False)
-        return f"wrong arguments: {'; '.join(sorted(problems))}. The schema is {schema}"
+        return f"wrong arguments: {'; '.join(sorted(problems))}. It is {described(self._tools[call.name])}"
 
     def bounded(self, result: ToolResult) -> ToolResult:
         """The result with its content cut to the limit, saying so."""
@@ -64,15 +60,60 @@ class Registry:
         return replace(result, content=result.content[:most] + note)
 
     def schemas(self) -> str:
-        """Every tool with its schema, for the stable prefix; in the order of registration."""
-        return "\n".join(
-            json.dumps({"name": tool.name, "description": tool.description, "args": tool.schema}, ensure_ascii=False)
-            for tool in self._tools.values()
-        )
+        """Every tool with its arguments, for the stable prefix; in the order of registration."""
+        return "\n".join(map(described, self._tools.values()))
 
-    def summary(self) -> str:
-        """One line a tool, for the context message."""
-        return "\n".join(f"- {tool.name}: {tool.description}" for tool in self._tools.values())
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The same for a vendor that takes tools in a form of its own."""
+        return tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in self._tools.values())
+
+
+def described(tool: Tool) -> str:
+    """A tool as a model reads it: its name and arguments (? is optional), what it does, and a line an argument.
+
+    A signature is what models have read most, and takes less than half of the JSON Schema's tokens. Bounds are left to
+    the check.
+    """
+    properties = _objects(tool.schema.get("properties"))
+    about = [f"  {name}: {text}" for name, value in properties.items() if (text := str(value.get("description", "")))]
+    return "\n".join([f"{tool.name}{_arguments(tool.schema, '()')}: {tool.description}", *about])
+
+
+def _arguments(schema: Mapping[str, Json], brackets: str) -> str:
+    """As in `(name, number?: integer)`."""
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    each = [
+        f"{name}{'' if name in needed else '?'}{f': {kind}' if (kind := _kind(value)) != 'string' else ''}"
+        for name, value in _objects(schema.get("properties")).items()
+    ]
+    return f"{brackets[0]}{', '.join(each)}{brackets[1]}"
+
+
+def _kind(schema: Mapping[str, Json]) -> str:
+    """What a value may be; whatever has no short name is said as it stands."""
+    if isinstance(values := schema.get("enum"), list):
+        return " | ".join(value if isinstance(value, str) else _literal(value) for value in values)
+    match schema.get("type"):
+        case "object" if "properties" in schema:
+            return _arguments(schema, "{}")
+        case "array" if isinstance(items := schema.get("items"), dict):
+            return f"[{_kind(items)}]"
+        case str(name):
+            return name
+        case _:
+            return _literal({name: value for name, value in schema.items() if name != "description"})
+
+
+def _literal(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _objects(value: Json) -> Mapping[str, Mapping[str, Json]]:
+    """Every field that is an object itself: a field's schema may also be `true`, which says nothing."""
+    return (
+        {name: one if isinstance(one, dict) else {} for name, one in value.items()} if isinstance(value, dict) else {}
+    )
 
 
 def _errors(validator: Draft202012Validator, call: ToolCall) -> Iterable[ValidationError]:

@@ -56,18 +56,18 @@ _PROPERTIES: Final[JsonObject] = {
         "type": "string",
         "minLength": 1,
         "maxLength": MAX_CHARS,
-        "description": "one sentence in the person's words that can be understood by itself",
+        "description": "a sentence in their words, clear by itself",
     },
     "key": {
         "type": "string",
         "maxLength": MAX_KEY_CHARS,
-        "description": "what it is about, e.g. deadline of Apollo; the same key replaces the value",
+        "description": "what it is about; the same key replaces",
     },
     "supersedes": {
         "type": "array",
         "items": {"type": "integer"},
         "maxItems": MAX_SUPERSEDED,
-        "description": "numbers of the FACTS that no longer hold because of this one",
+        "description": "numbers of FACTS that this one ends",
     },
 }
 
@@ -79,7 +79,7 @@ class RememberTool:
     """Keeps what is for now; None: that is a fact of its session."""
     timeout_s: float = 10.0
     name: str = "remember"
-    description: str = "Keep a fact for this person's later conversations, when they ask you to remember something."
+    description: str = "Keep a fact for later when the person asks you to."
     read_only: bool = False
 
     @property

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from agent.admission import Whose
-from agent.context import ContextBudget, Persona
+from agent.context import COMMANDS, ContextBudget, Persona
 from agent.memory.audience import Place
 from agent.messages import ModelCall
 from agent.ports import Memories
@@ -199,7 +199,8 @@ def mind(
 
     def persona(incoming: Incoming) -> Persona:
         instructions = settings.channel_instructions.get(incoming.channel, "")
-        return Persona(settings.persona, settings.language_rule, instructions)
+        commands = called(incoming.person.id, COMMANDS)
+        return Persona(settings.persona, settings.language_rule, instructions, commands)
 
     def learns() -> bool:
         return work.learner is not None and work.learner.due(CLOCK.now()) is not None

@@ -15,9 +15,10 @@ from agent.memory.earlier import Said
 from agent.memory.facts import Scope
 from agent.memory.scopes import assumed_in, reading_scopes
 from agent.ports import Knowledge
+from agent.progress import Progress
 from agent.recollection import query_about
 from agent.records import Author, Claim, Incoming, StoredMessage
-from agent.state import Execution
+from agent.state import Execution, Workspace
 from agent.summarising import due, visible_from
 from bot.attachments.reading import Attached
 from bot.turns.mind import Mind
@@ -25,17 +26,26 @@ from bot.turns.mind import Mind
 NOTHING = Attached()
 FEW_FACTS = 10
 """Composing so many takes less time than handing them to a thread."""
+UNBEGUN = Progress()
 LAST_ACTIONS = 3
 """What stands in for a summary that nobody wrote."""
 
 
 async def known_context(
-    mind: Mind, knowledge: Knowledge, claim: Claim, groups: frozenset[str], files: Attached = NOTHING
+    mind: Mind,
+    knowledge: Knowledge,
+    claim: Claim,
+    groups: frozenset[str],
+    files: Attached = NOTHING,
+    progress: Progress = UNBEGUN,
+    *,
+    reasons: bool = False,
 ) -> tuple[Context, int | None]:
     """The context of a claimed question, and up to which message its conversation is to be summarised (None: it need
     not be). Raises StoreError.
 
     `groups`: the group places that may be drawn from where only one person reads. `files`: what came with it.
+    `progress`: what an earlier process had done before it ended. `reasons`: whether the model reasons by itself.
     """
     incoming = claim.incoming
     audiences = may_flow_from(incoming.place, groups)
@@ -50,12 +60,12 @@ async def known_context(
     parts = ContextParts(
         persona=mind.persona(incoming),
         tool_schemas=mind.tools.schemas(),
-        tool_summary=mind.tools.summary(),
         person=incoming.person,
         now=incoming.time,
         question=incoming.text,
         word=mind.fresh_word(),
         place=incoming.place,
+        reasons=reasons,
         platform=incoming.source.partition(":")[0].capitalize(),
         channel="" if isinstance(incoming.place.audience, PersonAudience) else f"<#{incoming.channel}>",
         images=(*incoming.images, *files.images),
@@ -74,7 +84,8 @@ async def known_context(
         earlier=await _earlier(mind, incoming, audiences, hidden) if known.wrote_elsewhere or hidden else (),
         summary=known.summary,
         covered=known.covered,
-        execution=Execution(max_iterations=mind.turn_limits.max_iterations),
+        workspace=progress.workspace or Workspace(),
+        execution=Execution(len(progress.steps) + 1, mind.turn_limits.max_iterations),
     )
     if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
         return await asyncio.to_thread(build_context, parts, mind.budget), until

@@ -76,7 +76,10 @@ class Thinking:
                 claim = replace(claim, incoming=replace(claim.incoming, text=files.spoken))
                 await self._ledger.put_down(claim, files.spoken)
             groups = await self._mind.groups_of(claim.incoming.place)
-            context, until = await known_context(self._mind, self._knowledge, claim, groups, files)
+            provider = await self._mind.provider(claim.incoming)
+            context, until = await known_context(
+                self._mind, self._knowledge, claim, groups, files, turn.progress, reasons=provider.capabilities.reasons
+            )
             turn.drew_on(context.sources)
             closing = replace(
                 closing,
@@ -84,7 +87,6 @@ class Thinking:
                 context_facts=context.fact_ids,
                 summarise_until=until if self._mind.summarises else None,
             )
-            provider = await self._mind.provider(claim.incoming)
             heard.asked = provider.name
             loop = self._loop(claim, turn, context, groups, provider, heard)
             await _show_again(turn.progress, live)
@@ -178,7 +180,7 @@ class Thinking:
             emit=heard.see,
             save=save,
             arrived=arrived if self._mind.joins else None,
-            options=CallOptions(incoming.depth, cache_key(incoming.conversation)),
+            options=CallOptions(incoming.depth, cache_key(incoming.conversation), self._mind.tools.specs()),
         )
 
 

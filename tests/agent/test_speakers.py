@@ -83,7 +83,6 @@ class Told:
         return ContextParts(
             persona=Persona("You are Cogency.", "Answer in the person's language."),
             tool_schemas="recall(query)",
-            tool_summary="",
             person=asker,
             now=NOON,
             question=self.question[1],

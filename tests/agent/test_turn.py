@@ -28,10 +28,21 @@ from agent.events import (
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.ports import ReasoningArrived, StopReason
-from agent.progress import Progress, decode, encode
+from agent.progress import Progress, Step, decode, encode
+from agent.protocol.grammar import LAST_ROUND
 from agent.state import Workspace
 from agent.transcript import REMINDER
-from agent.turn import BROKEN_CALLS, CRASHED_CALL, EMPTY_ANSWER, LAST_ROUND, NO_ANSWER, REFUSED_CALL, Turn, TurnLimits
+from agent.turn import (
+    BROKEN_CALLS,
+    CRASHED_CALL,
+    EMPTY_ANSWER,
+    NO_ANSWER,
+    NOT_RUN,
+    REFUSED_CALL,
+    REPEATED_CALL,
+    Turn,
+    TurnLimits,
+)
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 READ = ToolCall("read", {})
@@ -185,11 +196,48 @@ def test_the_next_round_is_not_refused_for_the_mark_of_the_one_before() -> None:
     assert isinstance(feed(turn, CallsArrived((WRITE,)))[-1], RunTools)
 
 
+def test_a_call_made_again_is_answered_with_a_note_and_no_third_one_runs() -> None:
+    turn = new_turn()
+    turn.start()
+    feed(turn, CallsArrived((READ,)))
+    assert REPEATED_CALL not in appended(turn.receive(answered("1.1", "seven")))[-1]
+    feed(turn, CallsArrived((READ,)))
+    assert f"seven\\n{REPEATED_CALL}" in appended(turn.receive(answered("2.1", "seven")))[-1]
+    for _ in range(2):
+        effects = feed(turn, CallsArrived((READ,)))
+        assert not any(isinstance(effect, RunTools) for effect in effects)
+        assert NOT_RUN.format(times=2, result="seven").replace("\n", "\\n") + '"' in appended(effects)[-1]
+    assert isinstance(feed(turn, CallsArrived((READ,)))[-1], Finish), "a model that goes on and on is stopped"
+
+
+def test_a_refused_repetition_does_not_keep_other_calls_of_its_round_from_running() -> None:
+    turn = new_turn()
+    turn.start()
+    for number in (1, 2):
+        feed(turn, CallsArrived((READ,)))
+        turn.receive(answered(f"{number}.1"))
+    run = feed(turn, CallsArrived((READ, WRITE)))[-1]
+    assert run == RunTools((CallPlaced("3.2", WRITE),))
+
+
+def test_other_arguments_and_a_call_of_which_a_crash_left_nothing_are_no_repetition() -> None:
+    turn = new_turn()
+    turn.start()
+    for number in (1, 2, 3, 4):
+        effects = feed(turn, CallsArrived((ToolCall("read", {"page": number}),)))
+        assert isinstance(effects[-1], RunTools)
+        assert REPEATED_CALL not in appended(turn.receive(answered(f"{number}.1")))[-1]
+    unknown = ToolResult("write", ResultStatus.UNKNOWN, CRASHED_CALL)
+    after = new_turn(Progress((Step(NOON, calls=(WRITE,), results=(unknown,)),) * 3))
+    after.start()
+    assert isinstance(feed(after, CallsArrived((WRITE,)))[-1], RunTools)
+
+
 def test_a_missing_workspace_delays_nothing_and_is_asked_for_twice_at_most() -> None:
     turn = new_turn()
     turn.start()
     for number in (1, 2, 3):
-        feed(turn, CallsArrived((READ,)))
+        feed(turn, CallsArrived((ToolCall("read", {"page": number}),)))
         texts = appended(turn.receive(answered(f"{number}.1")))
         assert (REMINDER in texts[-1]) == (number <= 2)
 

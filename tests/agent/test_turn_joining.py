@@ -19,9 +19,10 @@ from agent.events import CallsArrived, Outcome, TextArrived
 from agent.messages import Message, ResultStatus, ToolCall, ToolResult
 from agent.ports import StopReason
 from agent.progress import Progress, decode, encode, sources
+from agent.protocol.grammar import LAST_ROUND
 from agent.records import Waiting
 from agent.transcript import JUST_ARRIVED
-from agent.turn import LAST_ROUND, Turn, TurnLimits
+from agent.turn import Turn, TurnLimits
 
 LOOK = CallsArrived((ToolCall("look", {}),))
 FRESH = Progress()
@@ -29,7 +30,7 @@ FIRST, SECOND = Waiting(7, 70, "the blue one"), Waiting(8, 80, "with a bell")
 
 
 def new_turn(progress: Progress = FRESH, **limits: int) -> Turn:
-    return Turn(lambda _: None, lambda _: True, TurnLimits(**limits), progress)
+    return Turn(lambda _: None, lambda _: True, TurnLimits(max_same_calls=9, **limits), progress)
 
 
 def looked(turn: Turn) -> list[Effect]:

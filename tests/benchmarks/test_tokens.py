@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.messages import Usage
 from benchmarks.billing import RULES, CacheRule, billed, input_dollars, input_tokens
-from benchmarks.tokens import compare, seed_ratio
+from benchmarks.tokens import compare, prompt_tokens_hi, round_output_tokens, seed_ratio
 
 WRITES = CacheRule("a", "anthropic:claude-sonnet-5-5", 512, writes_cost=True)
 FREE = CacheRule("b", "gemini:gemini-3.8-flash", 4_096, writes_cost=False)
@@ -18,6 +18,11 @@ async def test_resuming_uploads_less_by_the_factors_of_seed_004_and_is_billed_th
     assert metrics["upload_ratio_16"] >= 9.3
     assert metrics["upload_ratio_32"] >= 17.4
     assert [metrics[f"billed_ratio_{rule.vendor}_32"] for rule in RULES] == pytest.approx([1.0] * len(RULES), rel=0.02)
+
+
+def test_a_greeting_and_a_round_of_tools_cost_little() -> None:
+    assert prompt_tokens_hi() <= 800
+    assert round_output_tokens() <= 60
 
 
 def test_seed_004_counts_tokens_in_and_out() -> None:

@@ -73,7 +73,7 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
 
     tools = Registry([tool])
     clock = FakeClock()
-    turn = Turn(tools.check, tools.read_only, TurnLimits(max_iterations=rounds))
+    turn = Turn(tools.check, tools.read_only, TurnLimits(max_iterations=rounds, max_same_calls=rounds))
     asker = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c1", 1, clock.now())
     loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save)
     async with asyncio.timeout(BOUND_S):

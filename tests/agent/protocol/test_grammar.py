@@ -10,19 +10,29 @@ from agent.tokens import estimate_tokens
 
 
 def test_the_teaching_text_is_short() -> None:
-    assert estimate_tokens(teach("")) < 700
+    assert estimate_tokens(teach("")) < 400
 
 
 def test_the_example_reads_as_a_workspace_and_a_call() -> None:
-    example = teach("").partition("about the boat?\n\n")[2]
+    example = teach("").partition('about the boat?":\n\n')[2]
     workspace, calls = Parser(tool_names=frozenset({"recall"})).feed(example)
     assert isinstance(workspace, WorkspaceArrived)
     assert calls == CallsArrived((ToolCall("recall", {"query": "boat"}),))
 
 
+def test_a_model_that_reasons_by_itself_is_not_told_to_think_aloud() -> None:
+    assert "<think>" in teach("")
+    assert "<think>" not in teach("", reasons=True)
+    assert estimate_tokens(teach("", reasons=True)) < estimate_tokens(teach(""))
+
+
+def test_no_certificate_of_its_own_is_asked_of_the_model() -> None:
+    assert "secure" not in teach("")
+
+
 def test_every_field_is_taught() -> None:
     text = teach("")
-    for name in (*WORKSPACE_FIELDS, "secure", *SUMMARY_FIELDS):
+    for name in (*WORKSPACE_FIELDS, *SUMMARY_FIELDS):
         assert f'"{name}"' in text
     assert WORKSPACE_SCHEMA in text
 

@@ -35,7 +35,7 @@ def call_in(answer: str) -> tuple[str, dict[str, str]]:
     """The one call of an answer, read with nothing of the production code."""
     block = re.fullmatch(r"<workspace>(\{.*?\})</workspace>\n<execute>(\[.*\])\n</execute>", answer, re.DOTALL)
     assert block is not None, answer
-    assert set(json.loads(block[1])) == {"objective", "understanding", "approach", "discoveries", "secure"}
+    assert set(json.loads(block[1])) == {"objective", "understanding", "approach", "discoveries"}
     (call,) = cast("list[dict[str, object]]", json.loads(block[2]))
     return cast("str", call["name"]), cast("dict[str, str]", call["args"])
 

@@ -1,12 +1,18 @@
 """What the registry says of calls, and what it lets through."""
 
+import json
 from dataclasses import dataclass, field
 
 import pytest
 
 from agent.messages import JsonObject, ResultStatus, ToolCall, ToolResult
 from agent.ports import ToolContext
+from agent.tokens import estimate_tokens
+from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry, ToolLimits
+from agent.tools.remember import RememberTool
+from tests.fakes.facts import FakeFacts
+from tests.fakes.store import FakeStore
 
 QUERY: JsonObject = {
     "type": "object",
@@ -49,7 +55,7 @@ def test_wrong_arguments_are_named_together_with_the_schema(args: JsonObject, na
     problem = registry.check(ToolCall("search", args))
     assert problem is not None
     assert names in problem
-    assert '"required": ["query"]' in problem
+    assert problem.endswith("It is search(query, limit?: integer): Search.")
 
 
 def test_an_unknown_tool_gets_the_nearest_name() -> None:
@@ -90,3 +96,37 @@ def test_only_a_known_tool_can_be_read_only() -> None:
 
 def test_no_schema_lets_the_model_say_who_it_acts_for() -> None:
     assert "user_id" not in registry.schemas()
+
+
+BOOKING: JsonObject = {
+    "type": "object",
+    "properties": {
+        "boat": {"type": "string", "description": "its name", "maxLength": 80},
+        "days": {"type": "array", "items": {"type": "integer"}},
+        "for": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "age": {"type": "number"}},
+            "required": ["name"],
+        },
+        "kind": {"enum": ["sail", "motor", 3, None], "description": "which"},
+        "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "more": True,
+    },
+    "required": ["boat", "for"],
+}
+
+
+def test_a_tool_is_described_as_a_signature_with_a_line_for_what_has_to_be_said() -> None:
+    assert Registry([Search("book", "Book it.", BOOKING)]).schemas() == (
+        "book(boat, days?: [integer], for: {name, age?: number}, kind?: sail | motor | 3 | null, "
+        'note?: {"anyOf": [{"type": "string"}, {"type": "null"}]}, more?: {}): Book it.\n'
+        "  boat: its name\n"
+        "  kind: which"
+    )
+
+
+def test_the_terse_form_costs_less_than_half_of_the_schemas() -> None:
+    known = Registry([RecallTool(FakeStore()), RememberTool(FakeFacts())])
+    whole = "\n".join(json.dumps([spec.name, spec.description, spec.schema]) for spec in known.specs())
+    assert estimate_tokens(known.schemas()) <= 122
+    assert 2 * estimate_tokens(known.schemas()) < estimate_tokens(whole)

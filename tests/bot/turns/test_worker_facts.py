@@ -42,7 +42,7 @@ async def test_a_past_thread_stands_in_the_context_and_its_messages_are_named() 
         await turns.ask(said("My boat lies in the harbour.", conversation="a"))
         await turns.ask(said("Where is my boat?", conversation="b"))
     assert "EARLIER" not in told(world, 0)
-    assert "EARLIER:\nMy boat lies in the harbour.\n" in told(world, 1)
+    assert "EARLIER:\n2026-01-05 Ann: My boat lies in the harbour.\n" in told(world, 1)
     asked = world.store.messages[0][1].id
     assert asked in closing(world, 1).context_messages
 
