@@ -270,6 +270,13 @@ class Host(Protocol):
         """
         ...
 
+    async def take_back(self, turn: int, person: str) -> str:
+        """Forget what this turn has kept of its asker as facts: what is said to them about it.
+
+        Raises Refused for anybody else.
+        """
+        ...
+
     async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
         """The conversation to which a message in a channel that goes on and on (a direct message) belongs.
 

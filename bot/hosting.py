@@ -182,6 +182,9 @@ class BotHost:
     async def delete_reply(self, turn: int, person: str) -> bool:
         return await self.desks.replies.delete(turn, person, operates=self.operates(person))
 
+    async def take_back(self, turn: int, person: str) -> str:
+        return await self.desks.memory.kept.take_back(turn, person)
+
     async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
         return await self._rolling.of(channel, message, time, idle)
 

@@ -24,6 +24,8 @@ class Offer(StrEnum):
     BAD = "bad"
     DELETE = "delete"
     """Take the reply away."""
+    UNDO = "undo"
+    """Let what the turn has kept of its asker be forgotten again."""
 
 
 class StepState(StrEnum):

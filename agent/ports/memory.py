@@ -137,6 +137,10 @@ class Facts(Protocol):
         """Those of these facts of the person's that say nothing but what they wrote themselves."""
         ...
 
+    async def kept_in(self, turn: int) -> list[Written]:
+        """Facts of its asker that came of this turn's question, oldest first, each with what it took the place of."""
+        ...
+
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
         """Let a fact of the person's be used in all replies to them, or only where it was said; False if it is gone."""
         ...

@@ -135,6 +135,8 @@ class Closing:
     """Every model call of the turn."""
     footer: str = ""
     """Shown under the reply, and not stored: which model answered, what it took."""
+    kept: str = ""
+    """Shown as the footer is: what was kept of the asker as facts."""
     joined: tuple[Waiting, ...] = ()
     """Messages that waited and that this reply answers, too: their turns end with it, unless they were edited since."""
     context_messages: tuple[int, ...] = ()

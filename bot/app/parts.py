@@ -28,6 +28,7 @@ from bot.casts import WhileBusy
 from bot.house_rules import access_rules, budgets
 from bot.memory.desk import MemoryDesk, flowing
 from bot.memory.forgetting import ForgetDesk
+from bot.memory.kept import Kept
 from bot.memory.notice import FirstNotice
 from bot.memory.pauses import Pauses
 from bot.memory.replies import Delete
@@ -223,6 +224,7 @@ def mind(
         may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
         recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
         first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
+        kept=Kept(store.facts, store.forgetting, CLOCK).line,
         answering=work.floor.answering,
         history_messages=settings.history_messages,
         attached=attached,

@@ -29,6 +29,7 @@ from bot.host import MemoryAnswer, Suggestion, Viewer
 from bot.local_time import zone_of
 from bot.memory import suggestions, view, words
 from bot.memory.export import Messages, as_json
+from bot.memory.kept import Kept
 from bot.memory.numbers import Numbers, decode
 from bot.memory.pauses import Pauses
 
@@ -36,6 +37,8 @@ NUMBERS: Final = "memory numbers"
 """The preference that keeps which number stands for what."""
 UNDO: Final = timedelta(minutes=1)
 """How long what was deleted can be brought back: long enough to see that it was the wrong one."""
+TURN_DIGITS: Final = 19
+"""Of a number that a database holds."""
 TRIES: Final = 9
 """How often a change begins anew because something was learned meanwhile; between two of those are seconds."""
 FACT_CHARS: Final = 2_000
@@ -66,6 +69,10 @@ class MemoryDesk:
     @property
     def pauses(self) -> Pauses:
         return Pauses(self.preferences, self.profiles, self.clock)
+
+    @property
+    def kept(self) -> Kept:
+        return Kept(self.facts, self.forgetting, self.clock)
 
     async def answer(self, viewer: Viewer, asked: str) -> MemoryAnswer:
         """What `/memory` with these words says to this person there, for them alone. Raises StoreError."""
@@ -155,6 +162,10 @@ class MemoryDesk:
         return view.deleted_text(one, number, await self.forgetting.delete_entries(plan, key, until))
 
     async def _undo(self, viewer: Viewer, which: str) -> MemoryAnswer:
+        if which.startswith(words.OF_TURN):
+            turn = which.removeprefix(words.OF_TURN)
+            known = turn.isdecimal() and len(turn) < TURN_DIGITS
+            return MemoryAnswer(await self.kept.take_back(int(turn), viewer.person.id) if known else view.NOT_BACK)
         key = await self._key(viewer, which) if which else None
         back = None if which and key is None else await self.forgetting.undo(viewer.person.id, key)
         if back is None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
+OF_TURN: Final = "t:"
+"""Before a turn's number, in the place of an entry's."""
 HELP: Final[Mapping[str, str]] = {
     "/memory": "see what I remember about you, and where it came from",
     "/memory delete 3": "erase entry 3; I do not learn it again from the same message",
@@ -107,6 +109,11 @@ def delete_words(key: str) -> str:
 
 def undo_words(key: str) -> str:
     return f"undo {key}"
+
+
+def undo_turn_words(turn: int) -> str:
+    """Takes back what this turn has kept."""
+    return undo_words(f"{OF_TURN}{turn}")
 
 
 def correct_words(key: str) -> str:

@@ -22,11 +22,12 @@ JUDGED: Final = frozenset({Offer.GOOD, Offer.BAD})
 def shown(closing: Closing) -> str:
     """The whole text that a reader sees at the end: the answer, and the lines that are not stored with it."""
     stopped = wording.STOPPED if closing.outcome is Outcome.STOPPED else ""
-    return joined([closing.reply, stopped, closing.footer])
+    return joined([closing.reply, stopped, closing.kept, closing.footer])
 
 
 def offered(closing: Closing) -> frozenset[Offer]:
     """What a reader may do about the reply that has ended so."""
+    undo = frozenset({Offer.UNDO}) if closing.kept else frozenset[Offer]()
     if closing.outcome in UNFINISHED:
-        return frozenset({Offer.CONTINUE})
-    return AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN
+        return undo | {Offer.CONTINUE}
+    return undo | (AGAIN | JUDGED if closing.outcome is Outcome.ANSWERED else AGAIN)

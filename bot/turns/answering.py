@@ -144,6 +144,7 @@ class Answering:
         try:
             async with live:
                 closing = await self._reply(running, live, stopped)
+                closing = replace(closing, kept=await self.thinking.kept(claim, closing))
                 whole = "" if running.taken_back else shown(closing)
                 closing = replace(closing, pages=await live.finish(whole, offered(closing)))
             closing = await self._with_files(closing, surface, running)

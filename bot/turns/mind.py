@@ -49,6 +49,8 @@ class Mind:
     """Whether this question may be learned from; None: all may."""
     first_notice: Callable[[str, int], Awaitable[str]] | None = None
     """What this turn says to this person below its answer because it is the first; "" if it is not."""
+    kept: Callable[[int], Awaitable[str]] | None = None
+    """What this turn has kept of its asker as facts, said below its answer; "" for nothing (`bot.memory.kept`)."""
     answering: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while a model is asked: what works in the background gives way."""
     aside: Callable[[Incoming, Sequence[ActionRecord]], Awaitable[str]] | None = None

@@ -117,6 +117,11 @@ class Thinking:
         await live.see(IterationStarted(1))
         return await self._mind.attached(asked)
 
+    async def kept(self, claim: Claim, closing: Closing) -> str:
+        """What the asker reads below the reply of what was kept of them; "" for nothing."""
+        used = any(record.calls for record in closing.actions)
+        return await self._mind.kept(claim.turn) if self._mind.kept is not None and used else ""
+
     async def aside(self, asked: Incoming, closing: Closing) -> str:
         """What the person alone is told once the reply has ended; "" for nothing."""
         if self._mind.aside is None or closing.outcome not in ANSWERED:

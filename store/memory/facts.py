@@ -116,6 +116,9 @@ class SqlFacts:
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         return await self._database.read(in_own_words, person, facts)
 
+    async def kept_in(self, turn: int) -> list[Written]:
+        return await self._database.read(kept_in, turn)
+
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
         return await self._database.write(open_, person, fact, everywhere=everywhere)
 
@@ -124,6 +127,13 @@ def keys(connection: Connection, person_id: str, audience: str, limit: int) -> l
     known = select(fact.c.key).where(fact.c.person == person_id, fact.c.is_valid, fact.c.audience == audience)
     newest = known.where(fact.c.key != "").order_by(fact.c.id.desc()).limit(limit)
     return list(dict.fromkeys(connection.execute(newest).scalars()))
+
+
+def kept_in(connection: Connection, turn: int) -> list[Written]:
+    asked = and_(message.c.turn == turn, message.c.author == Author.PERSON, message.c.person == fact.c.person)
+    kept = _facts(connection, and_(asked, fact.c.source != CORRECTION))
+    former = _facts(connection, fact.c.superseded_by.in_([int(one.id) for one in kept])) if kept else []
+    return [Written(one, tuple(old for old in former if old.superseded_by == one.id)) for one in kept]
 
 
 def in_own_words(connection: Connection, person_id: str, ids: Collection[str]) -> frozenset[str]:

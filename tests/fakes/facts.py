@@ -1,13 +1,13 @@
 """The port Facts in memory, and what forgetting does to it."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 
 from agent.errors import StoreError
 from agent.memory import writing
-from agent.memory.facts import Fact, age
+from agent.memory.facts import CORRECTION, Fact, age
 from agent.memory.removal import fallen, removed
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.ports import Facts
@@ -20,6 +20,8 @@ class FakeFacts:
     kept: tuple[Fact, ...] = ()
     links: dict[int, str | None] = field(default_factory=dict[int, "str | None"])
     erased: set[int] = field(default_factory=set[int])
+    questions: Callable[[int], Collection[int]] = lambda turn: [turn]
+    """The ids of the messages that a turn answers."""
     ids: "count[int]" = field(default_factory=lambda: count(1))
 
     async def write(self, new: NewFact) -> Written | WriteRefused:
@@ -57,6 +59,11 @@ class FakeFacts:
         """All that nothing else led to: this fake does not know what anybody said."""
         mine = (one for one in self.kept if one.person == person and not one.depends_on)
         return frozenset(one.id for one in mine if one.id in facts)
+
+    async def kept_in(self, turn: int) -> list[Written]:
+        asked = self.questions(turn)
+        kept = [one for one in self.kept if one.source_message in asked and one.source != CORRECTION]
+        return [Written(one, tuple(old for old in self.kept if old.superseded_by == one.id)) for one in kept]
 
     async def open(self, person: str, fact: str, *, everywhere: bool) -> bool:
         mine = [one for one in self.kept if (one.id, one.person) == (fact, person)]

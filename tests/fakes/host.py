@@ -65,6 +65,7 @@ class FakeHost:
     """Those that have ended."""
     verdicts: dict[tuple[int, str], Verdict] = field(default_factory=dict[tuple[int, str], Verdict])
     deleted_replies: list[int] = field(default_factory=list[int])
+    taken_back: list[int] = field(default_factory=list[int])
     current: dict[str, tuple[str, datetime | None]] = field(default_factory=dict[str, tuple[str, datetime | None]])
     """The conversation that goes on in a direct message, and when something was said there last."""
     suggested: tuple[Suggestion, ...] = ()
@@ -226,6 +227,14 @@ class FakeHost:
         self.replies.remove(reply)
         self.deleted_replies.append(turn)
         return True
+
+    async def take_back(self, turn: int, person: str) -> str:
+        self._fail()
+        reply = await self.reply_of(turn)
+        if reply is not None and reply.person != person:
+            raise Refused("Only the person whose words were remembered can take that back.")
+        self.taken_back.append(turn)
+        return "Taken back: tea."
 
     async def conversation(self, channel: str, message: str, time: datetime, *, idle: timedelta) -> str:
         current, last = self.current.get(channel, (channel, None))

@@ -115,6 +115,10 @@ class FakeStore:
 
     def __post_init__(self) -> None:
         self.profiles.facts = self.facts
+        self.facts.questions = self._questions
+
+    def _questions(self, turn: int) -> set[int]:
+        return {one.id for number, one in self.messages if number == turn and one.author is Author.PERSON}
 
     @property
     def ledger(self) -> Ledger:

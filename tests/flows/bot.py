@@ -17,6 +17,7 @@ from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
 from bot.app import CLOCK
 from bot.hosting import BotHost
+from bot.memory.kept import Kept
 from bot.memory.withheld import Withheld
 from bot.surface import Surface
 from bot.turns.mind import Mind
@@ -85,7 +86,8 @@ async def serving_host(store: Store, model: Provider, clock: Clock) -> AsyncGene
     connections = connections_of(store, clock)
     readers = connections.readers
     aside = Withheld(store.memories, readers, clock).aside
-    mind = replace(mind_of(store, model), groups_of=readers.groups_of, aside=aside)
+    kept = Kept(store.facts, store.forgetting, clock).line
+    mind = replace(mind_of(store, model), groups_of=readers.groups_of, aside=aside, kept=kept)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():
         yield host

@@ -38,7 +38,7 @@ from bot.platforms.slack.views.reply_blocks import Clicked
 from bot.repeats import message_of, repeat_of
 from bot.surface import Offer
 
-JUDGING: Final = frozenset({Offer.GOOD, Offer.BAD, Offer.DELETE})
+JUDGING: Final = frozenset({Offer.GOOD, Offer.BAD, Offer.DELETE, Offer.UNDO})
 """What brings no words of a place anywhere."""
 
 LOOK_S: Final = 2.0
@@ -84,6 +84,8 @@ class Replies:
                 await self._judge(made, here, Verdict.BAD)
             case Offer.DELETE:
                 await self._delete(made, here)
+            case Offer.UNDO:
+                await self._take_back(made, here)
             case Offer.CONTINUE:
                 await self._ask(await self._question(made, here, f"continue:{made.turn}", wording.GO_ON), here)
             case Offer.REGENERATE:
@@ -153,6 +155,11 @@ class Replies:
             await self.api.respond(here.response_url, delete_original=True)
             if sum(page.startswith(REACHED_ONCE) for page in reply.pages) > 1:
                 await self._say(here, ONLY_THIS_PAGE)
+
+    async def _take_back(self, made: Clicked, here: ReplyTo) -> None:
+        known = await self._known(made) is not None
+        person = inbound.person_id(self.me, here.user)
+        await self._say(here, await self.host.take_back(made.turn, person) if known else UNKNOWN_REPLY)
 
     async def _again(self, made: Clicked, here: ReplyTo) -> None:
         reply = await self._known(made)

@@ -5,17 +5,19 @@ Above: `bot.platforms.terminal.run` opens one for each reply. Below: `bot.platfo
 
 from collections.abc import Sequence
 
+from bot.memory.words import undo_turn_words
 from bot.platforms.terminal.window import Display
 from bot.surface import Limits, Look, Offer, OutFile, PageKey, PageRef
 
 LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
     edit_interval_s=0.05,  # twenty frames a second look continuous
-    offers=frozenset({Offer.CONTINUE}),
+    offers=frozenset({Offer.CONTINUE, Offer.UNDO}),
 )
 
 CONTINUE = "*Write “continue” to go on.*"
 """A terminal has no buttons."""
+UNDO = "*Write `/memory {words}` to take back what I remembered.*"
 
 
 class TerminalSurface:
@@ -41,6 +43,8 @@ class TerminalSurface:
         self._pages[page.id] = look.text
         if Offer.CONTINUE in look.offers:
             self._pages[CONTINUE] = f"\n{CONTINUE}"
+        if Offer.UNDO in look.offers:
+            self._pages[UNDO] = f"\n{UNDO.format(words=undo_turn_words(look.turn))}"
         self._show()
 
     async def delete(self, page: PageRef) -> None:

@@ -31,6 +31,7 @@ _FACES: Final[dict[Offer, dict[str, Any]]] = {
     Offer.GOOD: {"emoji": {"id": None, "name": "👍"}},
     Offer.BAD: {"emoji": {"id": None, "name": "👎"}},
     Offer.DELETE: {"label": "Delete"},
+    Offer.UNDO: {"label": "Undo “Remembered”"},
 }
 """What each shows, in their order."""
 

@@ -72,6 +72,8 @@ class Pressing:
                     await self._judge(interaction, made.turn, Verdict.BAD)
                 case Offer.DELETE:
                     await self._delete(interaction, made.turn)
+                case Offer.UNDO:
+                    await self._take_back(interaction, made.turn)
                 case _:
                     assert_never(made.offer)
         except discord.HTTPException as error:
@@ -97,6 +99,15 @@ class Pressing:
             known = await self._known(interaction, turn) is not None
             kept = known and await self.host.judge(turn, known_as(interaction.user.id), verdict)
             said = NOTED if kept else NO_SUCH_REPLY
+        except CogencyError as error:
+            said = wording.failure(error)
+        await panels.say(interaction, said)
+
+    async def _take_back(self, interaction: Interaction, turn: int) -> None:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        try:
+            known = await self._known(interaction, turn) is not None
+            said = await self.host.take_back(turn, known_as(interaction.user.id)) if known else NO_SUCH_REPLY
         except CogencyError as error:
             said = wording.failure(error)
         await panels.say(interaction, said)

@@ -27,9 +27,10 @@ _LABELS: Final = {
     Offer.GOOD: "Good answer",
     Offer.BAD: "Bad answer",
     Offer.DELETE: "Delete this reply",
+    Offer.UNDO: "Undo “Remembered”",
 }
 _JUDGING: Final = (Offer.GOOD, Offer.BAD)
-_BUTTONS: Final = (Offer.STOP, Offer.CONTINUE, Offer.REGENERATE)
+_BUTTONS: Final = (Offer.STOP, Offer.CONTINUE, Offer.REGENERATE, Offer.UNDO)
 
 
 @dataclass(frozen=True, slots=True)

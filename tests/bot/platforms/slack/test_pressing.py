@@ -83,9 +83,9 @@ async def test_the_last_verdict_of_a_person_counts(slack: FakeSlack) -> None:
     assert host.verdicts == {(7, f"{TEAM}:{ANN}"): Verdict.BAD}
 
 
-@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply"])
+@pytest.mark.parametrize("label", ["Good answer", "Regenerate", "Delete this reply", "Undo “Remembered”"])
 async def test_what_is_not_known_any_more_is_said_to_be_so(slack: FakeSlack, label: str) -> None:
-    host, shown = reply(slack)
+    host, shown = reply(slack, OFFERS | {Offer.UNDO})
     host.replies.clear()
     async with serving(slack, host):
         await slack.click(ANN, shown, label)
@@ -102,6 +102,18 @@ async def test_the_asker_has_a_reply_deleted_after_saying_that_they_are_sure(sla
         await slack.settled()
     assert host.deleted_replies == [7]
     assert not slack.state.whispers
+
+
+async def test_what_was_remembered_is_taken_back_for_the_asker_and_nobody_else(slack: FakeSlack) -> None:
+    host, shown = reply(slack, OFFERS | {Offer.UNDO})
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, "Undo “Remembered”"))
+        await slack.until(lambda: slack.state.whispers)
+        assert host.taken_back == []
+        await slack.acked(await slack.click(ANN, shown, "Undo “Remembered”"))
+        await slack.until(lambda: len(slack.state.whispers) == 2)
+    assert host.taken_back == [7]
+    assert said_alone(slack)[1] == (ANN, "Taken back: tea.")
 
 
 def test_nobody_else_sees_the_sign_that_deletes(slack: FakeSlack) -> None:

@@ -1,6 +1,6 @@
 """The terminal's surface: pages of a reply as one growing text."""
 
-from bot.platforms.terminal.surface import CONTINUE, TerminalSurface
+from bot.platforms.terminal.surface import CONTINUE, UNDO, TerminalSurface
 from bot.surface import Look, Offer, PageKey, PageRef, Surface
 
 
@@ -14,6 +14,12 @@ class FakeDisplay:
 
     def status(self, text: str) -> None:
         self.statuses.append(text)
+
+    def trace(self, text: str) -> None:
+        self.statuses.append(text)
+
+    def fail(self) -> None:
+        raise AssertionError("a surface does not say that there is no answer")
 
     def close(self) -> None:
         raise AssertionError("a surface does not end a reply")
@@ -61,3 +67,11 @@ async def test_an_answer_that_was_cut_says_what_to_write_since_there_are_no_butt
     assert display.frames == ["one"]
     await surface.edit(page, Look("one", final=True, offers=frozenset({Offer.CONTINUE})))
     assert display.frames[-1] == f"one\n\n{CONTINUE}"
+
+
+async def test_what_was_remembered_is_taken_back_by_a_command_since_there_are_no_buttons() -> None:
+    display = FakeDisplay()
+    surface = TerminalSurface(display)
+    look = Look("one", final=True, offers=frozenset({Offer.UNDO}), turn=7)
+    await surface.post(PageKey(7, 0), look)
+    assert display.frames[-1] == f"one\n\n{UNDO.format(words='undo t:7')}"

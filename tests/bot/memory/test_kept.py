@@ -1,0 +1,89 @@
+"""What a turn has kept is said below its answer by code, and taken back by whoever it is about, once."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.errors import Refused
+from agent.memory.writing import NewFact, Written
+from bot.memory.kept import NOTHING_KEPT, Kept
+from store.engine import Store, open_store
+from tests.contracts.steps import answered
+from tests.fakes.clock import FakeClock
+from tests.fakes.incoming import START, said
+
+DM = "person:ann"
+
+
+@pytest.fixture
+async def store() -> AsyncGenerator[Store]:
+    opened = await open_store("sqlite://")
+    yield opened
+    await opened.close()
+
+
+def kept(store: Store) -> Kept:
+    return Kept(store.facts, store.forgetting, FakeClock(START))
+
+
+async def remembered(store: Store, text: str, key: str = "", minutes: int = 0) -> int:
+    """The turn of the question in which this was kept."""
+    claim = await answered(store, said(text), "Noted.")
+    new = NewFact("", key, text, "user", START + timedelta(minutes=minutes), DM, "ann", source_message=claim.message)
+    outcome = await store.facts.write(new)
+    assert isinstance(outcome, Written)
+    return claim.turn
+
+
+async def known(store: Store) -> list[str]:
+    return [one.value for one in await store.facts.readable("ann", frozenset({DM})) if one.is_valid]
+
+
+async def test_what_was_kept_is_said_and_what_it_took_the_place_of(store: Store) -> None:
+    first = await remembered(store, "Friday", "deadline")
+    assert await kept(store).line(first) == "*Remembered: deadline: Friday*"
+    second = await remembered(store, "Monday", "deadline", minutes=1)
+    assert await kept(store).line(second) == "*Remembered: deadline: Monday (instead of: deadline: Friday)*"
+    assert await kept(store).line(second + 1) == ""
+
+
+async def test_what_people_write_does_not_become_markdown(store: Store) -> None:
+    turn = await remembered(store, "my boat is *blue*")
+    assert r"\*blue\*" in await kept(store).line(turn)
+
+
+async def test_taken_back_it_is_gone_and_what_it_had_superseded_holds_again_and_once_only(store: Store) -> None:
+    await remembered(store, "Friday", "deadline")
+    turn = await remembered(store, "Monday", "deadline", minutes=1)
+    said_ = await kept(store).take_back(turn, "ann")
+    assert said_.startswith("Taken back: deadline: Monday.")
+    assert said_.endswith("This holds again: deadline: Friday.")
+    assert await known(store) == ["Friday"]
+    assert await kept(store).take_back(turn, "ann") == NOTHING_KEPT
+    assert await known(store) == ["Friday"]
+
+
+async def test_what_was_learned_of_the_same_question_since_goes_too_and_it_teaches_no_more(store: Store) -> None:
+    claim = await answered(store, said("My boat is blue, remember that"), "Noted.")
+    new = NewFact("", "", "The boat is blue.", "user", START, DM, "ann", source_message=claim.message)
+    await store.facts.write(new)
+    await store.facts.write(replace(new, key="colour of the boat", value="blue"))
+    await kept(store).take_back(claim.turn, "ann")
+    assert await known(store) == []
+
+
+async def test_nobody_else_takes_it_back(store: Store) -> None:
+    turn = await remembered(store, "my boat is blue")
+    with pytest.raises(Refused):
+        await kept(store).take_back(turn, "ben")
+    assert await known(store) == ["my boat is blue"]
+
+
+async def test_of_many_the_first_are_named(store: Store) -> None:
+    claim = await answered(store, said("Invoices 1 to 7 are open"), "Noted.")
+    for number in range(7):
+        value = f"invoice {number} is open"
+        await store.facts.write(NewFact("", "", value, "user", START, DM, "ann", source_message=claim.message))
+    assert (await kept(store).line(claim.turn)).endswith("invoice 4 is open; and 2 more*")

@@ -1,0 +1,66 @@
+"""What a turn has kept is said below its answer, with a button that takes it back: once, for the asker, any time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.memory.audience import PersonAudience, Place
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from agent.records import Person
+from bot.host import Viewer
+from bot.hosting import BotHost
+from bot.memory.kept import NOT_YOURS, NOTHING_KEPT
+from tests.fakes.discord_bot import by_the_bot, serving
+from tests.fakes.discord_gateway import FakeDiscord, running_discord
+from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, seen
+from tests.fakes.fast_clock import FastClock
+from tests.flows.bot import live_host
+from tests.flows.test_discord_control import labels, page
+
+KEEP = '<execute>[{"name": "remember", "args": {"text": "TEXT", "key": "deadline"}}]\n</execute>'
+UNDO = "Undo “Remembered”"
+FIRST = "Noted.\n\n*Remembered: deadline: Friday*"
+SECOND = "Noted.\n\n*Remembered: deadline: Monday (instead of: deadline: Friday)*"
+
+
+def answer(messages: Sequence[Message]) -> str:
+    if "<results>" in messages[-1].text:
+        return "Noted."
+    day = next((day for day in ("Monday", "Friday") if day in messages[-1].text), "")
+    return KEEP.replace("TEXT", day) if day else "Hello."
+
+
+async def told(fake: FakeDiscord, host: BotHost, text: str, showing: str) -> Payload:
+    await fake.say(ANN, f"<@{BOT}> {text}", GENERAL)
+    await fake.until(lambda: any(seen(one) == showing for one in by_the_bot(fake)))
+    await host.turns.idle()
+    return await page(fake, showing)
+
+
+async def known(host: BotHost) -> list[str]:
+    person = f"discord:{ANN}"
+    viewer = Viewer(Person(person, "Ann"), Place(PersonAudience(person), "discord:10"))
+    return [entry.plain for entry in (await host.memory(viewer)).entries]
+
+
+async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_once_by_the_asker(tmp_path: Path) -> None:
+    clock, model = FastClock(speed=1.0), ScriptedProvider(answer)
+    async with running_discord(clock) as fake:
+        async with live_host(tmp_path, model, clock) as host, serving(fake, host):
+            assert UNDO in labels(await told(fake, host, "the deadline is Friday", FIRST))
+            reply = await told(fake, host, "no, the deadline is Monday", SECOND)
+            hello = await told(fake, host, "hello", "Hello.")
+            assert UNDO not in labels(hello)
+            assert await known(host) == ["Monday"]
+        async with live_host(tmp_path, model, clock) as host, serving(fake, host):
+            await fake.press(BO, reply, UNDO)
+            assert (await page(fake, NOT_YOURS))["flags"] & EPHEMERAL
+            assert await known(host) == ["Monday"]
+            await fake.press(ANN, reply, UNDO)
+            await fake.until(
+                lambda: any(seen(one).startswith("Taken back: deadline: Monday") for one in by_the_bot(fake))
+            )
+            assert await known(host) == ["Friday"]
+            await fake.press(ANN, reply, UNDO)
+            await page(fake, NOTHING_KEPT)
+            assert await known(host) == ["Friday"]
