@@ -236,7 +236,7 @@ class Loop:
         for event in events:
             if isinstance(event, ViolationFound):
                 self.violations[event.kind] += 1
-                log.info("the model broke the protocol: %s %s", event.kind, event.detail)
+                log.info("the model broke the protocol: %s", event.kind)  # its detail may quote what somebody wrote
             if isinstance(event, _SHOWN):
                 await self._emit(event)
             effects += self._turn.receive(event)

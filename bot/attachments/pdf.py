@@ -1,11 +1,17 @@
 """The text of a PDF, read by a process of its own.
 
-Above: `bot.attachments.reading`. Below: `pdf_process`, which it starts and kills.
+Rules
+  A person's PDFs are read one after the other, so that one process is always for somebody else; whoever waits comes
+  next in turn by person, not by file: ten large ones of one person keep nobody waiting.
+  All PDFs of one message share its seconds; the rest are named with the reason.
 """
 
 import asyncio
 import json
 import sys
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,7 +29,10 @@ MAX_CHARS: Final = 400_000
 AT_ONCE: Final = 2
 """Processes side by side: as many as a small machine has cores, lest answers stand still while files are read."""
 
-_LINE_BYTES: Final = MAX_CHARS * 12
+MESSAGE_S: Final = 30.0
+"""For reading all PDFs of one message, waiting not counted: two that take as long as any may."""
+
+_LINE_BYTES: Final = MAX_CHARS * 12 + len('""\n')
 """The longest line that can come: JSON writes a character beyond the first 65,536 with twelve."""
 _SCRIPT: Final = Path(__file__).with_name("pdf_process.py")
 
@@ -37,39 +46,107 @@ class _Read:
     texts: list[str] | None = None
 
 
+@dataclass(slots=True)
+class Patience:
+    """What is left of a message's seconds for its PDFs."""
+
+    seconds: float = MESSAGE_S
+
+
+class FairTurns:
+    """So many at once, of each person one; those who wait go round by person."""
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._free = at_once
+        self._busy: set[str] = set()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        """By person, whose turn it is next first."""
+
+    @asynccontextmanager
+    async def turn(self, person: str) -> AsyncGenerator[None]:
+        await self._begin(person)
+        try:
+            yield
+        finally:
+            self._end(person)
+
+    async def _begin(self, person: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(person, deque()).append(turn)
+        self._go_on()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._end(person)  # it had just begun
+            raise
+
+    def _end(self, person: str) -> None:
+        self._free += 1
+        self._busy.discard(person)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        for person in [one for one in self._waiting if one not in self._busy]:
+            turns = self._waiting.pop(person)
+            while turns and turns[0].done():
+                turns.popleft()  # given up
+            if turns and self._free:
+                self._free -= 1
+                self._busy.add(person)
+                turns.popleft().set_result(None)
+                if turns:
+                    self._waiting[person] = turns  # behind everybody else
+            elif turns:
+                self._waiting = {person: turns} | self._waiting
+                return
+
+
 class PdfTexts:
-    """Reads PDFs, some at once."""
+    """Reads PDFs, some at once. `script` is what a process runs."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
+    def __init__(self, seconds: float = SECONDS, script: Path = _SCRIPT) -> None:
         self._seconds = seconds
-        self._turn = asyncio.Semaphore(AT_ONCE)
+        self._script = script
+        self._turns = FairTurns()
 
-    async def read(self, data: bytes) -> tuple[str, str]:
+    async def read(self, data: bytes, person: str = "", patience: Patience | None = None) -> tuple[str, str]:
         """The text, page by page, and why there is none or not all of it: one of them may be ""."""
-        read = _Read()
-        async with self._turn:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                "-B",
-                str(_SCRIPT),
-                *map(str, (MEMORY_BYTES, int(self._seconds) + 1, MAX_PAGES, MAX_CHARS)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                env={},  # it may know no secret
-                limit=_LINE_BYTES,
-            )
-            late = False
+        patience = patience or Patience()
+        async with self._turns.turn(person):
+            seconds = min(self._seconds, patience.seconds)
+            if seconds <= 0:
+                return "", notes.LATE
+            begun = asyncio.get_running_loop().time()
             try:
-                async with asyncio.timeout(self._seconds):
-                    await _exchange(process, data, read)
-            except TimeoutError:
-                late = True
+                return await self._read(data, seconds)
             finally:
-                if process.returncode is None:
-                    process.kill()
-                await asyncio.shield(process.wait())
+                patience.seconds -= asyncio.get_running_loop().time() - begun
+
+    async def _read(self, data: bytes, seconds: float) -> tuple[str, str]:
+        read = _Read()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            "-B",
+            str(self._script),
+            *map(str, (MEMORY_BYTES, int(seconds) + 1, MAX_PAGES, MAX_CHARS)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={},  # it may know no secret
+            limit=_LINE_BYTES,
+        )
+        late = False
+        try:
+            async with asyncio.timeout(seconds):
+                await _exchange(process, data, read)
+        except TimeoutError:
+            late = True
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await asyncio.shield(process.wait())
         return _text(read, late=late)
 
 

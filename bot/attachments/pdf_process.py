@@ -10,12 +10,14 @@ The first line is the number of pages, or a fault; each further one a page's tex
 
 import io
 import json
+import os
 import sys
 from contextlib import suppress
 
 from pypdf import PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
+NICENESS = 15
 LOCKED = "locked"
 BROKEN = "broken"
 _FAULTS = (
@@ -37,6 +39,8 @@ _FAULTS = (
 
 def limit(memory_bytes: int, cpu_s: int) -> None:
     """Bound what this process may take, where the system can."""
+    with suppress(AttributeError, OSError):
+        os.nice(NICENESS)  # answers to everybody go before
     try:
         import resource  # noqa: PLC0415 -- not on Windows
     except ImportError:

@@ -20,7 +20,7 @@ from agent.records import Attachment, Incoming, Quoted
 from agent.tokens import estimate_tokens
 from bot.attachments import notes
 from bot.attachments.kinds import Kind, announced, found, is_pdf, picture_type
-from bot.attachments.pdf import PdfTexts
+from bot.attachments.pdf import Patience, PdfTexts
 from bot.attachments.share import TEXT_TOKENS, cut, shares
 from bot.attachments.text import charset_of, decode
 
@@ -106,6 +106,7 @@ class Reader:
     async def read(self, incoming: Incoming) -> Attached:
         """Everything that the message brought along, as far as it can be read."""
         contents: list[_Content] = []
+        patience = Patience()
         left = {True: MAX_PICTURES, False: MAX_FILES}
         try:
             async with asyncio.timeout(self._read_s):
@@ -113,7 +114,7 @@ class Reader:
                     is_picture = announced(file.name, file.media_type) is Kind.PICTURE
                     left[is_picture] -= 1
                     few = left[is_picture] >= 0
-                    contents.append(await self._content(file, incoming) if few else _Unread(notes.TOO_MANY))
+                    contents.append(await self._content(file, incoming, patience) if few else _Unread(notes.TOO_MANY))
         except TimeoutError:
             log.info("some files of a message could not be read in time")
         contents += [_Unread(notes.LATE)] * (len(incoming.files) - len(contents))
@@ -136,7 +137,7 @@ class Reader:
             spoken="\n\n".join(heard),
         )
 
-    async def _content(self, file: Attachment, incoming: Incoming) -> _Content:
+    async def _content(self, file: Attachment, incoming: Incoming, patience: Patience) -> _Content:
         said = announced(file.name, file.media_type)
         if said is Kind.OFFICE or said is Kind.OTHER:
             return _Unread(notes.of_kind(said))
@@ -154,7 +155,7 @@ class Reader:
                 kind = picture_type(data)
                 return _Unread(notes.NOT_A_PICTURE) if kind is None else Image(kind, data)
             case Kind.PDF:
-                return await self._pdf(data)
+                return await self._pdf(data, incoming.person.id, patience)
             case Kind.SOUND:
                 return await self._heard(file, data, incoming.person.id)
             case _:
@@ -178,10 +179,10 @@ class Reader:
             return _Unread(notes.UNREACHABLE)
         return too_large if too_large is not None and len(data) > most else data
 
-    async def _pdf(self, data: bytes) -> _Content:
+    async def _pdf(self, data: bytes, person: str, patience: Patience) -> _Content:
         if not is_pdf(data):
             return _Unread(notes.NOT_A_PDF)
-        text, why = await self._pdfs.read(data)
+        text, why = await self._pdfs.read(data, person, patience)
         return _Text("\n\n".join(filter(None, [text, why]))) if text else _Unread(why)
 
     async def _heard(self, file: Attachment, data: bytes, person: str) -> _Content:

@@ -12,6 +12,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
@@ -33,6 +34,7 @@ CHECKPOINT_TRIES: Final = 3
 BLOCK_BYTES: Final = 1 << 20
 SMALLEST_FREE: Final = 100_000
 """Bytes that a new database takes before its first question: less is a full disk."""
+_OWNER_ONLY: Final = 0o600
 
 _SENTENCES: Final = {
     "SQLITE_FULL": "The disk is full: free some space for {path}.",
@@ -68,8 +70,8 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock.acquire(timeout=0)
-        # Other people's words: a new file is for its owner only. The write-ahead log takes over these rights.
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
+        _close_to_others(path)
     except Timeout:
         if not Path(lock.lock_file).exists():  # some file systems refuse a new file in this way
             raise StoreError(f"The database {path} cannot be opened: check its folder.") from None
@@ -78,6 +80,16 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
         lock.release()
         raise StoreError(f"The database {path} cannot be opened ({error.strerror}): check its folder.") from error
     return SqliteDatabase(path, lock=lock, file=file, patience_s=patience_s)
+
+
+def _close_to_others(path: Path) -> None:
+    """Other people's words are for the owner of the file only, also in one that was made with wider rights, and in the
+    logs that a crash has left beside it. New logs take over the rights of the file.
+    """
+    for part in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        with suppress(OSError):  # it is not there, belongs to somebody else, or the file system knows no rights
+            if part.stat().st_mode & 0o077:
+                part.chmod(_OWNER_ONLY)
 
 
 def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":

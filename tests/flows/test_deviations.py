@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from dataclasses import dataclass, field
 
 import pytest
@@ -97,3 +98,11 @@ def test_the_table_holds_at_least_thirty_deviations_with_names_of_their_own() ->
 def test_both_kinds_of_ending_are_in_the_table() -> None:
     assert any(deviation.calls for deviation in DEVIATIONS)
     assert any(deviation.correction for deviation in DEVIATIONS)
+
+
+async def test_what_a_broken_block_says_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    watched = await watch('<workspace>{"objective": "the diagnosis of Ann" and so on}</workspace>\nHello.')
+    assert "workspace_invalid" in caplog.text.lower()
+    assert "diagnosis" not in caplog.text
+    assert watched.shown == "Hello."

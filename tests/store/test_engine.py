@@ -25,6 +25,20 @@ async def test_a_missing_folder_and_file_are_created_for_the_owner_alone(url: st
     assert (_rights(path), _rights(path.parent)) == (0o600, 0o700)
 
 
+async def test_a_file_with_wider_rights_and_its_logs_are_closed_to_others(url: str, path: Path) -> None:
+    store = await open_store(url)
+    await answered(store, said("my boat is blue"), "noted")
+    files = [path, Path(f"{path}-wal"), Path(f"{path}-shm")]
+    kept = [file.read_bytes() for file in files]
+    await store.close()
+    for file, content in zip(files, kept, strict=True):  # as a crash leaves them, made under a wide umask
+        file.write_bytes(content)
+        file.chmod(0o644)
+    again = await open_store(url)
+    assert [_rights(file) for file in files] == [0o600] * 3
+    await again.close()
+
+
 def _rights(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
