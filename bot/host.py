@@ -235,12 +235,14 @@ class Host(Protocol):
         """What `/policy` with these words (see `bot.memory.policy_words`) says to this person, for them alone."""
         ...
 
-    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:
-        """The model that answers this person there, and the choice. `roles`: the platform's ids of those they have."""
+    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
+        """The model that answers this person there, and the choice. `roles`: the platform's ids of those they have;
+        `team`: that of the workspace or server.
+        """
         ...
 
     async def choose_model(
-        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset()
+        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset(), team: str = ""
     ) -> None:
         """Answer this person with that model from now on; "" goes back to the usual one. Raises SettingsError."""
         ...

@@ -162,13 +162,13 @@ class BotHost:
         authority = Authority.ADMIN if self.operates(asker.person.id) else asker.authority
         return await self.desks.policies.answer(replace(asker, authority=authority), words)
 
-    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:
-        return await self.desks.models.menu(Who(person, channel, roles))
+    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
+        return await self.desks.models.menu(Who(person, channel, roles, team))
 
     async def choose_model(
-        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset()
+        self, person: str, name: str, channel: str = "", roles: frozenset[str] = frozenset(), team: str = ""
     ) -> None:
-        await self.desks.models.choose(Who(person, channel, roles), name)
+        await self.desks.models.choose(Who(person, channel, roles, team), name)
 
     async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
         return await self.replies.at(source, page, channel)

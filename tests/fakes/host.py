@@ -76,6 +76,7 @@ class FakeHost:
     surfaces: dict[str, Callable[[Incoming], Surface]] = field(default_factory=dict[str, Callable[[Incoming], Surface]])
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
+    asked_for_models: list[Who] = field(default_factory=list[Who])
     hidden: list[str] = field(default_factory=list[str])
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why each platform is not connected; "" if it is."""
@@ -171,15 +172,17 @@ class FakeHost:
         self.withdrawn += [(channel, message) for message in sorted(messages) if self._holds(message)]
         self.arrived.set()
 
-    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset()) -> ModelMenu:  # noqa: ARG002 -- one for all
+    async def models(self, person: str, channel: str, roles: frozenset[str] = frozenset(), team: str = "") -> ModelMenu:
+        self.asked_for_models.append(Who(person, channel, roles, team))
         return ModelMenu(self.chosen.get(person, "usual:model"), "it is the usual one", self.models_allowed)
 
     async def choose_model(
         self,
         person: str,
         name: str,
-        channel: str = "",  # noqa: ARG002 -- as above
+        channel: str = "",  # noqa: ARG002 -- one for all
         roles: frozenset[str] = frozenset(),  # noqa: ARG002 -- as above
+        team: str = "",  # noqa: ARG002 -- as above
     ) -> None:
         if name and name not in self.models_allowed:
             raise SettingsError(f"That model cannot be chosen: choose one of {', '.join(self.models_allowed)}.")

@@ -82,8 +82,10 @@ class Control:
         """Which model answers; with a name, after changing to it."""
         member = await self.people.member(to.user)
         if name:
-            await self.host.choose_model(member.person.id, wording.chosen_model(name), roles=member.groups)
-        menu = await self.host.models(member.person.id, to.channel, member.groups)
+            await self.host.choose_model(
+                member.person.id, wording.chosen_model(name), to.channel, member.groups, self.me.team
+            )
+        menu = await self.host.models(member.person.id, to.channel, member.groups, self.me.team)
         await self._say(to, wording.model_text(menu.current, menu.why, menu.allowed, f"/{self.me.prefix}model NAME"))
 
     async def budget(self, body: JsonObject) -> None:

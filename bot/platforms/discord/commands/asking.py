@@ -162,9 +162,10 @@ class Commands:
         return await self._host.take(replace(incoming, quoted=quoted, files=brought.files, model=wish.model))
 
     async def _open_models(self, interaction: Interaction) -> Collection[str]:
-        person, roles = known_as(interaction.user.id), reading.standing_of(interaction.user).roles
+        person, standing = known_as(interaction.user.id), reading.standing_of(interaction.user)
+        channel = reading.channel_of(interaction)
         try:
-            return (await self._host.models(person, reading.channel_of(interaction), roles)).allowed
+            return (await self._host.models(person, channel, standing.roles, standing.team)).allowed
         except CogencyError:
             return ()
 

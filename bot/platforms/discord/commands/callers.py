@@ -39,6 +39,10 @@ def roles_of(interaction: Interaction) -> frozenset[str]:
     return reading.standing_of(interaction.user).roles
 
 
+def team_of(interaction: Interaction) -> str:
+    return reading.standing_of(interaction.user).team
+
+
 def author_of(interaction: Interaction, members: Members) -> Author:
     """The caller, with what they are there."""
     return members.here(reading.author_of(interaction.user))

@@ -109,10 +109,10 @@ class Control:
     async def _model(self, interaction: Interaction, name: str | None) -> str:
         """Which model answers; with a name, after changing to it."""
         person, channel = known_as(interaction.user.id), reading.channel_of(interaction)
-        roles = callers.roles_of(interaction)
+        roles, team = callers.roles_of(interaction), callers.team_of(interaction)
         if name is not None:
-            await self._host.choose_model(person, wording.chosen_model(name), channel, roles)
-        menu = await self._host.models(person, channel, roles)
+            await self._host.choose_model(person, wording.chosen_model(name), channel, roles, team)
+        menu = await self._host.models(person, channel, roles, team)
         return wording.model_text(menu.current, menu.why, menu.allowed, "/model NAME")
 
     async def _usage(self, interaction: Interaction) -> str:
@@ -129,7 +129,8 @@ class Control:
         """What may be chosen and contains what was typed so far."""
         person, channel = known_as(interaction.user.id), reading.channel_of(interaction)
         try:
-            menu = await self._host.models(person, channel, callers.roles_of(interaction))
+            roles, team = callers.roles_of(interaction), callers.team_of(interaction)
+            menu = await self._host.models(person, channel, roles, team)
         except CogencyError:
             return []
         return offered([*menu.allowed, wording.USUAL] if menu.allowed else [], typed)

@@ -137,7 +137,7 @@ class Preferences:
     async def _chosen(self, interaction: Interaction) -> Chosen:
         person, channel = known_as(interaction.user.id), reading.channel_of(interaction)
         own = await self._host.choices(person)
-        menu = await self._host.models(person, channel, callers.roles_of(interaction))
+        menu = await self._host.models(person, channel, callers.roles_of(interaction), callers.team_of(interaction))
         decides = callers.decides(interaction, self._members, self._host)
         return Chosen(
             menu,
@@ -159,7 +159,9 @@ class Preferences:
             case "model":
                 roles = callers.roles_of(interaction)
                 model = wording.chosen_model(value)
-                await self._host.choose_model(person, model, reading.channel_of(interaction), roles)
+                await self._host.choose_model(
+                    person, model, reading.channel_of(interaction), roles, callers.team_of(interaction)
+                )
             case "learning":
                 on = own.get(PAUSE) == PAUSED
                 viewer = await callers.viewer_of(interaction, self._members)

@@ -82,7 +82,9 @@ class Home:
         name = blocks.chosen_model(action)
         if name is not None:
             member = await self.people.member(to.user)
-            await self.host.choose_model(member.person.id, wording.chosen_model(name), roles=member.groups)
+            await self.host.choose_model(
+                member.person.id, wording.chosen_model(name), roles=member.groups, team=self.me.team
+            )
         await self._show(to.user, blocks.turned(action, blocks.pages_of(to.home)))
 
     async def tell(self, to: ReplyTo, news: News) -> None:
@@ -143,7 +145,7 @@ class Home:
             learns=(await self.host.choices(person.id)).get(PAUSE) != PAUSED,
             account=await self.host.usage(person.id),
             budget=await self.host.budget(person.id, "", ""),
-            models=await self.host.models(person.id, "", member.groups),
+            models=await self.host.models(person.id, "", member.groups, self.me.team),
             policies=policies,
             sets_policies=manages,
             report=await self.host.report(person.id),

@@ -11,7 +11,7 @@ from agent.authority import Authority
 from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Incoming
-from bot.access.lists import AccessRules, entries
+from bot.access.lists import AccessRules, Who, entries, may_use, model_access
 from bot.platforms.slack.members.people import member_of
 from bot.platforms.slack.reading.inbound import Me, budget_ids
 from tests.fakes.host import FakeHost
@@ -292,3 +292,13 @@ async def test_a_command_is_acknowledged_in_time_whatever_slack_does(slack: Fake
         slack.stalled["users.info"].set()
         await slack.until(lambda: host.taken)
     assert [asked.text for asked in host.taken] == ["hello?"]
+
+
+async def test_a_model_that_is_kept_for_a_team_is_asked_for_with_the_team(slack: FakeSlack) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.command(ANN, GENERAL, "/model")
+        await slack.until(lambda: slack.state.whispers)
+    (who,) = host.asked_for_models
+    assert who == Who(f"{TEAM}:{ANN}", GENERAL, team="T0TEAM")
+    assert may_use(AccessRules(models=model_access('{"m": "team:T0TEAM"}')), "m", who)
