@@ -27,7 +27,7 @@ from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
 
 PATIENCE_S = 20.0
-TOWN = 1_456_074_443_980_800_000
+TOWN = 4_242
 """The server's id, which the settings name."""
 BEFORE = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 """When the bot comes into the simulation, which then has a time of its own."""
