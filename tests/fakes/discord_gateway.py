@@ -420,5 +420,6 @@ async def running_discord(
         fake.address = f"{host}:{port}"
         fake.rest.gateway_url = fake.gateway_url
         yield fake
+        assert not fake.rest.violations, fake.rest.violations[:5]
     finally:
         await runner.cleanup()

@@ -1,4 +1,5 @@
-"""How the fake Discord answers any request: it records it, counts it against its limits, and fails it when asked to.
+"""How the fake Discord answers any request: it holds it against Discord's own description, records it, counts it
+against its limits, and fails it when asked to.
 
 Above: `tests.fakes.discord_rest`. Below: aiohttp.
 """
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 from aiohttp import web
 
 from agent.ports import Clock
+from tests.fakes.discord_spec import problems
 from tests.fakes.discord_world import Payload
 
 API = "/api/v10"
@@ -59,6 +61,8 @@ class Requests:
 
     def __init__(self, clock: Clock, allowance: int, window_s: float) -> None:
         self.calls: list[Call] = []
+        self.violations: list[str] = []
+        """What was asked for otherwise than Discord describes it; whoever serves the fake looks at it in the end."""
         self.faults: list[Fault] = []
         self.speed = 1.0
         """How much faster the clock runs than that of whoever reads our headers."""
@@ -75,19 +79,27 @@ class Requests:
         """The whole of answering a request, around what this one does."""
 
         async def answer(request: web.Request) -> web.Response:
-            body = await _body(request)
+            told, files = await _body(request)
+            body = {**told, "files": files} if files else told
+            path = request.path.removeprefix(API)
             headers: dict[str, str] = {}
             try:
+                self._hold(request, path, told)
                 response = await self._answer(request, body, handle, headers)
             except Refused as refused:
                 error = {"code": refused.code, "message": refused.message}
                 response = _json(error, refused.status, headers)
-            path = request.path.removeprefix(API)
             self.calls.append(Call(self._clock.monotonic(), request.method, path, body, response.status))
             self.changed()
             return response
 
         return answer
+
+    def _hold(self, request: web.Request, path: str, told: object) -> None:
+        """Against Discord's description. Raises Refused."""
+        if wrong := problems(request.method, path, told, request.query):
+            self.violations += wrong
+            raise Refused(400, 50035, f"Invalid Form Body: {wrong[0]}")
 
     async def _answer(
         self,
@@ -147,14 +159,13 @@ class Requests:
         )
 
 
-async def _body(request: web.Request) -> Payload:
-    """The JSON of a request; with text files beside it, those by their names as "files"."""
+async def _body(request: web.Request) -> tuple[Any, dict[str, str]]:
+    """The JSON of a request, and the text files beside it by their names."""
     if request.content_type != "multipart/form-data":
-        return json.loads(await request.text() or "{}")
+        return json.loads(await request.text() or "{}"), {}
     form = await request.post()
-    body: Payload = json.loads(str(form["payload_json"]))
     parts = [part for part in form.values() if isinstance(part, web.FileField)]
-    return {**body, "files": {part.filename: part.file.read().decode() for part in parts}}
+    return json.loads(str(form["payload_json"])), {part.filename: part.file.read().decode() for part in parts}
 
 
 def _failed(fault: Fault) -> web.Response:

@@ -189,7 +189,7 @@ class DiscordClient(discord.Client):
         return (me is not None and payload.user_id == me.id) or (payload.member is not None and payload.member.bot)
 
     def _is_refused(self, payload: discord.RawReactionActionEvent) -> bool:
-        return payload.guild_id is not None and self._servers.refuses(self.get_guild(payload.guild_id))
+        return self._servers.refuses(payload.guild_id)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
         await self._desk.take(interaction)

@@ -142,8 +142,9 @@ class Intake:
     async def _take(self, message: discord.Message, *, late: bool = False) -> bool:
         """Whether it was new, and is answered."""
         me = self._me(message.guild)
-        if message.guild is not None and self._servers.refuses(message.guild):
-            return self._turn_away(message, message.guild, me)
+        server = message.guild.id if message.guild is not None else getattr(message.channel, "guild_id", None)
+        if server is not None and self._servers.refuses(server):
+            return self._turn_away(message, server, me)
         await self._surroundings.find_channel(message)
         post = reading.post_of(message, self._connection.clock.now())
         if not post.author.automatic:
@@ -173,11 +174,11 @@ class Intake:
                 pass
         return False
 
-    def _turn_away(self, message: discord.Message, guild: discord.Guild, me: Me) -> bool:
+    def _turn_away(self, message: discord.Message, server: int, me: Me) -> bool:
         """Nothing is read in a server that is not served; whoever speaks to the bot there is told. Raises Refused."""
         post = reading.post_of(message, self._connection.clock.now())
         if inbound.mentioned(post, me) and not post.author.automatic and post.said:
-            why = refusal(guild.id)
+            why = refusal(server)
             raise Refused(why, told=self._told.just_now(str(post.author.id), why))
         return False
 

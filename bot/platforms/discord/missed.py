@@ -51,7 +51,7 @@ class Missed:
     take: Callable[[discord.Message], Awaitable[bool]]
     amend: Callable[[discord.Message], Awaitable[None]]
     in_order: Callable[[int], asyncio.Lock]
-    refuses: Callable[[discord.Guild], bool]
+    refuses: Callable[[int], bool]
     """Whether nobody is answered in a server: its channels would crowd out those of others."""
     shard: int = 0
     connected: bool = False
@@ -169,7 +169,7 @@ class Missed:
 
     def servers(self) -> list[discord.Guild]:
         """Those of this connection in which somebody may be answered."""
-        return [guild for guild in self.client.guilds if guild.shard_id == self.shard and not self.refuses(guild)]
+        return [guild for guild in self.client.guilds if guild.shard_id == self.shard and not self.refuses(guild.id)]
 
     async def _direct(self, channel: str) -> discord.DMChannel | None:
         """The direct conversation of that id; None if it is something else."""

@@ -44,13 +44,19 @@ class Servers:
     def home(self) -> list[discord.Guild]:
         return [guild for guild in self.client.guilds if self.is_home(guild)]
 
-    def refuses(self, guild: discord.Guild | None) -> bool:
-        """Whether nobody is answered in this server of the bot's."""
-        return guild is not None and self.settings.others is not OtherServers.SERVE and not self.is_named(guild)
+    def refuses(self, number: int | None) -> bool:
+        """Whether nobody is answered in a server. One of which only its id is known counts by its name alone."""
+        if number is None or self.settings.others is OtherServers.SERVE:
+            return False
+        if self.settings.servers:
+            return str(number) not in self.settings.servers
+        guild = self.client.get_guild(number)
+        return guild is not None and not self.is_named(guild)
 
     def refuses_use(self, interaction: "discord.Interaction[discord.Client]") -> bool:
-        """The same of a command or a button; where the bot is not, the person counts alone."""
-        return interaction.guild_id is not None and self.refuses(self.client.get_guild(interaction.guild_id))
+        """The same of a command or a button; what its person alone has installed is theirs wherever they are."""
+        by_person = interaction.is_user_integration() and not interaction.is_guild_integration()
+        return not by_person and self.refuses(interaction.guild_id)
 
     def others(self, guilds: Sequence[discord.Guild]) -> list[discord.Guild]:
         """Those of these that are not named."""

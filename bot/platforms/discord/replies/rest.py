@@ -222,7 +222,7 @@ def _id(made: object) -> str:
 
 def _form(body: Payload, files: Sequence[OutFile]) -> list[Payload]:
     """The parts of a request with files: what the message is, and then each of them."""
-    told = [{"id": number, "filename": file.name} for number, file in enumerate(files)]
+    told = [{"id": str(number), "filename": file.name} for number, file in enumerate(files)]
     about: Payload = {"name": "payload_json", "value": json.dumps(body | {"attachments": told})}
     return [
         about,

@@ -1,0 +1,48 @@
+"""The registration of commands, held against Discord's own description of its API; and that this can fail."""
+
+import discord
+import pytest
+
+from bot.latest import Latest
+from bot.platforms.discord.commands.desk import CommandTree, Desk
+from bot.platforms.discord.commands.translations import Translator
+from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.servers import Servers
+from bot.platforms.discord.reading.conversations import Conversations
+from bot.platforms.discord.reading.surroundings import Surroundings
+from bot.platforms.discord.replies.connection import Connection
+from bot.platforms.discord.settings import DiscordSettings
+from bot.secret import Secret
+from tests.fakes.clock import FakeClock
+from tests.fakes.discord_spec import problems
+from tests.fakes.host import FakeHost
+
+
+async def test_the_registration_of_every_command_is_as_discord_describes_it() -> None:
+    client = discord.Client(intents=discord.Intents(guilds=True))
+    tree, host, clock, settings = CommandTree(client), FakeHost(), FakeClock(), DiscordSettings(Secret("t"))
+    members, conversations = Members(Servers(settings, client), clock), Conversations(host, settings)
+    Desk(tree, host, Connection(clock, 1.0), Surroundings(client), members, conversations, Latest())
+    body = [await command.get_translated_payload(tree, Translator()) for command in tree.get_commands()]
+    assert body
+    assert problems("PUT", "/applications/1/commands", body, {}) == []
+    body[0]["name"] = "x" * 33
+    assert len(problems("PUT", "/applications/1/commands", body, {})) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "says"),
+    [
+        ("POST", "/channels/1/messages", {"content": "x", "componets": []}, "componets"),
+        ("POST", "/channels/1/messages", {"content": "x", "nonce": "n" * 26}, "nonce"),
+        ("POST", "/channels/1/messages", {"attachments": [{"id": "x"}]}, "attachments"),
+        ("PATCH", "/webhooks/1/t/messages/@original", {"content": "x" * 2_001}, "content"),
+        ("POST", "/interactions/1/t/callback", {"type": 3}, "type"),
+        ("POST", "/channels/1/messages/2/threads", {"auto_archive_duration": 60}, "name"),
+        ("DELETE", "/channels/1/messages/2", {"content": "x"}, "a body where none belongs"),
+        ("POST", "/channels/1/pins", {}, "no such request"),
+    ],
+)
+def test_what_discord_does_not_describe_is_found(method: str, path: str, body: dict[str, object], says: str) -> None:
+    (problem,) = problems(method, path, body, {})
+    assert says in problem
