@@ -13,7 +13,7 @@ from agent.memory.layers import WorkingItem
 from agent.memory.profile import Partition, ProfileEntry, UserProfile, Utterance
 from agent.memory.writing import NewFact, WriteRefused, Written
 from agent.messages import ModelCall
-from agent.records import Hit, Incoming, Known, LastSeen, RecallQuery, Receipt, StoredMessage, Thread
+from agent.records import Hit, Incoming, Known, LastSeen, RecallQuery, Receipt, ShownPage, StoredMessage, Thread
 from agent.spending import By, Period, Total
 from agent.state import SituationSummary
 from agent.summarising import Uncovered
@@ -245,6 +245,12 @@ class Forgetting(Protocol):
 
         `replies`: have the bot's replies that fall deleted in the platform, too, by jobs (`DELETE_REPLY`). `related`:
         what may have been made of it falls, too (`Preview.related`).
+        """
+        ...
+
+    async def titles(self, plan: ForgettingPlan) -> list[ShownPage]:
+        """Where platforms show words that the plan would erase, beside the messages: the names of the threads whose
+        first questions fall.
         """
         ...
 

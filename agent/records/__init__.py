@@ -9,7 +9,7 @@ unique across platforms ("slack:T1:U7"). Every time is aware, in UTC.
 """
 
 from agent.records.feedback import Answered, Verdict
-from agent.records.forgetting import DELETE_REPLY, POSTED, REACHED_ONCE, Receipt, ShownPage
+from agent.records.forgetting import DELETE_REPLY, POSTED, REACHED_ONCE, Receipt, Shown, ShownPage
 from agent.records.messages import (
     ATTACHED,
     Attachment,
@@ -49,6 +49,7 @@ __all__ = [
     "RecallQuery",
     "Receipt",
     "Remembered",
+    "Shown",
     "ShownPage",
     "StoredMessage",
     "Thread",

@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 DELETE_REPLY: Final = "delete_reply"
-"""The kind of job that deletes one page of a reply in its platform; its payload is a `ShownPage`."""
+"""The kind of job that deletes one page of a reply in its platform, or clears what else is shown there; its payload is
+a `ShownPage`.
+"""
 REACHED_ONCE: Final = "@"
 """The id of a page that can be reached only while its turn runs, because one person alone sees it, begins with this."""
 
@@ -13,25 +16,38 @@ POSTED: Final = "command:"
 """The event id of a question begins with this whose message the bot posted for its asker, who cannot delete it."""
 
 
+class Shown(StrEnum):
+    """What of a person's words a platform shows on the bot's behalf."""
+
+    PAGE = "page"
+    """A page of a reply: it is deleted."""
+    TITLE = "title"
+    """The name of a thread, made of its first question; `ShownPage.page` is the conversation. It gets a plain one."""
+    HOME = "home"
+    """A person's own page about what is remembered; `ShownPage.page` is the person. It is shown anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShownPage:
-    """One page of a reply that stands in a platform, by the platform's ids."""
+    """One page of a reply that stands in a platform, by the platform's ids; or something else (`what`)."""
 
     source: str
     channel: str
     page: str
+    what: Shown = Shown.PAGE
 
     @property
     def key(self) -> str:
-        return f"{self.source} {self.channel} {self.page}"
+        return " ".join([self.source, self.channel, self.page, *([self.what] if self.what is not Shown.PAGE else [])])
 
     def encode(self) -> str:
-        return json.dumps([self.source, self.channel, self.page])
+        return json.dumps([self.source, self.channel, self.page, self.what])
 
     @classmethod
     def decode(cls, stored: str) -> "ShownPage":
-        """The inverse of `encode`."""
-        return cls(*json.loads(stored))
+        """The inverse of `encode`, also of what an older version wrote."""
+        source, channel, page, *what = json.loads(stored)
+        return cls(source, channel, page, Shown(*what) if what else Shown.PAGE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The parts that every way to run the bot is put together from."""
 
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields
 from datetime import timedelta
@@ -144,7 +144,9 @@ def memory_desk(store: Store, audiences: Callable[[Place], Awaitable[frozenset[s
     )
 
 
-def forget_desk(settings: Settings, store: Store, turns: Turns, work: Background) -> ForgetDesk:
+def forget_desk(
+    settings: Settings, store: Store, turns: Turns, work: Background, sources: Callable[[], Collection[str]] = tuple
+) -> ForgetDesk:
     return ForgetDesk(
         forgetting=store.forgetting,
         ledger=store.ledger,
@@ -153,6 +155,7 @@ def forget_desk(settings: Settings, store: Store, turns: Turns, work: Background
         take_back=turns.take_back,
         withdraw=turns.withdraw,
         learn_at=(lambda _: None) if work.learner is None else work.learner.due,
+        sources=sources,
         grace=timedelta(days=settings.removal_grace_days),
     )
 

@@ -80,7 +80,7 @@ def _host(
     desks = Desks(
         models=model_desk,
         memory=memory_desk(store, readers.audiences),
-        forgetting=forget_desk(settings, store, turns, work),
+        forgetting=forget_desk(settings, store, turns, work, connections.sources),
         budgets=BudgetDesk(access, allowances, CLOCK),
         policies=PolicyDesk(store.facts, CLOCK, readers.audiences),
         replies=ReplyDesk(store.replies, store.ledger, store.forgetting, store.jobs, CLOCK, connections.deletions),

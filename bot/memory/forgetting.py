@@ -10,13 +10,14 @@ Rules
 """
 
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
 from agent.memory.forgetting import About, Deleted, During, Everything, Gone, OneThread, Wish
 from agent.ports import Clock, Forgetting, Jobs, Ledger
+from agent.records import DELETE_REPLY, Shown, ShownPage
 from bot import wording
 from bot.host import ForgetAnswer, Forgetter
 from bot.local_time import zone_of
@@ -39,6 +40,8 @@ class ForgetDesk:
     """Do not answer a message that was deleted, and take back what was said already; False if it has its answer."""
     learn_at: Callable[[datetime], datetime | None] = lambda _: None
     """When to learn from words that were edited now; None: not."""
+    sources: Callable[[], Collection[str]] = tuple
+    """The platforms that this process reaches."""
     grace: timedelta = timedelta(days=30)
     """How long what was said stays after the bot was taken out of a place: it may have been a mistake."""
 
@@ -63,7 +66,10 @@ class ForgetDesk:
             return replace(again, text=f"{forget_texts.CHANGED} {again.text}")
         for conversation in _taken_back(wish):
             await self.take_back(who.person, conversation)
+        titles = await self.forgetting.titles(wish)
         receipt = await self.forgetting.forget(wish, self.clock.now(), replies=replies, related=agreed.related)
+        homes = [ShownPage(source, "", who.person, Shown.HOME) for source in self.sources()]
+        await self._clear([*titles, *(home for home in homes if who.person.startswith(f"{home.source}:"))])
         return ForgetAnswer(wording.receipt_text(receipt))
 
     async def amend(self, channel: str, message_id: str, text: str) -> bool:
@@ -84,9 +90,12 @@ class ForgetDesk:
             payload = json.dumps([channel, each])
             await self.jobs.schedule(DELETED, f"{channel} {each}", payload, now + TAKEN_BACK)
         if ended := frozenset(messages) - set(running):
-            erased = await self.forgetting.retire(Deleted(channel, ended), now, BATCH)
+            plan = Deleted(channel, ended)
+            titles = await self.forgetting.titles(plan)
+            erased = await self.forgetting.retire(plan, now, BATCH)
             if any(erased.values()):
                 await sweep_soon(self.jobs, now)
+            await self._clear(titles)
 
     async def gone(self, name: str, gone: Gone, *, at_once: bool) -> None:
         """A place is no more. Raises StoreError."""
@@ -97,6 +106,13 @@ class ForgetDesk:
         """The bot is in these places. Raises StoreError."""
         for name in names:
             await self.jobs.cancel(GONE, name)
+
+    async def _clear(self, shown: Sequence[ShownPage]) -> None:
+        """Have platforms show it no longer, as far as this process reaches them."""
+        here, now = self.sources(), self.clock.now()
+        for one in shown:
+            if one.source in here:
+                await self.jobs.schedule(DELETE_REPLY, one.key, one.encode(), now)
 
     def _asker(self, who: Forgetter) -> forget_words.Asker:
         return forget_words.Asker(who.person, who.thread, self.clock.now(), who.time_zone)

@@ -13,13 +13,14 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from agent.memory.forgetting import Deleted, EntriesPlan, ForgettingPlan, Preview, Wish
-from agent.records import Receipt
+from agent.records import Receipt, ShownPage
 from store.databases.database import Database, Files
 from store.forgetting import entries, proof, undo
 from store.forgetting.chosen import reaches_anything
 from store.forgetting.erase import Wishes, erase, owed, settle
 from store.forgetting.erased import ErasedIds
 from store.forgetting.preview import preview
+from store.forgetting.replies import titles
 from store.forgetting.reword import reword
 from store.search import index
 
@@ -65,6 +66,9 @@ class SqlForgetting:
     async def wipe(self, key: str) -> bool:
         await self._database.write(undo.wipe, key, owes_sweep=self._database.files is not None)
         return await self.sweep()
+
+    async def titles(self, plan: ForgettingPlan) -> list[ShownPage]:
+        return await self._database.read(titles, plan)
 
     async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:
         if not await self._database.read(reaches_anything, plan):

@@ -1,20 +1,36 @@
-"""What the bot posted that should be deleted in the platform, too: a job of the ledger for each page.
+"""What platforms show of what falls: pages that should be deleted there, too, and threads that were named after it.
 
-Above: `store.forgetting.erase`. Below: `store.jobs`, doomed, batches, json_columns, tables; `agent.records`.
-
-Rule: the job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
+Rule: a job belongs to nobody, so that a person who then has everything forgotten does not stop it. When it is done,
 nothing of it stays.
 """
 
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
-from agent.records import DELETE_REPLY, POSTED, REACHED_ONCE, Author, ShownPage
+from agent.memory.forgetting import ForgettingPlan
+from agent.records import DELETE_REPLY, POSTED, REACHED_ONCE, Author, Shown, ShownPage
 from store import jobs, json_columns
 from store.forgetting.batches import among
+from store.forgetting.chosen import chosen
 from store.forgetting.doomed import Doomed
 from store.tables import turn
+
+
+def titles(connection: Connection, plan: ForgettingPlan) -> list[ShownPage]:
+    """The threads that were named after a question that the plan erases: after the first that was answered there."""
+    asked = [one for one in chosen(connection, plan).said.values() if one.author == Author.PERSON]
+    first = func.min(turn.c.id)
+    answered = select(first).where(turn.c.pages != "[]").group_by(turn.c.conversation)
+    places = among(turn.c.conversation, {one.conversation for one in asked})
+    begun = {id_ for where in places for id_ in connection.execute(answered.where(where)).scalars()}
+    columns = select(turn.c.source, turn.c.channel, turn.c.conversation)
+    falls = among(turn.c.id, begun & {one.turn for one in asked})
+    return [
+        ShownPage(source, channel, conversation, Shown.TITLE)
+        for where in falls
+        for source, channel, conversation in connection.execute(columns.where(where))
+    ]
 
 
 def delete_later(connection: Connection, doomed: Doomed, now: datetime) -> int:

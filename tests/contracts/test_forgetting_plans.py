@@ -10,7 +10,7 @@ from agent.memory.audience import AudienceKind, GroupAudience, Place
 from agent.memory.forgetting import About, Deleted, During, Everything, Expired, Gone
 from agent.memory.periods import Period
 from agent.memory.profile import LEARNING
-from agent.records import DELETE_REPLY, POSTED, Closing, ShownPage
+from agent.records import DELETE_REPLY, POSTED, Closing, Shown, ShownPage
 from tests.contracts.steps import AnyStore, answered, claimed, proved, texts_found
 from tests.fakes.facts import remember
 from tests.fakes.incoming import LEASE, START, said
@@ -161,3 +161,21 @@ async def test_a_question_that_the_bot_posted_for_its_asker_is_deleted_with_the_
     assert receipt.replies == 1
     assert job is not None
     assert ShownPage.decode(job.payload) == ShownPage(asked.source, asked.channel, asked.message_id)
+
+
+async def test_the_threads_that_were_named_after_what_falls_are_told(store: AnyStore) -> None:
+    async def shown(question: str, conversation: str, person: str = "ann") -> None:
+        await store.ledger.accept(said(question, conversation=conversation, person=person))
+        await store.ledger.finish(
+            await claimed(store), Closing(Outcome.ANSWERED, "noted", (f"page {question}",)), START
+        )
+
+    await shown("my boat", "mine")
+    await shown("my train", "mine")
+    await shown("his boat", "his", person="ben")
+    await shown("my canoe", "his")
+    await answered(store, said("my kayak", conversation="nowhere"), "noted")
+    found = await store.forgetting.titles(Everything("ann"))
+    assert [(one.page, one.what) for one in found] == [("mine", Shown.TITLE)]
+    assert await store.forgetting.titles(About("ann", "train")) == []
+    assert [ShownPage.decode(one.encode()) for one in found] == found

@@ -84,6 +84,7 @@ class FakeRest(Requests):
             ("DELETE", "/users/@me/guilds/{guild}", self._leave),
             ("GET", "/guilds/{guild}/members/{member}", self._get_member),
             ("GET", "/channels/{channel}", self._get_channel),
+            ("PATCH", "/channels/{channel}", self._change_channel),
             ("GET", "/channels/{channel}/thread-members/{member}", self._get_thread_member),
             ("POST", "/channels/{channel}/typing", self._type),
             ("GET", "/channels/{channel}/messages", self._history),
@@ -166,6 +167,18 @@ class FakeRest(Requests):
 
     async def _get_channel(self, request: web.Request, body: Payload) -> Payload:  # noqa: ARG002 -- as above
         return self._channel(request)
+
+    async def _change_channel(self, request: web.Request, body: Payload) -> Payload:
+        """Of a thread: its name, and whether it is archived; an archived one takes nothing else."""
+        thread = self._channel(request)
+        state = thread["thread_metadata"]
+        if state["archived"] and body.get("archived") is not False:
+            raise Refused(400, 50083, "Thread is archived")
+        if "name" in body and not 1 <= len(body["name"]) <= 100:
+            raise Refused(400, 50035, "Invalid Form Body")
+        thread["name"] = body.get("name", thread["name"])
+        state["archived"] = body.get("archived", state["archived"])
+        return thread
 
     async def _type(self, request: web.Request, body: Payload) -> None:  # noqa: ARG002 -- as above
         return None

@@ -80,6 +80,7 @@ def host_on(
             jobs=store.jobs,
             clock=clock,
             take_back=turns.take_back,
+            sources=connections.sources,
             withdraw=turns.withdraw,
         ),
         budgets=BudgetDesk(rules.access, allowances, clock),

@@ -43,6 +43,7 @@ from agent.records import (
     Load,
     RecallQuery,
     Receipt,
+    Shown,
     ShownPage,
     StoredMessage,
     Thread,
@@ -492,6 +493,15 @@ class FakeStore:
         own = [m.text for m in said if m.author is Author.PERSON and m.person == plan.person]
         lines = [*own[::-1], *(one.value for one in facts), *(one.text for one in entries)]
         return Preview(counts, tuple(lines[:5]), f"{sum(m.id for m in said)}-{sum(counts.values())}")
+
+    async def titles(self, plan: ForgettingPlan) -> list[ShownPage]:
+        asked = {turn for turn, _, m in self._told() if m.author is Author.PERSON and m in self._fall(plan)[0]}
+        first: dict[str, FakeTurn] = {}
+        for turn in self.turns:
+            if turn.closing is not None and turn.closing.pages:
+                first.setdefault(turn.incoming.conversation, turn)
+        begun = [turn.incoming for turn in first.values() if turn.id in asked]
+        return [ShownPage(one.source, one.channel, one.conversation, Shown.TITLE) for one in begun]
 
     async def retire(self, plan: ForgettingPlan, now: datetime, limit: int) -> dict[str, int]:  # noqa: ARG002 -- all at once
         return (await self.forget(plan, now)).erased

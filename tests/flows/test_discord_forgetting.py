@@ -301,3 +301,39 @@ async def test_what_was_said_in_a_server_goes_a_while_after_the_bot_unless_it_is
 
 def leaving_noted(talk: Talk) -> Awaitable[None]:
     return sooner_or_later(lambda: holds(talk.folder, "forget_gone"))
+
+
+# What Discord shows of it beside the messages
+
+
+@pytest.mark.parametrize("archived", [False, True])
+async def test_a_thread_that_was_named_after_what_is_forgotten_gets_a_plain_name(
+    tmp_path: Path, archived: bool
+) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(ANN, "my canoe is vermilion")
+        other = await talk.ask(BO, "my kayak is turquoise")
+        thread = talk.fake.world.channels[asked["id"]]
+        assert "vermilion" in thread["name"]
+        thread["thread_metadata"]["archived"] = archived
+        await talk.press(await talk.forget("everything"), "Forget")
+        await sooner_or_later(lambda: thread["name"] == "Forgotten")
+        await sooner_or_later(lambda: thread["thread_metadata"]["archived"] is archived)
+        assert "turquoise" in talk.fake.world.channels[other["id"]]["name"]
+
+
+async def test_a_thread_that_somebody_else_began_keeps_its_name(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(ANN, "my canoe is vermilion")
+        other = await talk.ask(ANN, "my kayak is turquoise")
+        talk.fake.world.channels[asked["id"]]["owner_id"] = BO
+        await talk.press(await talk.forget("everything"), "Forget")
+        await sooner_or_later(lambda: talk.fake.world.channels[other["id"]]["name"] == "Forgotten")
+        assert "vermilion" in talk.fake.world.channels[asked["id"]]["name"]
+
+
+async def test_the_name_goes_with_a_question_that_is_deleted_in_discord(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        asked = await talk.ask(ANN, "my canoe is vermilion")
+        await talk.fake.take_back(asked)
+        await sooner_or_later(lambda: talk.fake.world.channels[asked["id"]]["name"] == "Forgotten")

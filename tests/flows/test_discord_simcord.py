@@ -19,7 +19,7 @@ from bot.platforms.discord.members.place import SOURCE
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.pressing import NOTED
 from bot.platforms.discord.replies.surface import DiscordSurface
-from bot.platforms.discord.run import delete_page
+from bot.platforms.discord.run import clear
 from bot.platforms.discord.settings import DiscordSettings
 from bot.secret import Secret
 from bot.turns.missed import Listening
@@ -70,7 +70,7 @@ async def town() -> AsyncGenerator[Town, None]:
     )
     connection = Connection(clock, edit_interval_s=0.05)
     host.show_on(SOURCE, lambda incoming: DiscordSurface(connection, incoming))
-    host.delete_on(SOURCE, partial(delete_page, connection))
+    host.delete_on(SOURCE, partial(clear, connection))
     listening = Listening(host, SOURCE, clock)
     bot = DiscordClient(
         host, DiscordSettings(Secret("simulated"), servers=frozenset({str(TOWN)})), connection, listening

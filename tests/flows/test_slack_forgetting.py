@@ -15,7 +15,9 @@ from bot.hosting import BotHost
 from bot.memory.retiring import SWEEP_AFTER
 from bot.wording import forget_declined
 from tests.fakes.slack import BOUND_S, LOOK_S, FakeSlack
+from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
+from tests.fakes.slack_home import HomeTab
 from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper
 from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
 
@@ -252,3 +254,48 @@ async def test_a_bot_that_is_back_in_its_workspace_keeps_what_was_said_there(tmp
             assert not holds(tmp_path, "forget_gone")
             clock.leap(host.desks.forgetting.grace + timedelta(days=1))
             assert await talk.finds("vermilion")
+
+
+# What Slack shows of it beside the messages
+
+
+def titled(talk: Talk, root: FakeMessage, title: str) -> FakeSession:
+    """The session of a thread, as Slack keeps it: an answer that takes a moment has one with the question as title."""
+    session = FakeSession(talk.clock, title)
+    talk.slack.state.agents.sessions[root.channel, root.ts] = session
+    return session
+
+
+async def test_the_title_of_a_session_and_the_home_tab_follow_at_once(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        home = HomeTab(talk.slack, talk.ann)
+        mine = titled(talk, await talk.ask(talk.ann, "my canoe is vermilion"), "my canoe is vermilion")
+        theirs = titled(talk, await talk.ask(talk.bob, "my kayak is turquoise"), "my kayak is turquoise")
+        await talk.ask(talk.ann, "note The canoe is called Ondine")
+        await home.opened()
+        assert "Ondine" in home.text
+        await talk.click(await talk.forget("everything"), "Forget")
+        await talk.slack.until(lambda: mine.title == "Forgotten")
+        await talk.slack.until(lambda: "Ondine" not in home.text)
+        assert theirs.title == "my kayak is turquoise"
+
+
+async def test_a_title_that_a_person_gave_stays(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        root = await talk.ask(talk.ann, "my canoe is vermilion")
+        named = titled(talk, root, "Boats")
+        other = titled(talk, await talk.ask(talk.ann, "my kayak is turquoise"), "my kayak is turquoise")
+        about = {"channel": talk.general, "thread_ts": root.ts, "title": "Boats", "user": talk.ann}
+        await talk.tell(type="agent_session_title_changed", **about)
+        await talk.click(await talk.forget("everything"), "Forget")
+        await talk.slack.until(lambda: other.title == "Forgotten")
+        assert named.title == "Boats"
+
+
+async def test_the_title_goes_with_a_question_that_is_deleted_in_slack(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        root = await talk.ask(talk.ann, "my canoe is vermilion")
+        session = titled(talk, root, "my canoe is vermilion")
+        gone = {"type": "message", "subtype": "message_deleted", "channel": root.channel}
+        await talk.tell(**gone, deleted_ts=root.ts, previous_message=root.wire())
+        await talk.slack.until(lambda: session.title == "Forgotten")

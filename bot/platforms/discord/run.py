@@ -10,7 +10,7 @@ import asyncio
 import logging
 from contextlib import aclosing
 from functools import partial
-from typing import NoReturn
+from typing import Final, NoReturn, assert_never
 
 import aiohttp
 import discord
@@ -21,7 +21,7 @@ from discord.http import Route
 from agent.errors import CogencyError, SettingsError
 from agent.ports import Clock
 from agent.providers.http import Http
-from agent.records import Incoming, ShownPage
+from agent.records import Incoming, Shown, ShownPage
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.discord.client import DiscordClient, ShardedClient
 from bot.platforms.discord.members.membership import DiscordMembership
@@ -41,6 +41,9 @@ CONNECT_PATIENCE_S = 30.0
 
 GRACE_S = 2.0
 """After a lost first connection: how long the library takes to say why, if it knows."""
+
+FORGOTTEN: Final = "Forgotten"
+"""The name of a thread whose question was forgotten."""
 
 RECONNECT_S = 5.0
 """Slow enough not to use up Discord's thousand logins a day at once."""
@@ -74,7 +77,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         return DiscordSurface(connection, incoming)
 
     host.show_on(SOURCE, surface_for)
-    host.delete_on(SOURCE, partial(delete_page, connection))
+    host.delete_on(SOURCE, partial(clear, connection))
     listening = Listening(host, SOURCE, clock)
     message_content = settings.message_content
     try:
@@ -100,10 +103,21 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
         await connection.close()
 
 
-async def delete_page(connection: Connection, page: ShownPage) -> None:
-    """Raises SurfaceError."""
-    channel, message, _ = place_of_page(page.page)
-    await (await connection.rest()).delete(channel, message)
+async def clear(connection: Connection, shown: ShownPage) -> None:
+    """Take away what Discord shows of forgotten words. Raises SurfaceError."""
+    rest = await connection.rest()
+    match shown.what:
+        case Shown.PAGE:
+            channel, message, _ = place_of_page(shown.page)
+            await rest.delete(channel, message)
+        case Shown.TITLE:
+            place = shown.page.rpartition(":")[2]
+            if place.isdecimal():
+                await rest.rename_thread(place, FORGOTTEN)
+        case Shown.HOME:
+            pass  # there is none
+        case _:
+            assert_never(shown.what)
 
 
 def _client(

@@ -18,7 +18,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.errors import SettingsError
 from agent.ports import Clock
-from agent.records import Incoming
+from agent.records import Incoming, Shown, ShownPage
 from bot.access.told import Told
 from bot.host import Host, PlatformUnavailable
 from bot.platforms.slack.agent_desk import AgentDesk
@@ -40,10 +40,11 @@ from bot.platforms.slack.members.people import People
 from bot.platforms.slack.members.place import Places
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.reading.files import Files
-from bot.platforms.slack.reading.inbound import Me
+from bot.platforms.slack.reading.inbound import Me, root_of
 from bot.platforms.slack.reading.looking import Looking
 from bot.platforms.slack.reading.threads import Threads
 from bot.platforms.slack.replies.ornaments import Ornaments
+from bot.platforms.slack.replies.page_errors import page_errors
 from bot.platforms.slack.replies.private import PrivateSurface
 from bot.platforms.slack.replies.reply_to import decode
 from bot.platforms.slack.replies.sessions import Sessions
@@ -112,7 +113,6 @@ def _put_together(
     sessions = Sessions(ornaments, clock)
     workspace = Workspace(api, me, clock, settings.streaming)
     host.show_on(me.source, _Surfaces(host, workspace, sessions))
-    host.delete_on(me.source, partial(delete_page, api))
     host.ask_readers(me.source, membership)
     host.fetch_on(me.source, Files(api, settings.bot_token).fetch)
 
@@ -122,6 +122,7 @@ def _put_together(
     threads = Threads(api, me, people, places, membership)
 
     home = Home(host, api, me, people, clock)
+    host.delete_on(me.source, partial(_clear, api, sessions, home))
     desk = Desk(host, api, me, people, places, membership, workspace.budgets, clock, home)
     control = Control(host, api, me, people, places, clock, Told(clock))
     windows = Windows(host, api, me, people, places, membership, home)
@@ -137,6 +138,21 @@ def _put_together(
     delivery = _delivery(app, api, web, settings, clock, missed)
     ending = (desk.underway, missed, owed, groups, agent, home)
     return _Parts(delivery, listening, guests, owed, desk.asking, (delivery.close, *(part.close for part in ending)))
+
+
+async def _clear(api: SlackApi, sessions: Sessions, home: Home, shown: ShownPage) -> None:
+    """Take away what Slack shows of forgotten words. Raises SurfaceError."""
+    match shown.what:
+        case Shown.PAGE:
+            await delete_page(api, shown)
+        case Shown.TITLE:
+            if root := root_of(shown.page):
+                with page_errors():
+                    await sessions.untitle(shown.channel, root)
+        case Shown.HOME:
+            home.show_anew(shown.page.rpartition(":")[2])
+        case _:
+            assert_never(shown.what)
 
 
 def _delivery(

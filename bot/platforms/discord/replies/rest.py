@@ -126,6 +126,20 @@ class Rest:
                 raise
             raise NoThread("no thread can be started here") from error
 
+    async def rename_thread(self, thread: str, name: str) -> None:
+        """Give a thread that the bot has started another name; one that is archived stays so. Any other place is left
+        as it is.
+        """
+        path = "/channels/{channel_id}"
+        known = await self._made("GET", path, None, channel_id=thread)
+        if str(known.get("owner_id")) not in self._ours or "thread_metadata" not in known:
+            return
+        archived = known["thread_metadata"].get("archived", False)
+        opened = {"archived": False} if archived else {}  # Discord changes no archived one
+        await self._call("PATCH", path, {"name": name, **opened}, channel_id=thread)
+        if archived:
+            await self._call("PATCH", path, {"archived": True}, channel_id=thread)
+
     async def open_dm(self, person: str) -> str:
         return await self._message("POST", "/users/@me/channels", {"recipient_id": person})
 
@@ -172,7 +186,7 @@ class Rest:
     async def _message(self, method: str, path: str, body: Payload, **ids: str) -> str:
         return str((await self._made(method, path, body, **ids))["id"])
 
-    async def _made(self, method: str, path: str, body: Payload, **ids: str) -> Payload:
+    async def _made(self, method: str, path: str, body: Payload | None, **ids: str) -> Payload:
         """What a request made; it has at least an id."""
         made = await self._call(method, path, body, **ids)
         _id(made)

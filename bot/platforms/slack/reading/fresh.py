@@ -52,6 +52,9 @@ class Once:
 
     _seen: dict[str, None] = field(default_factory=dict[str, None])
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._seen
+
     def first(self, key: str) -> bool:
         """Whether this key comes for the first time."""
         if key in self._seen:

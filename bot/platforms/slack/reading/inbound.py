@@ -123,6 +123,12 @@ def thread_conversation(me: Me, channel: str, root: str) -> str:
     return f"{me.source}:{channel}:{root}"
 
 
+def root_of(conversation: str) -> str:
+    """The message that its thread began with, by the name of a conversation; "" for one that is no thread."""
+    root = conversation.rpartition(":")[2]
+    return root if is_ts(root) else ""
+
+
 def whole_channel(me: Me, channel: str) -> str:
     """What was said in a DM outside its threads, while all of that was one conversation."""
     return f"{me.source}:{channel}"

@@ -13,6 +13,9 @@ from bot.wording import shortened
 TITLE_CHARS: Final = 80
 """Slack takes 200: a title stands in a narrow list."""
 
+FORGOTTEN: Final = "Forgotten"
+"""The title of a session whose first question was forgotten."""
+
 MOST_MESSAGES: Final = 10
 MESSAGE_CHARS: Final = 50
 """Slack's limits for what it rotates through beside a working agent."""

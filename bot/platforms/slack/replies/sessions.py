@@ -23,7 +23,7 @@ from bot.platforms.slack.api import Method
 from bot.platforms.slack.delivery.underway import Underway
 from bot.platforms.slack.payload import text
 from bot.platforms.slack.reading.fresh import Once
-from bot.platforms.slack.replies.activity import loading_messages, status_of, title_of
+from bot.platforms.slack.replies.activity import FORGOTTEN, loading_messages, status_of, title_of
 from bot.platforms.slack.replies.budget import Budget
 from bot.platforms.slack.replies.ornaments import Ornaments
 from bot.platforms.slack.replies.reply_to import ReplyTo
@@ -56,6 +56,12 @@ class Sessions:
     def renamed(self, channel: str, thread: str) -> None:
         """A person gave the session a title."""
         self.named.first(f"{channel}:{thread}")
+
+    async def untitle(self, channel: str, thread: str) -> None:
+        """Take the question out of a session's title, unless a person gave it that. Raises SlackError."""
+        if f"{channel}:{thread}" not in self.named:
+            api = self.ornaments.api
+            await api.call(Method.RENAME_SESSION, channel_id=channel, thread_ts=thread, title=FORGOTTEN)
 
     async def rest(self, channel: str, thread: str) -> None:
         """Set a session at rest."""

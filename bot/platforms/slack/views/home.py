@@ -73,6 +73,10 @@ class Home:
         while len(self._opened) > MAX_OPENED:
             del self._opened[next(iter(self._opened))]
 
+    def show_anew(self, user: str) -> None:
+        """What it shows was forgotten elsewhere."""
+        self._showing.begin(self._show(user, Pages()))
+
     async def close(self) -> None:
         await self._showing.close()
 
