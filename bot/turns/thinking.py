@@ -18,6 +18,7 @@ from agent.context import Context
 from agent.errors import StoreError
 from agent.events import AgentEvent, IterationStarted, ModelSwitched, Outcome, TextArrived
 from agent.loop import Loop
+from agent.memory.small_talk import may_teach
 from agent.messages import ModelCall
 from agent.ports import CallOptions, Clock, Knowledge, Ledger, Provider, ToolContext
 from agent.progress import Progress, action_records, decode, encode, given, sources
@@ -97,7 +98,7 @@ class Thinking:
             closing = replace(closing, outcome=ended.outcome, reply=ended.text, summary=noted)
             if closing.outcome in ANSWERED:
                 notice = await self._first_notice(claim, closing.reply)
-                closing = await self._to_be_learned(claim.incoming, closing)
+                closing = await self._to_be_learned(claim.incoming, turn.progress.joined, closing)
         except asyncio.CancelledError:
             if not stopped():
                 raise
@@ -128,10 +129,12 @@ class Thinking:
             return ""
         return await self._mind.aside(asked, closing.actions)
 
-    async def _to_be_learned(self, asked: Incoming, closing: Closing) -> Closing:
+    async def _to_be_learned(self, asked: Incoming, joined: Sequence[Waiting], closing: Closing) -> Closing:
+        """Without a time to learn at, small talk is learned from as soon as its message is edited into something."""
         if self._mind.may_learn is not None and not await self._mind.may_learn(asked):
             return replace(closing, passed_over=True)
-        due = None if self._mind.learn_at is None else self._mind.learn_at(self._clock.now())
+        teaches = may_teach([asked.text, *(one.text for one in joined)])
+        due = None if self._mind.learn_at is None or not teaches else self._mind.learn_at(self._clock.now())
         return replace(closing, learn_at=due)
 
     async def _first_notice(self, claim: Claim, reply: str) -> str:

@@ -178,3 +178,15 @@ async def test_after_a_thread_is_forgotten_nothing_of_it_is_known_any_more() -> 
         assert "goal: learn Rust" in context_of(model.requests[-1])
     finally:
         await store.close()
+
+
+async def test_a_greeting_costs_no_call_of_the_learner_and_what_follows_it_does() -> None:
+    store, model = FakeStore(), ScriptedProvider(["Hello.", "Noted.", "[]"])
+    world = World(store, model)
+    await world.ask(said("hi"))
+    await world.learn()
+    assert len(model.requests) == 1
+    await world.ask(said("I moved to Rome."))
+    await world.learn()
+    assert len(model.requests) == 3
+    assert "Rome" in model.requests[2][-1].text
