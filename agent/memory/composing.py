@@ -6,8 +6,8 @@ Above: `agent.context`. Below: `agent.memory.layers`, facts, earlier, conflict, 
     identity role    always there
     environment      always there
     facts            at most FACTS_SHARE of what is left
-    earlier          what a past thread adds to the facts, of what is left then
-    working set      whole or not at all, of what is left
+    earlier          what a past thread adds to the facts, of what is left then but for the working set's share
+    working set      the newest values that fit into what is left: at least its share, if it needs that
 
 Rules
   Facts: constraints first, then by relevance to the question, then the newest. One that does not fit is skipped, and
@@ -38,6 +38,9 @@ MEMORY_TOKENS: Final = 3_000
 """For all layers together, apart from history's budget."""
 FACTS_SHARE: Final = 0.7
 """Of what identity and environment leave; the rest is for earlier threads and the working set (seed 003)."""
+WORKING_SHARE: Final = 0.5
+"""Of what the facts leave, at most so much is kept for the working set, as far as it needs it; the rest is for earlier
+threads, and what either leaves is the other's."""
 BINDING: Final = "!"
 """Before a fact that must be kept to."""
 _TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
@@ -75,7 +78,8 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     left -= cost
     known = [*map(read, frame), *(fact.statement for fact, _ in shown)]
     told = quoted(layers.earlier, known, stale, late.sentences, reader.question)
-    quotes = _within([(one, _quoted_line(one, line, layers)) for one, line in told], left)
+    reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
+    quotes = _within([(one, _quoted_line(one, line, layers)) for one, line in told], left - reserved)
     earlier = _section("EARLIER", [line for _, line in quotes])
     facts = _section("FACTS", [line for _, line in shown])
     scratch, items = _working_set(layers, left - _cost(earlier))
@@ -225,8 +229,13 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
 
 
 def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:
-    """All of it, or nothing."""
-    items = live_items(layers.working_set, layers.environment.now)
-    lines = [item.value if item.key == item.value else f"{item.key}: {item.value}" for item in items]
-    text = _section("WORKING SET", [" ".join(line.split()) for line in lines])
-    return (text, items) if _cost(text) <= budget else ("", [])
+    """The newest that fit, in their order."""
+    items = sorted(live_items(layers.working_set, layers.environment.now), key=lambda item: item.created_at)
+    kept: list[tuple[WorkingItem, str]] = []
+    left = budget - _cost("WORKING SET:\n")
+    for item in reversed(items):
+        line = " ".join((item.value if item.key == item.value else f"{item.key}: {item.value}").split())
+        if (tokens := estimate_tokens(line + "\n")) <= left:
+            kept.append((item, line))
+            left -= tokens
+    return _section("WORKING SET", [line for _, line in reversed(kept)]), [item for item, _ in reversed(kept)]

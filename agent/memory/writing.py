@@ -129,6 +129,13 @@ class ReviewNeeded:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewSettled:
+    """`fact` was said again after what it rests on had changed: it holds, and rests on what holds now."""
+
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
 class WriteRefused:
     """Nothing was changed. `standing` is the fact that stands in the way, if it is one."""
 
@@ -136,13 +143,14 @@ class WriteRefused:
     standing: str | None = None
 
 
-Change: TypeAlias = FactAdded | FactSuperseded | ReviewNeeded | WriteRefused
+Change: TypeAlias = FactAdded | FactSuperseded | ReviewNeeded | ReviewSettled | WriteRefused
 
 
 def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
     """All facts after the write, and what became of whom.
 
-    `facts` may hold other partitions; they stay as they are. The same value under the same key again changes nothing.
+    `facts` may hold other partitions; they stay as they are. The same value under the same key again changes nothing,
+    unless it asks for review: that is settled then.
     Raises ValueError if the id is taken.
     """
     if any(fact.id == new.id for fact in facts):
@@ -152,8 +160,8 @@ def write(facts: Sequence[Fact], new: NewFact) -> tuple[tuple[Fact, ...], tuple[
         return tuple(facts), (WriteRefused(Refusal.NOT_A_MANAGER),)
     mine = [fact for fact in facts if _same_partition(fact, new)]
     found = _superseded(mine, new)
-    if not new.supersedes and any(_says_the_same(fact, new) for fact in found):
-        return tuple(facts), ()
+    if not new.supersedes and (again := [fact for fact in found if _says_the_same(fact, new)]):
+        return _settled(facts, mine, [fact for fact in again if fact.needs_review and fact.authority <= new.authority])
     greater = next((fact for fact in found if fact.authority > new.authority), None)
     if greater is not None:
         return tuple(facts), (WriteRefused(Refusal.GREATER_AUTHORITY, greater.id),)
@@ -186,8 +194,9 @@ def outcome(facts: Sequence[Fact], changes: Sequence[Change], new: NewFact) -> W
     if refused is not None:
         return refused
     gone = {change.fact for change in changes if isinstance(change, FactSuperseded)}
+    added = any(isinstance(change, FactAdded) for change in changes)
     return Written(
-        fact=next(fact for fact in facts if (fact.id == new.id if changes else _stands_for(fact, new))),
+        fact=next(fact for fact in facts if (fact.id == new.id if added else _stands_for(fact, new))),
         superseded=tuple(fact for fact in facts if fact.id in gone),
     )
 
@@ -252,6 +261,21 @@ def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fa
         constraint_type=new.constraint_type,
         source_message=new.source_message,
     )
+
+
+def _settled(
+    facts: Sequence[Fact], mine: Sequence[Fact], said_again: Sequence[Fact]
+) -> tuple[tuple[Fact, ...], tuple[Change, ...]]:
+    """After these were said again: they rest on what holds in the place of what they rested on."""
+    after = {fact.id: fact for fact in facts}
+    for fact in said_again:
+        now = [ground if (held := current(mine, ground)) is None else held.id for ground in fact.depends_on]
+        after[fact.id] = replace(after[fact.id], needs_review=False, depends_on=tuple(dict.fromkeys(now)))
+        for ground in {*fact.depends_on, *now} & after.keys():
+            others = [derived for derived in after[ground].derived_facts if derived != fact.id]
+            derived = (*others, fact.id) if ground in now else tuple(others)
+            after[ground] = replace(after[ground], derived_facts=derived)
+    return tuple(after.values()), tuple(ReviewSettled(fact.id) for fact in said_again)
 
 
 def _applied(

@@ -34,7 +34,7 @@ from agent.memory import writing
 from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, ConstraintType, Fact, MemoryType, Scope
 from agent.memory.removal import fallen, removed
 from agent.memory.statements import read
-from agent.memory.writing import Change, NewFact, Refusal, WriteRefused, Written
+from agent.memory.writing import Change, FactAdded, NewFact, Refusal, WriteRefused, Written
 from agent.records import Author
 from store.columns import storable
 from store.databases.database import Database, in_order, new_id
@@ -186,6 +186,9 @@ def _change(
     after, changes = how(before, new)
     outcome, dropped = writing.outcome(after, changes, new), 0
     if isinstance(outcome, WriteRefused) or not changes:
+        return outcome
+    if not any(isinstance(change, FactAdded) for change in changes):
+        _store(connection, before, after)
         return outcome
     if (many := _count(connection, new)) >= FACTS_KEPT:
         if not (dropped := _make_room(connection, new, many)):

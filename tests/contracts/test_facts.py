@@ -116,6 +116,15 @@ async def test_what_rests_on_a_superseded_fact_needs_review(store: AnyStore) -> 
     assert [fact.key for fact in await known(store) if fact.needs_review] == ["trip", "hotel"]
 
 
+async def test_saying_it_again_settles_a_review(store: AnyStore) -> None:
+    await written(store, new("budget", "100 EUR"))
+    trip = await written(store, new("trip", "two days", minutes=1, depends_on=("budget",)))
+    now = await written(store, new("budget", "50 EUR", minutes=2))
+    assert (await written(store, new("trip", "two days", minutes=3))).id == trip.id
+    (again,) = [fact for fact in await known(store) if fact.key == "trip"]
+    assert (again.needs_review, again.depends_on) == (False, (now.id,))
+
+
 async def test_writers_of_one_audience_follow_one_another(store: AnyStore) -> None:
     outcomes = await asyncio.gather(*(store.facts.write(new("deadline", f"day {n}", minutes=n)) for n in range(12)))
     assert all(isinstance(outcome, Written) for outcome in outcomes)

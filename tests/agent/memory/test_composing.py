@@ -172,6 +172,23 @@ def test_nothing_shadows_what_binds() -> None:
     assert "15%" in {fact.value for fact in readable(facts, Reader(frozenset({HERE, TEAM}), ""))}
 
 
+def test_past_threads_leave_the_working_set_its_share_and_each_takes_what_the_other_leaves() -> None:
+    items = tuple(WorkingItem(f"step {n}", f"Value {n} is kept.", MONDAY + timedelta(minutes=n)) for n in range(40))
+    said = [Said(f"Thing {n} is called Name{n} and lies in street {n}.", MONDAY) for n in range(60)]
+    now = MONDAY + timedelta(hours=1)
+    layers = Layers(IdentityRole("Ann"), Environment(now), (), items, said)
+    reader, budget = Reader(frozenset({HERE}), "things?"), 300
+    *_, earlier, scratch = memory_context(layers, reader, budget).sections
+    assert earlier.startswith("EARLIER:")
+    assert scratch.startswith("WORKING SET:")
+    assert scratch.endswith("Value 39 is kept.")
+    assert "Value 0 is kept." not in scratch
+    assert estimate_tokens(scratch) > budget // 4
+    alone = memory_context(replace(layers, earlier=()), reader, budget).sections[-1]
+    assert len(alone) > len(scratch)
+    assert "WORKING SET" not in memory_context(replace(layers, working_set=()), reader, budget).text
+
+
 def test_a_working_item_is_gone_when_its_time_is_over() -> None:
     item = WorkingItem("draft", "half a letter", MONDAY, MONDAY + timedelta(minutes=5))
     assert live_items([item], MONDAY + timedelta(minutes=4)) == [item]

@@ -7,7 +7,18 @@ import pytest
 
 from agent.authority import Authority
 from agent.memory.facts import Fact, MemoryType, Scope, chain, current
-from agent.memory.writing import FactAdded, FactSuperseded, NewFact, Refusal, ReviewNeeded, WriteRefused, write
+from agent.memory.writing import (
+    FactAdded,
+    FactSuperseded,
+    NewFact,
+    Refusal,
+    ReviewNeeded,
+    ReviewSettled,
+    WriteRefused,
+    Written,
+    outcome,
+    write,
+)
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HERE = "team:T1"
@@ -128,6 +139,27 @@ def test_seed_003_what_rests_on_a_superseded_fact_needs_review_however_far_away(
     facts, changes = write(facts, new("5", "budget", "$120", minutes=1))
     assert changes == (FactAdded("5"), FactSuperseded("1", "5"), ReviewNeeded("2", "1"), ReviewNeeded("3", "1"))
     assert [fact.id for fact in facts if fact.needs_review] == ["2", "3"]
+
+
+def test_what_is_said_again_after_a_review_was_asked_for_is_settled_and_rests_on_what_holds_now() -> None:
+    trip = new("2", "trip", "two days", minutes=1, depends_on=("budget",))
+    facts = written(new("1", "budget", "100 EUR"), trip, new("3", "budget", "50 EUR", minutes=2))
+    again = new("4", "trip", "two days", minutes=3)
+    facts, changes = write(facts, again)
+    assert changes == (ReviewSettled("2"),)
+    assert outcome(facts, changes, again) == Written(facts[1])
+    assert (facts[1].needs_review, facts[1].depends_on) == (False, ("3",))
+    assert [fact.derived_facts for fact in facts] == [(), (), ("2",)]
+    assert write(facts, new("5", "trip", "two days", minutes=4)) == (facts, ())
+    facts, _ = write(facts, new("6", "budget", "10 EUR", minutes=5))
+    assert [fact.id for fact in facts if fact.needs_review] == ["2"]
+
+
+def test_whoever_has_less_authority_settles_nothing_by_saying_it_again() -> None:
+    trip = new("2", "trip", "two days", minutes=1, depends_on=("budget",), authority=Authority.MANAGER)
+    facts = written(new("1", "budget", "100 EUR"), trip, new("3", "budget", "50 EUR", minutes=2))
+    after, changes = write(facts, new("4", "trip", "two days", minutes=3, authority=Authority.GUEST))
+    assert (after, changes) == (facts, ())
 
 
 def test_a_fact_that_rests_on_a_superseded_one_from_the_start_needs_review() -> None:
