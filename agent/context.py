@@ -163,6 +163,8 @@ class Context:
     """What the person wrote, the question last."""
     others_words: tuple[str, ...] = ()
     """What others wrote, and the bot, and what came with the question."""
+    memory: str = ""
+    """What of the four layers and of past threads stands in it, as one text."""
 
 
 def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) -> Context:
@@ -198,6 +200,7 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
         superseded=memory.superseded,
         visible_from=kept[0][0].id if kept else max((message.id for message in hidden), default=-1) + 1,
         assumed=parts.assumed,
+        memory=memory.text,
         own_words=(*(one.text for one in parts.history if _is_own(one, parts.person)), parts.question),
         others_words=(
             *(one.text for one in parts.history if not _is_own(one, parts.person)),

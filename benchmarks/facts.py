@@ -2,49 +2,80 @@
 
     python -m benchmarks.facts --data PATH [--quick] [--json]       any file in StateBench's format
 
-A timeline is one person, who talked with the bot in one direct message: its turns are a past thread, taken in by the
-ledger of an in-memory store. Each query is asked in a new thread; the context is what the product makes of it:
-`recollect` (search, then the thread found), `write` for what the data writes as state, `memory_context` for the four
-layers. No model is called. What the format says in its own way:
-  "[RESTRICTED: …]" before a fact is its audience: a place that the person who asks cannot read.
-  "[SCOPE: name]" before an item is its scope: a session of that name, not the one of the query.
-  A write came of the person's nearest turn, if that is at most two minutes away.
-  What the initial state gives is loaded as it is; everything later goes through `write`, authority checked.
+What is measured is the road of a turn, by the functions that the bot itself calls. A timeline is one person, who talked
+with the bot in one direct message: each message is accepted by the ledger and claimed, its context made, its answer
+kept, and then learned from as in the background. A query is a message in a new thread; what is scored is what memory
+puts into its context (`known_context`). The store is in memory, and no model is called: where the learner asks one, the
+data's own writes stand for the answer of a model that reads well.
+  Each is told as of the turn nearest to it, under the data's key without the number of its version. What it
+  supersedes is named by the number under which the learner's prompt shows it; what is not shown cannot be named.
+  `required_in_context_unnamed` and `queries_with_forbidden_unnamed` are the same with no number ever named.
+  What the initial state gives on the word of the person was learned before; what it gives on the word of a manager or
+  more was set with `/policy`, in a channel that everybody reads.
+  "[RESTRICTED: …]" before a fact: it was set in a channel that the person who asks cannot read. "[SCOPE: name]": it was
+  kept in a session of that name, not the one of the query.
+  The person's rank, department and organisation are not told, and neither are signals of other systems: no platform
+  tells the bot of them.
 Phrases count outside of a visible "superseded" mark; those inside one are counted apart. Baselines in the same run:
 the transcript replayed (turns only), and all facts with the latest value of each key.
+
+`supersession_precision`, `supersession_recall`: of pairs of statements, one of which may contradict the other, decided
+by the function that every write goes through (`agent.memory.writing.write`), without keys and without a model. The
+pairs (`benchmarks/data/supersession_pairs.tsv`: language, kind, whether they contradict) were written by hand before
+the rules that decide them, half of them harmless, in five languages: names, numbers, identifiers, times, negation,
+"no longer", "I switched to". The rules were made with the half "a" in view; `…_unseen` are those of the half "b".
 """
 
 import asyncio
+import csv
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from agent.authority import Authority
+from agent.context import Context, ContextBudget, Persona
 from agent.events import Outcome
-from agent.memory.audience import PersonAudience, Place, label
-from agent.memory.composing import memory_context
-from agent.memory.earlier import Said
-from agent.memory.facts import Fact, Scope, memory_type_of
-from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem
+from agent.memory.audience import Audience, GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.facts import Fact, Scope
 from agent.memory.marking import MARKED
-from agent.memory.writing import NewFact, WriteRefused, write
-from agent.recollection import query_about, recollect
-from agent.records import Claiming, Closing, Incoming, Person
+from agent.memory.profile import LEARNING, Partition
+from agent.memory.synthesizer import KNOWN_FACTS
+from agent.memory.writing import NewFact, write
+from agent.messages import Message
+from agent.providers.scripted import ScriptedProvider
+from agent.recollection import recollect
+from agent.records import Claim, Claiming, Closing, Incoming, Job, Person
 from agent.tokens import estimate_tokens
+from agent.tools.recall import RecallTool
+from agent.tools.registry import Registry
+from agent.tools.remember import RememberTool
+from agent.turn import TurnLimits
 from benchmarks.report import Options, print_report, read_options
 from benchmarks.statebench import Query, Timeline, Turn, Write, matches, read_timelines
+from bot.host import Asker
+from bot.memory.learning import Learner, LearningModel
+from bot.memory.policy import PolicyDesk
+from bot.turns.floor import Floor
+from bot.turns.known import known_context
+from bot.turns.mind import Mind
 from store.engine import Store, open_store
+from tests.fakes.minds import always
 
-AUTHORITIES = {"peer": Authority.EMPLOYEE, "manager": Authority.MANAGER}
+PAIRS = Path(__file__).parent / "data" / "supersession_pairs.tsv"
+RANKS = {"peer": Authority.EMPLOYEE, "subordinate": Authority.EMPLOYEE, "manager": Authority.MANAGER}
 """Every other word of the format (executive, policy, system, …) stands for more."""
-ELSEWHERE = "group:elsewhere"
+TEAM = "bench"
+ELSEWHERE = GroupAudience("elsewhere")
 LABEL = re.compile(r"^\[(RESTRICTED|SCOPE): ([^\]]*)\]\s*")
 QUICK_TIMELINES = 60
-SAME_MOMENT = timedelta(minutes=2)
 LEASE = timedelta(minutes=1)
+MEANT_CHARS = 100
+EPOCH = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 @dataclass
@@ -77,164 +108,217 @@ class Score:
 
 
 @dataclass
-class World:
-    """One timeline as it goes on: what the product knows, and what the baselines saw."""
+class TimelineClock:
+    """Stands where the timeline is."""
 
+    time: datetime = EPOCH
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
+
+    async def sleep(self, seconds: float) -> None:
+        """Nobody waits."""
+
+
+@dataclass
+class DataModel:
+    """Stands for the model that learns: `says` answers its next prompt."""
+
+    says: Callable[[Sequence[Message]], str] = lambda _: "{}"
+
+    def __call__(self, prompt: Sequence[Message]) -> str:
+        return self.says(prompt)
+
+
+@dataclass
+class World:
+    """One timeline as it goes on. `names`: whether the model names what a write supersedes."""
+
+    store: Store
     timeline: Timeline
-    facts: tuple[Fact, ...] = ()
-    working_set: list[WorkingItem] = field(default_factory=list[WorkingItem])
-    signals: list[Signal] = field(default_factory=list[Signal])
-    transcript: list[str] = field(default_factory=list[str])
-    latest: dict[str, str] = field(default_factory=dict[str, str])
-    refused: int = 0
+    names: bool
+    mind: Mind
+    model: DataModel
+    learner: Learner
+    clock: TimelineClock
+    count: int = 0
 
     @property
-    def person(self) -> str:
-        return f"bench:{self.timeline.id}"
+    def person(self) -> Person:
+        return Person(f"{self.team}:ann", self.timeline.user)
+
+    @property
+    def team(self) -> str:
+        return f"{TEAM}:{self.timeline.id}{'' if self.names else '-unnamed'}"
 
     @property
     def place(self) -> Place:
-        return Place(PersonAudience(self.person))
+        return Place(PersonAudience(self.person.id), within_team=self.team)
 
-    def take(self, written: Write) -> None:
-        """One fact, working item or signal."""
+    async def give(self, written: Write) -> None:
+        """What was known before the timeline begins."""
         labelled = LABEL.match(written.value)
         value = written.value[labelled.end() :] if labelled else written.value
-        restricted = labelled is not None and labelled[1] == "RESTRICTED"
-        session = labelled[2] if labelled is not None and labelled[1] == "SCOPE" else None
-        if written.layer == "environment":
-            self.signals.append(Signal(written.key, value, written.time))
-        elif written.layer == "working_set" and session is None:
-            self.working_set.append(WorkingItem(written.key, value, written.time))
+        self.clock.time = written.time
+        rank = RANKS.get(written.authority, Authority.ADMIN)
+        if labelled is not None and labelled[1] == "RESTRICTED":
+            await self._decree(written.key, value, rank, ELSEWHERE)
+        elif labelled is not None:
+            await self._learn(written, value, Scope.SESSION, labelled[2])
+        elif rank >= Authority.MANAGER:
+            await self._decree(written.key, value, rank, TeamAudience(self.team))
         else:
-            audience = ELSEWHERE if restricted else label(self.place.audience)
-            self._write(written, value, written.time, audience, session)
-        self.latest[written.key] = written.value
+            await self._learn(written, value, Scope.GLOBAL, None)
 
-    def _write(self, written: Write, value: str, time: datetime, audience: str, session: str | None) -> None:
-        new = NewFact(
-            id=self._free_id(written.id or written.key),
-            key=written.key,
-            value=value,
-            source=written.source,
-            timestamp=time,
-            audience=audience,
-            person=self.person,
-            authority=AUTHORITIES.get(written.authority, Authority.ADMIN),
-            supersedes=(written.supersedes,) if written.supersedes else (),
-            scope=Scope.SESSION if session else Scope(written.scope),
-            scope_id=session,
-            depends_on=written.depends_on,
-            is_constraint=written.is_constraint,
+    async def _decree(self, key: str, value: str, rank: Authority, audience: Audience) -> None:
+        asker = Asker(Person("bench:manager", "Manager"), rank, Place(audience))
+        await PolicyDesk(self.store.facts, self.clock).answer(asker, f"set {key.replace('_', ' ')}: {value}")
+
+    async def _learn(self, written: Write, value: str, scope: Scope, scope_id: str | None) -> None:
+        await self.store.facts.write(
+            NewFact(
+                id="",
+                key=_spoken(written.key),
+                value=value,
+                source="user",
+                timestamp=written.time,
+                audience=label(self.place.audience),
+                person=self.person.id,
+                scope=scope,
+                scope_id=scope_id,
+            )
         )
-        if written.given:
-            self.facts = (*self.facts, _as_given(new))
-            return
-        self.facts, changes = write(self.facts, new)
-        self.refused += any(isinstance(change, WriteRefused) for change in changes)
 
-    def _free_id(self, wanted: str) -> str:
-        """The format calls several writes of one timeline "W-AUTO"."""
-        return wanted if all(fact.id != wanted for fact in self.facts) else f"{wanted}-{len(self.facts)}"
+    async def say(self, turn: Turn, reply: str, writes: Sequence[Write]) -> None:
+        """One turn: the message, its answer, and what is learned from it in the background."""
+        claim, _ = await self._begin(turn.text, turn.time, "past")
+        await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, reply, learn_at=turn.time), turn.time)
+        self.model.says = partial(self._answer, writes)
+        partition = Partition(self.person.id, label(self.place.audience))
+        job = Job(0, 0, "", LEARNING, partition.audience, str(int(Authority.EMPLOYEE)), turn.time, self.person.id)
+        await self.learner.learn(job)
 
-    def context(self, query: Query, earlier: Sequence[Said]) -> str:
-        timeline = self.timeline
-        identity = IdentityRole(
-            timeline.user, self.person, department=timeline.department, organization=timeline.organization
+    def _answer(self, writes: Sequence[Write], prompt: Sequence[Message]) -> str:
+        """What a model that reads well would answer to the learner: the data's writes, and by number what they
+        supersede, as far as the prompt shows it.
+        """
+        shown = prompt[0].text.partition(KNOWN_FACTS)[2]
+        known: dict[str, str] = json.loads(shown) if shown else {}
+        numbers = range(1, len(json.loads(prompt[1].text)) + 1)
+        facts = [
+            {
+                "key": _spoken(one.key) or " ".join(one.value.split()[:4]),
+                "value": one.value,
+                "from": [numbers[-1]],
+                "supersedes": self._numbers(known, one) if self.names else [],
+            }
+            for one in writes
+        ]
+        return json.dumps({"insights": [], "facts": facts})
+
+    async def ask(self, query: Query) -> str:
+        """What memory gives to the model for this question, in a thread of its own."""
+        claim, context = await self._begin(query.question, query.time, f"query {self.count}")
+        await self.store.ledger.finish(claim, Closing(Outcome.ANSWERED, ""), query.time)
+        return context.memory
+
+    async def _begin(self, text: str, now: datetime, thread: str) -> tuple[Claim, Context]:
+        self.count += 1
+        self.clock.time = now
+        channel = f"{self.person.id}/{thread}"
+        await self.store.ledger.accept(
+            Incoming(
+                source="bench",
+                event_id=f"{self.person.id}/{self.count}",
+                channel=channel,
+                message_id=str(self.count),
+                conversation=channel,
+                person=self.person,
+                place=self.place,
+                text=text,
+                time=now,
+            )
         )
-        environment = Environment(query.time, signals=tuple(self.signals))
-        facts = [replace(fact, source_message=_source(fact, earlier)) for fact in self.facts]
-        layers = Layers(identity, environment, facts, tuple(self.working_set), earlier)
-        return memory_context(layers, Reader(frozenset({label(self.place.audience)}), query.question)).text
+        claim = await self.store.ledger.claim(Claiming("benchmark", now, LEASE))
+        if claim is None:
+            raise RuntimeError("the ledger gives no turn")
+        context, _ = await known_context(self.mind, self.store.knowledge, claim, frozenset())
+        return claim, context
+
+    def _numbers(self, known: Mapping[str, str], new: Write) -> list[int]:
+        """The numbers of the shown facts that the data means: it names a fact by its key, or by the id that it gave to
+        the write of that key.
+        """
+        if new.supersedes is None:
+            return []
+        writes = [event for event in self.timeline.events if isinstance(event, Write)]
+        meant = [one.value[:MEANT_CHARS] for one in writes if new.supersedes in (one.key, one.id) and one is not new]
+        return [int(number) for number, text in known.items() if any(value in text for value in meant)]
 
 
-def _source(fact: Fact, earlier: Sequence[Said]) -> int | None:
-    turns = [(abs(said.time - fact.timestamp), said.id) for said in earlier if said.mine]
-    near, source = min(turns, key=lambda turn: turn[0], default=(SAME_MOMENT, None))
-    return source if near <= SAME_MOMENT else None
-
-
-def _as_given(new: NewFact) -> Fact:
-    return Fact(
-        id=new.id,
-        key=new.key,
-        value=new.value,
-        source=new.source,
-        timestamp=new.timestamp,
-        audience=new.audience,
-        person=new.person,
-        authority=new.authority,
-        memory_type=memory_type_of(new.source),
-        scope=new.scope,
-        scope_id=new.scope_id,
-        is_constraint=new.is_constraint,
-    )
+def _spoken(key: str) -> str:
+    """A key of the data as a model would say it: without the number of a version; what only counts is none."""
+    plain = re.sub(r"_(?:v\d+|corrected)$", "", key)
+    return "" if re.search(r"_\d+$", plain) else plain.replace("_", " ")
 
 
 @dataclass
 class Results:
     ours: Score = field(default_factory=Score)
+    unnamed: Score = field(default_factory=Score)
     transcript: Score = field(default_factory=Score)
     latest: Score = field(default_factory=Score)
-    refused: int = 0
 
 
-async def replay(store: Store, timeline: Timeline, tracks: Iterable[Results]) -> None:
-    """Live through one timeline; each query is answered with what is known by then."""
-    world = World(timeline)
-    for number, event in enumerate(timeline.events):
+async def live_through(world: World) -> list[tuple[Query, str]]:
+    """Each query with what the context held for it by then."""
+    answered: list[tuple[Query, str]] = []
+    turns = [event for event in world.timeline.events if isinstance(event, Turn) and event.speaker != "assistant"]
+    calls = _calls(world.timeline, turns)
+    for one in world.timeline.events:
+        if isinstance(one, Write) and one.given and one.layer != "environment":
+            await world.give(one)
+    events = [one for one in world.timeline.events if not isinstance(one, Write)]
+    for at, event in enumerate(events):
+        match event:
+            case Turn() if event.speaker != "assistant":
+                after = events[at + 1] if at + 1 < len(events) else None
+                reply = after.text if isinstance(after, Turn) and after.speaker == "assistant" else ""
+                await world.say(event, reply, calls[turns.index(event)])
+            case Query():
+                answered.append((event, await world.ask(event)))
+            case _:
+                pass
+    return answered
+
+
+def _calls(timeline: Timeline, turns: Sequence[Turn]) -> defaultdict[int, list[Write]]:
+    """Which writes the model makes in which turn: in the nearest."""
+    calls: defaultdict[int, list[Write]] = defaultdict(list)
+    for one in timeline.events:
+        if isinstance(one, Write) and not one.given and one.layer != "environment" and turns:
+            nearest = min(range(len(turns)), key=lambda at, one=one: (abs(turns[at].time - one.time), at))
+            calls[nearest].append(one)
+    return calls
+
+
+def baselines(timeline: Timeline, tracks: Iterable[Results]) -> None:
+    """The transcript, and the latest value of each key."""
+    said: list[str] = []
+    latest: dict[str, str] = {}
+    for event in timeline.events:
         match event:
             case Turn():
-                world.transcript.append(f"{event.speaker}: {event.text}")
-                await _say(store, world, event, number)
+                said.append(f"{event.speaker}: {event.text}")
             case Write():
-                world.take(event)
+                latest[event.key] = event.value
             case Query():
-                context = await _context(store, world, event)
                 for results in tracks:
-                    results.ours.add(event, context)
-                    results.transcript.add(event, "\n".join(world.transcript))
-                    results.latest.add(event, "\n".join(f"{key}: {value}" for key, value in world.latest.items()))
-    for results in tracks:
-        results.refused += world.refused
-
-
-async def _say(store: Store, world: World, turn: Turn, number: int) -> None:
-    """What the person writes begins a turn; what the assistant says ends it."""
-    now = turn.time
-    if turn.speaker == "assistant":
-        claim = await store.ledger.claim(Claiming("benchmark", now, LEASE))
-        if claim is not None:
-            await store.ledger.finish(claim, Closing(Outcome.ANSWERED, turn.text), now)
-        return
-    await _close_open_turn(store, now)
-    name = world.timeline.user
-    await store.ledger.accept(
-        Incoming(
-            source="bench",
-            event_id=f"{world.person}/{number}",
-            channel=world.person,
-            message_id=str(number),
-            conversation=f"{world.person}/past",
-            person=Person(world.person, name),
-            place=world.place,
-            text=turn.text,
-            time=now,
-        )
-    )
-
-
-async def _close_open_turn(store: Store, now: datetime) -> None:
-    claim = await store.ledger.claim(Claiming("benchmark", now, LEASE))
-    if claim is not None:
-        await store.ledger.finish(claim, Closing(Outcome.ANSWERED, ""), now)
-
-
-async def _context(store: Store, world: World, query: Query) -> str:
-    await _close_open_turn(store, query.time)
-    who, here = Person(world.person, world.timeline.user), frozenset({label(world.place.audience)})
-    asked = query_about(query.question, who, here, f"{world.person}/now", query.time)
-    return world.context(query, await recollect(store.memories, store.conversations, asked))
+                    results.transcript.add(event, "\n".join(said))
+                    results.latest.add(event, "\n".join(f"{key}: {value}" for key, value in latest.items()))
 
 
 async def measure(timelines: Sequence[Timeline]) -> dict[str, Results]:
@@ -242,30 +326,100 @@ async def measure(timelines: Sequence[Timeline]) -> dict[str, Results]:
     tracks: defaultdict[str, Results] = defaultdict(Results)
     store = await open_store("sqlite://")
     try:
+        model, clock = DataModel(), TimelineClock()
+        learning = LearningModel(ScriptedProvider(model))
+        profiles, facts, jobs = store.profiles, store.facts, store.jobs
+        learner = Learner(profiles, facts, jobs, store.spending, lambda: learning, clock, Floor())
+        mind = Mind(
+            provider=always(ScriptedProvider([])),
+            persona=lambda _: Persona("You are a bot.", "Answer in English."),
+            tools=Registry([RecallTool(store.memories), RememberTool(facts)]),
+            turn_limits=TurnLimits(),
+            budget=ContextBudget(),
+            fresh_word=lambda: "harbour",
+            recollect=partial(recollect, store.memories, store.conversations),
+        )
         for timeline in timelines:
-            await replay(store, timeline, (tracks[""], tracks[timeline.track]))
+            both = (tracks[""], tracks[timeline.track])
+            baselines(timeline, both)
+            for names in (True, False):
+                world = World(store, timeline, names, mind, model, learner, clock)
+                for query, context in await live_through(world):
+                    for results in both:
+                        (results.ours if names else results.unnamed).add(query, context)
     finally:
         await store.close()
     return dict(tracks)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    half: str
+    language: str
+    kind: str
+    contradicts: bool
+    older: str
+    newer: str
+
+
+def read_pairs(path: Path = PAIRS) -> list[Pair]:
+    with path.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [
+            Pair(row["half"], row["language"], row["kind"], row["contradicts"] == "yes", row["older"], row["newer"])
+            for row in rows
+        ]
+
+
+def supersedes(pair: Pair) -> bool:
+    """Does the newer statement take the older one's place, as a write without a key and without a number named?"""
+    facts: tuple[Fact, ...] = ()
+    for number, value in enumerate((pair.older, pair.newer)):
+        time = EPOCH + timedelta(minutes=number)
+        new = NewFact(str(number), "", value, "user", time, "person:ann", "ann")
+        facts, _ = write(facts, new)
+    return any(not fact.is_valid for fact in facts)
+
+
+def supersession(pairs: Sequence[Pair]) -> dict[str, float]:
+    """Of those that were superseded, how many rightly; of those that contradict, how many were."""
+    decided = Counter((pair.contradicts, supersedes(pair)) for pair in pairs)
+    right = decided[True, True]
+    return {
+        "precision": 100 * right / max(right + decided[False, True], 1),
+        "recall": 100 * right / max(right + decided[True, False], 1),
+    }
 
 
 def run(options: Options, path: Path) -> None:
     timelines = read_timelines(path)
     tracks = asyncio.run(measure(timelines[:QUICK_TIMELINES] if options.quick else timelines))
     every = tracks[""]
+    pairs = read_pairs()
+    metrics = every.ours.metrics()
+    metrics |= {f"{name}_unnamed": value for name, value in every.unnamed.metrics().items() if "tokens" not in name}
+    metrics |= {f"supersession_{name}": value for name, value in supersession(pairs).items()}
+    unseen = [pair for pair in pairs if pair.half == "b"]
+    metrics |= {f"supersession_{name}_unseen": value for name, value in supersession(unseen).items()}
     baseline = {f"transcript_{name}": value for name, value in every.transcript.metrics().items()}
     baseline |= {f"latest_wins_{name}": value for name, value in every.latest.metrics().items()}
-    print_report("facts", every.ours.metrics(), baseline, options, _notes(tracks))
+    print_report("facts", metrics, baseline, options, _notes(tracks, pairs))
 
 
-def _notes(tracks: dict[str, Results]) -> str:
-    lines = ["by track: required in context %, queries with a forbidden phrase %, tokens; the same by transcript"]
+def _notes(tracks: dict[str, Results], pairs: Sequence[Pair]) -> str:
+    lines = ["by track: required in context %, queries with a forbidden phrase %, tokens; unnamed; by transcript"]
     for track, results in sorted(tracks.items()):
-        numbers = [*results.ours.metrics().values(), *results.transcript.metrics().values()]
+        scores = (results.ours, results.unnamed, results.transcript)
+        numbers = [number for score in scores for number in score.metrics().values()]
         lines.append(f"  {track or 'all':<26}" + "".join(f"{number:8.1f}" for number in numbers))
     every = tracks[""]
     apart = Counter({"required": every.ours.found_marked, "queries with forbidden": every.ours.forbidden_marked})
-    lines.append(f"inside a superseded mark only, or also: {dict(apart)}; writes refused: {every.refused}")
+    lines.append(f"inside a superseded mark only, or also: {dict(apart)}")
+    lines.append(f"{len(pairs)} pairs of statements: precision %, recall %")
+    for half in ("a", "b"):
+        for language in sorted({pair.language for pair in pairs}):
+            some = supersession([pair for pair in pairs if (pair.half, pair.language) == (half, language)])
+            lines.append(f"  half {half}, {language:<17}" + "".join(f"{number:8.1f}" for number in some.values()))
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 """Reads timelines in StateBench's format, and says what stands for what.
 
-Above: `benchmarks.facts`. Below: nothing of the product.
+What the initial state gives as a document of the organisation, or on the word of somebody with rank, is `official`.
 """
 
 import json

@@ -14,7 +14,7 @@ Rules
   the list goes on. A person's own are numbered by their ids: by these a write names what it supersedes. A fact of a
   narrower audience shadows one of a wider audience under the same key, for those who may read both, unless the wider
   one binds or was written with greater authority.
-  Superseded values are absent; where a text still holds one, it is marked.
+  Superseded values are absent; where a text still holds one, it is marked. What binds stands whole, whatever was said.
 """
 
 import re
@@ -158,7 +158,9 @@ def _stale(
         if fact.value.lower() not in late.restored
         for part in taken_back(fact.value, successors.get(fact.superseded_by or "", fact.value))
     ]
-    values = [*parts, *(signal.value for signal in past), *late.sentences]
+    binding = [fact.value.lower() for fact in holding if fact.is_constraint]
+    said = (one for one in late.sentences if not any(one.strip(" .!。！").lower() in value for value in binding))
+    values = [*parts, *(signal.value for signal in past), *said]
     current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
     return superseded(values, current)
 
@@ -223,7 +225,8 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
     key = f"{fact.key}: " if fact.key else ""
     assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
     review = " (needs review: what it rests on has changed)" if fact.needs_review else ""
-    said = f"{key}{withhold(fact.value, stale)}".lstrip(f"{BINDING}！ \n\t")  # who writes the mark binds nobody
+    value = fact.value if fact.is_constraint else withhold(fact.value, stale)
+    said = f"{key}{value}".lstrip(f"{BINDING}！ \n\t")  # who writes the mark binds nobody
     number = f"#{fact.id} " if fact.person else ""
     return " ".join(f"{binding}{number}{said}{assumed}{review}".split())
 

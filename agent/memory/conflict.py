@@ -49,8 +49,23 @@ def replaces(older: Statement, newer: Statement) -> bool:
     if not same_subject(older, newer):
         return False
     if newer.cancelled and not older.cancelled:
-        return bool(older.kinds() & TIMES)
+        return older.progress or bool(older.kinds() & TIMES)
     return _other_state(older, newer) or _other_value(older, newer) or _other_name(older, newer)
+
+
+def updates(older: Statement, newer: Statement) -> bool:
+    """Does the newer one, said later in one conversation with a word of change, mean the older one? Less is asked than
+    of what surely contradicts: what it is about may be said in fewer words, as people do who have just spoken of it.
+    """
+    if not newer.changes or newer.adds or older.past or different_identifiers(older, newer):
+        return False
+    if not newer.subject or not newer.subject <= older.content:
+        return False
+    if newer.negated != older.negated:
+        return False
+    if not older.values and not newer.values:
+        return older.progress and newer.progress and older.said != newer.said
+    return clash(older, newer) or _other_day(older, newer) or (newer.cancelled and not newer.values)
 
 
 def taken_back(value: str, successor: str) -> list[str]:
@@ -130,12 +145,19 @@ def _other_value(older: Statement, newer: Statement) -> bool:
         kinds = older.kinds() & newer.kinds()
         single = len(kinds) == 1 or (kinds <= TIMES and (newer.changes or older.definite))
         return single and (newer.changes or older.kinds() == newer.kinds())
-    days = older.kinds() & DAYLIKE, newer.kinds() & DAYLIKE
-    return newer.changes and bool(days[0]) and bool(days[1]) and not older.values & newer.values
+    return newer.changes and _other_day(older, newer)
+
+
+def _other_day(older: Statement, newer: Statement) -> bool:
+    """A weekday and a date may be one day, unless one is said to have changed into the other."""
+    both = older.kinds() & DAYLIKE and newer.kinds() & DAYLIKE
+    return bool(both) and not older.values & newer.values
 
 
 def _other_name(older: Statement, newer: Statement) -> bool:
     """Is there one of what both name, and are the names not the same?"""
+    if older.decides or newer.decides:
+        return older.decides and newer.decides and bool(older.said) and bool(newer.said)
     if older.resides and newer.settles and not newer.values:
         return True
     if older.past or (older.verb != newer.verb and not newer.moves):

@@ -1,14 +1,14 @@
 """A past thread beside the facts: which of it still holds, and how it is quoted. Pure.
 
-Above: `agent.memory.composing`, layers. Below: `agent.memory.conflict`, marking, scopes, statements, facts.
-
 Rules
   What somebody said later in the thread takes the place of what they said before, and of a fact that is older than the
   message (seed 003, rules 1, 2 and 4), except a fact that binds or that a greater authority wrote (rule 3). A message
-  from which facts were written has had its say in writing.
+  from which facts were written has had its say in writing. It does so if it surely contradicts, or if a word of change
+  stands in it and what it is about was spoken of: then the last that was said about it is meant. A message that begins
+  with "Update:" or "Correction:" takes the place of the last message about the same.
   Quoted is what holds and is not said by the facts already. Superseded sentences are left out, superseded values
-  in others are withheld. A hypothetical, a draft and another task are left out, unless the question is about them; a
-  question states nothing.
+  in others are withheld. A hypothetical, a draft and another task are left out, unless the question is about them; so
+  is what says of itself that it held before ("originally …"). A question states nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,11 +17,11 @@ from datetime import datetime
 from typing import Final
 
 from agent.authority import Authority
-from agent.memory.conflict import clash, replaces
+from agent.memory.conflict import clash, replaces, updates
 from agent.memory.facts import Fact, Scope
 from agent.memory.marking import Superseded, mostly_superseded, withhold
 from agent.memory.scopes import is_hypothetical, scopes_of
-from agent.memory.statements import Statement, read, restores, sentences
+from agent.memory.statements import Statement, held_before, is_update, read, restores, sentences
 
 NOT_NEWS: Final = 0.3
 """A sentence with no larger share of new words repeats what is known."""
@@ -75,6 +75,7 @@ class _Listener:
             fact.id: (fact, fact.statement) for fact in facts if not fact.is_constraint and fact.authority <= authority
         }
         self._heard: list[Statement] = []
+        self._messages: list[list[Statement]] = []
         self._current: list[str] = []
         self._taken_back: list[str] = []
         self._gone: set[str] = set()
@@ -82,8 +83,12 @@ class _Listener:
 
     def hear(self, said: Said) -> None:
         learned = any(_came_of(fact, said) for fact in (*self._facts, *self._history))
-        for statement in _statements(said.text):
-            back = [one for one in self._heard if replaces(one, statement)]
+        heard = _statements(said.text)
+        replaced = self._last_about(heard) if is_update(said.text) else []
+        for statement in heard:
+            back = [one for one in self._heard if replaces(one, statement) or one in replaced]
+            if not back:
+                back = [one for one in self._heard if updates(one, statement)][-1:]
             again = _going_back(statement, self._history)
             gone = set[str]() if learned else self._contradicted(statement, back, again, said.time)
             self._heard = [one for one in self._heard if one not in back]
@@ -95,6 +100,14 @@ class _Listener:
                 del self._open[id_]
             if gone or back:
                 self._current.append(statement.text)
+        self._messages.append(heard)
+
+    def _last_about(self, update: Sequence[Statement]) -> list[Statement]:
+        """The sentences of the last message that is about the same as this update."""
+        for message in reversed(self._messages):
+            if any(_one_subject(one, new) for one in message for new in update):
+                return list(message)
+        return []
 
     def outcome(self) -> Outdated:
         current = tuple(text for text in self._current if text not in self._taken_back)
@@ -109,6 +122,8 @@ class _Listener:
         older = [(fact, value) for fact, value in self._open.values() if fact.timestamp < time]
         former = {fact.superseded_by for fact in self._history if fact.value.lower() in again}
         direct = {fact.id for fact, value in older if fact.id in former or replaces(value, statement)}
+        if not direct:
+            direct = {fact.id for fact, _ in [pair for pair in older if updates(pair[1], statement)][-1:]}
         if not direct and statement.changes and statement.anaphoric:
             direct = {fact.id for fact, _ in [pair for pair in older if _one_kind(pair[1], statement)][-1:]}
         said_by = [one.text.lower() for one in back]
@@ -131,6 +146,7 @@ def quoted(
     shown.add(known)
     scopes = scopes_of([said.text for said in thread])
     wanted = _scopes_wanted(thread, scopes, question)
+    asks_what_was = held_before(question)
     lines: list[tuple[Said, str]] = []
     for said, scope in zip(thread, scopes, strict=True):
         kept = [
@@ -138,6 +154,7 @@ def quoted(
             for sentence in sentences(said.text)
             if scope in wanted
             and sentence not in gone
+            and (asks_what_was or not held_before(sentence))
             and not mostly_superseded(sentence, stale)
             and shown.is_news(sentence, by_bot=said.by_bot)
         ]
@@ -184,6 +201,15 @@ def _statements(text: str) -> list[Statement]:
         if not sentence.endswith("?"):
             found.append(replace(statement, changes=changes, anaphoric=statement.anaphoric and statement.changes))
     return found
+
+
+def _one_subject(older: Statement, newer: Statement) -> bool:
+    """Do they share a name, a number or two words?"""
+    if older.identifiers and newer.identifiers and not older.identifiers & newer.identifiers:
+        return False
+    shared = older.content & newer.content
+    named = shared & older.names & newer.names or shared & older.identifiers
+    return len(shared) > 1 or bool(named) or (bool(shared) and newer.moves)
 
 
 def _came_of(fact: Fact, said: Said) -> bool:

@@ -128,6 +128,41 @@ CANCELLED: Final = re.compile(
     r"\b(?:cancell?ed|called off|abandoned|abgesagt|gestrichen|cancelad[oa]|anulad[oa])\b|取消|作废|中止|キャンセル",
     re.IGNORECASE,
 )
+PROGRESS: Final = re.compile(
+    r"\b(?:on track|on time|in (?:planning|progress|review|development)|planned|scheduled|approved|accepted"
+    r"|confirmed|rejected|declined|delayed|behind|late|blocked|paused|on hold|done|finished|completed?|resolved"
+    r"|cancell?ed|called off|open|closed|active|inactive|live|down|up|passed|failed|revoked|signed|shipped|delivered"
+    r"|geplant|in arbeit|genehmigt|abgelehnt|verzögert|pausiert|fertig|abgesagt|offen|geschlossen"
+    r"|aprobad[oa]|rechazad[oa]|retrasad[oa]|en curso|terminad[oa]|cancelad[oa]|abiert[oa]|cerrad[oa])\b"
+    r"|进行中|批准|拒绝|延迟|完成|取消|進行中|承認|却下|遅れ|完了|中止",
+    re.IGNORECASE,
+)
+"""How far something is."""
+ONCE: Final = re.compile(
+    r"\b(?:original(?:ly)?|initial(?:ly)?|previous(?:ly)?|formerly|used to|ursprünglich\w{0,2}|zuerst|früher|vorher"
+    r"|original(?:mente)?|inicialmente|antes|anteriormente)\b|原来|原先|当初|最初|以前|元々|もともと",
+    re.IGNORECASE,
+)
+"""Of what held before: the sentence says itself that it holds no more."""
+UPDATE: Final = re.compile(
+    r"^\W{0,4}(?:update|correction|corrected|new|aktualisierung|korrektur|actualización|corrección|更新|更正|訂正)\s*[:：]",
+    re.IGNORECASE,
+)
+"""Before what replaces something that was said about the same."""
+LEAD_IN: Final = re.compile(
+    r"^\W{0,4}(?:(?:to be (?:absolutely |quite )?clear|(?:just )?confirming(?: again)?|(?:just )?to confirm"
+    r"|(?:great|good|bad) news|reminder|recap|to recap|fyi|note|update|correction|based on \w{1,20}|so|actually"
+    r"|oh by the way|oh|by the way|for the record|notiz|hinweis|übrigens|also|nota|aviso|por cierto|注意|备注|更新"
+    r"|更正|メモ|訂正)\s?[:!,：，–-]\s*)+",
+    re.IGNORECASE,
+)
+"""Before a sentence, and no part of what it is about."""
+DECIDES: Final = re.compile(
+    r"\b(?:go|going|went|gone|proceed|proceeding|fly|flying|travel|travelling) with (?P<what>[^.,;]{1,60}?)"
+    r" (?:for|to|as) (?P<purpose>[^.,;]{1,80})",
+    re.IGNORECASE,
+)
+"""One is chosen for a purpose."""
 PAST: Final = re.compile(
     r"\b(?:was|were|had|met|bought|paid|went|sent|saw|gave|took|came|left|spent|wrote|ran|ate|drank|did|made|got|held"
     r"|yesterday|last (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.authority import Authority
-from agent.memory.facts import Scope
+from agent.memory.facts import Fact, Scope
 from agent.memory.model_json import numbers_in, object_in, text_in
 from agent.memory.profile import KEY_CHARS, Partition, Utterance, tidy
 from agent.memory.scopes import scopes_of
@@ -35,6 +35,8 @@ class StatedFact:
     value: str
     said: Utterance
     scope: Scope = Scope.GLOBAL
+    supersedes: tuple[str, ...] = ()
+    """Ids of facts that the model was shown, and says to hold no longer."""
 
     def written(self, partition: Partition, authority: Authority) -> NewFact:
         """As it is to be kept; the store names it."""
@@ -47,20 +49,27 @@ class StatedFact:
             audience=partition.audience,
             person=partition.person,
             authority=authority,
+            supersedes=self.supersedes,
             scope=self.scope,
             scope_id=None if self.scope is Scope.GLOBAL else self.said.conversation,
             source_message=self.said.id,
         )
 
 
-def stated_facts(found: Sequence[object], said: Sequence[Utterance]) -> tuple[StatedFact, ...]:
-    """What of a model's list can be kept; the oldest message first, so that a later one supersedes it."""
+def stated_facts(
+    found: Sequence[object], said: Sequence[Utterance], known: Sequence[Fact] = ()
+) -> tuple[StatedFact, ...]:
+    """What of a model's list can be kept; the oldest message first, so that a later one supersedes it. `known`: the
+    facts that it was shown, and names by number.
+    """
     scopes = _scopes(said)
-    read = [fact for item in found if (fact := _fact(object_in(item), said, scopes)) is not None]
+    read = [fact for item in found if (fact := _fact(object_in(item), said, scopes, known)) is not None]
     return tuple(sorted(read, key=lambda fact: (fact.said.time, fact.said.id)))
 
 
-def _fact(item: Mapping[str, object], said: Sequence[Utterance], scopes: Mapping[int, Scope]) -> StatedFact | None:
+def _fact(
+    item: Mapping[str, object], said: Sequence[Utterance], scopes: Mapping[int, Scope], known: Sequence[Fact]
+) -> StatedFact | None:
     numbers = [1] if len(said) == 1 else numbers_in(item.get("from"), len(said))
     key, value = tidy(text_in(item.get("key")), KEY_CHARS), tidy(text_in(item.get("value")))
     if len(numbers) != 1 or not key or not value:
@@ -71,7 +80,8 @@ def _fact(item: Mapping[str, object], said: Sequence[Utterance], scopes: Mapping
     if secret or not _says(source.text, value):
         return None
     named = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
-    return StatedFact(key, value, source, scopes[source.id] if named is Scope.GLOBAL else named)
+    gone = tuple(known[number - 1].id for number in numbers_in(item.get("supersedes"), len(known)))
+    return StatedFact(key, value, source, scopes[source.id] if named is Scope.GLOBAL else named, gone)
 
 
 def _scopes(said: Sequence[Utterance]) -> dict[int, Scope]:

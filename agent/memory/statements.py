@@ -24,7 +24,7 @@ from typing import Final
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS
 
-READER: Final = 1
+READER: Final = 2
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -67,6 +67,7 @@ _ROLE: Final = re.compile(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
 _PERFECT: Final = re.compile(rf"\s+(?:now\s+)?(?:been\b|(?={lexicon.MOVES.pattern}))", re.IGNORECASE)
+_AS_OF_NOW: Final = re.compile(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
 _OBJECT_MOVED: Final = re.compile(
     r"\b(?:mov|switch|chang|reschedul|postpon|push|extend|rais|lower|increas|reduc|cut|set)(?:e|ed|ing)?(?: back)?\s+"
     r"(?P<what>(?:the|my|our|your|his|her|their)\s[^.,\ue000-\uf8ff]{1,60}?)(?:\s+from\s[^.]{1,40}?)?\s+(?:to|until|till|by)\b",
@@ -108,6 +109,8 @@ class Statement:
     habit: bool = False
     resides: bool = False
     settles: bool = False
+    decides: bool = False
+    progress: bool = False
     unique: bool = False
     placed: bool = False
     definite: bool = False
@@ -138,6 +141,16 @@ def announces_change(text: str) -> bool:
     return lexicon.CUE.search(text) is not None and lexicon.ADDS.search(text) is None
 
 
+def held_before(text: str) -> bool:
+    """Does it say itself that it holds no more ("originally …")?"""
+    return lexicon.ONCE.search(text) is not None
+
+
+def is_update(text: str) -> bool:
+    """Does it say itself that it replaces what was said about the same ("Update: …")?"""
+    return lexicon.UPDATE.search(without_label(text)) is not None
+
+
 def restores(text: str) -> bool:
     """Does it go back to what held before?"""
     return lexicon.RESTORES.search(text) is not None
@@ -155,6 +168,7 @@ def stem(word: str) -> str:
 def read(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
     said = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])).strip()
+    said = _AS_OF_NOW.sub(" ", said[lead.end() :] if (lead := lexicon.LEAD_IN.match(said)) else said)
     reason = lexicon.REASON.search(said)
     if reason is not None and reason.start() > 0:
         said = said[: reason.start()]
@@ -182,6 +196,9 @@ class _Reading:
         moved = _OBJECT_MOVED.search(rest)
         if moved is not None:
             before, after = moved["what"], rest[moved.end() :]
+        decided = lexicon.DECIDES.search(rest)
+        if decided is not None:
+            before, after = decided["purpose"], decided["what"]
         identifiers, values = self._sorted_values(rest, marker)
         subject = _content(before) | {self._values[slot][1] for slot in _slots_in(before) if slot not in values}
         subject |= {self._values[slot][1] for slot in _slots_in(before) if marker is not None or moved is not None}
@@ -197,7 +214,7 @@ class _Reading:
             for slot in values
             if marker is None or moved is not None or slot not in _slots_in(before)
         )
-        if verb:
+        if verb and decided is None:
             predicate |= {stem(verb)}
         subject = subject or self._topic
         content = subject | predicate | self._topic | identifiers
@@ -212,7 +229,7 @@ class _Reading:
             has_subject=bool(own and (marker or moved)),
             said=predicate,
             about=pronoun,
-            verb=verb,
+            verb="" if decided is not None else verb,
             identifiers=identifiers,
             displaced=displaced,
             moves=moves,
@@ -224,6 +241,8 @@ class _Reading:
             past=lexicon.PAST.search(said) is not None,
             habit=lexicon.HABIT.search(said) is not None,
             resides=lexicon.RESIDES.search(said) is not None,
+            decides=decided is not None,
+            progress=lexicon.PROGRESS.search(said) is not None,
             settles=lexicon.SETTLES.search(said) is not None,
             unique=lexicon.UNIQUE.search(before) is not None and lexicon.MANY.search(before) is None,
             placed=lexicon.PLACED.search(rest) is not None and lexicon.MANY.search(before) is None,
@@ -272,7 +291,13 @@ class _Reading:
 
     def _without_joint(self, rest: str) -> tuple[str, str]:
         """Cut before the first of: a value, a verb of change, a state."""
-        patterns = (_SLOTS, lexicon.MOVES, *lexicon.DISPLACED, *(one for pair in lexicon.STATES for one in pair))
+        patterns = (
+            _SLOTS,
+            lexicon.MOVES,
+            lexicon.CANCELLED,
+            *lexicon.DISPLACED,
+            *(one for pair in lexicon.STATES for one in pair),
+        )
         found = [pattern.search(rest) for pattern in patterns]
         cut = min((match.start() for match in found if match is not None), default=len(rest))
         if lexicon.MOVES.search(rest) is not None and _KANA.search(rest) is not None:

@@ -22,6 +22,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from agent.memory.facts import Fact
 from agent.memory.model_json import list_in, numbers_in, object_in, text_in
 from agent.memory.profile import (
     KEY_CHARS,
@@ -61,15 +62,18 @@ offences, unless they ask for it to be remembered. Nothing about other people. M
 list is empty.
 
 Find also the facts that they state about their work: dates, deadlines, amounts, places, names, decisions, and that \
-one of those has changed. Each has a "key", a few words that say what it is about; where one of the keys in use fits, \
-take that. "value" is what holds, in their words. "scope" is "global", or "hypothetical" or "draft" for what they only \
-assume or sketch. Not their questions, and not what they ask the assistant to do.
+one of those has changed. Each has a "key", a few words that say what it is about; where the key of a known fact fits, \
+take that. "value" is what holds, in their words. "supersedes": numbers of the known facts about the same thing that \
+no longer hold because of it. "scope" is "global", or "hypothetical" or "draft" for what they only assume or sketch. \
+Not their questions, and not what they ask the assistant to do.
 
 Answer with this JSON alone; "from" holds the numbers of the messages that say it, for a fact that of one message; \
 "confidence" is from 0 to 1:
 {"insights": [{"field": "preferences", "key": "editor", "text": "Vim", "from": [1], "confidence": 0.9}], \
-"facts": [{"key": "deadline of Apollo", "value": "Friday", "from": [2], "scope": "global"}]}"""
-KEYS_IN_USE: Final = "\n\nKeys in use, as data: "
+"facts": [{"key": "deadline of Apollo", "value": "Friday", "from": [2], "supersedes": [], "scope": "global"}]}"""
+KNOWN_FACTS: Final = "\n\nKnown facts by number, as data: "
+KNOWN_CHARS: Final = 200
+"""Of one of them: enough to see what it is about."""
 
 SYNTHESIS: Final = """\
 You keep the profile of one person for their assistant. Below are its entries, numbered, oldest first, as a JSON list. \
@@ -98,16 +102,16 @@ class ImpressionSynthesizer:
         fresh = profile.interaction_count - profile.synthesised_count
         return fresh >= self.threshold and len(profile.entries) > 1
 
-    def insight_prompt(self, said: Sequence[Utterance], keys: Sequence[str] = ()) -> tuple[Message, ...]:
+    def insight_prompt(self, said: Sequence[Utterance], known: Sequence[Fact] = ()) -> tuple[Message, ...]:
         """Asks for what these messages of one partition tell about the person who wrote them, and which facts they
-        state. `keys` are those under which facts of this partition are known.
+        state. `known`: facts of this partition, which the answer may say to be superseded.
         """
         numbered = [
             {"number": number, "date": one.time.date().isoformat(), "text": self._shown(one.text)}
             for number, one in enumerate(said, 1)
         ]
-        known = KEYS_IN_USE + json.dumps(list(keys), ensure_ascii=False) if keys else ""
-        return _prompt(INSIGHTS + known, numbered)
+        listed = {str(number): fact.said[:KNOWN_CHARS] for number, fact in enumerate(known, 1)}
+        return _prompt(INSIGHTS + (KNOWN_FACTS + json.dumps(listed, ensure_ascii=False) if known else ""), numbered)
 
     def read_insights(self, answer: str, said: Sequence[Utterance]) -> tuple[Insight, ...] | None:
         """What the model found in these messages; None if the answer cannot be read."""
@@ -117,9 +121,9 @@ class ImpressionSynthesizer:
         insights = (_insight(one, said) for one in found[: self.insights])
         return tuple(insight for insight in insights if insight is not None and _may_be_learned(insight, said))
 
-    def read_facts(self, answer: str, said: Sequence[Utterance]) -> tuple[StatedFact, ...]:
-        """The facts that the model found in these messages; none if that cannot be read."""
-        return stated_facts(list_in(answer, "facts") or (), said)[: self.insights]
+    def read_facts(self, answer: str, said: Sequence[Utterance], known: Sequence[Fact] = ()) -> tuple[StatedFact, ...]:
+        """The facts that the model found in these messages, shown what was `known`; none if that cannot be read."""
+        return stated_facts(list_in(answer, "facts") or (), said, known)[: self.insights]
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
         """Asks for the refinement of the profile of one partition."""

@@ -243,7 +243,7 @@ def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fa
     grounds = [*named, *(fact for fact in mine if fact.is_valid and gives_as_reason(new.value, fact.said))]
     return Fact(
         id=new.id,
-        key=new.key,
+        key=new.key or (before.key if before is not None and before.id in new.supersedes else ""),
         value=new.value,
         source=new.source,
         timestamp=new.timestamp,

@@ -129,8 +129,8 @@ class Facts(Protocol):
         """
         ...
 
-    async def keys(self, person: str, audience: str, limit: int) -> list[str]:
-        """Under what the newest `limit` valid facts of the person in this audience are known, the newest first."""
+    async def latest(self, person: str, audience: str, limit: int) -> list[Fact]:
+        """The newest `limit` valid facts of the person in this audience, the newest first."""
         ...
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:

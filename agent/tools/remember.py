@@ -14,7 +14,7 @@ Rules
   A secret is not kept.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, assert_never
 
@@ -98,7 +98,9 @@ class RememberTool:
             raise ToolError(REFUSED)
         own, others = context.own_words, context.others_words
         if not said_by(new.value, own, others, key=new.key, name=context.person.name):
-            raise ToolError(NOT_THEIR_WORDS)
+            if not new.key or not said_by(new.value, own, others, name=context.person.name):
+                raise ToolError(NOT_THEIR_WORDS)
+            new = replace(new, key="")  # what it says is theirs, what it would stand under is not
         if new.scope is Scope.SESSION and self.working_set is not None:
             return await self._keep_for_now(self.working_set, new, context)
         outcome = await self.facts.write(new)

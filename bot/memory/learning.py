@@ -44,8 +44,8 @@ class LearningLimits:
     """Messages in one call: of more a model tells less about each."""
     batch_chars: int = 16_000
     """About 4,000 tokens of messages, so that the prompt fits a small local model. One message always goes."""
-    keys: int = 50
-    """Of facts that are known already, shown to the model: about as many things as a person follows at a time."""
+    known: int = 50
+    """Facts that are known already, shown to the model: about as many things as a person follows at a time."""
     tries: int = 5
     """How often a model may answer nonsense before the messages are given up: a quarter of an hour by now."""
 
@@ -110,7 +110,9 @@ class Learner:
 
         `authority`: of the person where they wrote last.
         """
-        answer = await self._ask(partition, self._synthesizer.insight_prompt(said, await self._keys(partition)))
+        # Shown by number, so that the model names what has changed, under the same key.
+        known = await self._facts.latest(partition.person, partition.audience, self._limits.known)
+        answer = await self._ask(partition, self._synthesizer.insight_prompt(said, known))
         if answer is None:
             return False
         insights = self._synthesizer.read_insights(answer, said)
@@ -118,12 +120,8 @@ class Learner:
             _complain(last_try=last_try)
         before = await self._profiles.of(partition)
         profile = learned(before, partition.audience, insights or (), len(said), self._clock.now())
-        stated = [fact.written(partition, authority) for fact in self._synthesizer.read_facts(answer, said)]
+        stated = [fact.written(partition, authority) for fact in self._synthesizer.read_facts(answer, said, known)]
         return await self._profiles.save(partition, profile, said, stated)
-
-    async def _keys(self, partition: Partition) -> list[str]:
-        """Under what the newest facts of the partition are known, so that a change is told under the same name."""
-        return await self._facts.keys(partition.person, partition.audience, self._limits.keys)
 
     async def _synthesise(self, partition: Partition, *, last_try: bool) -> bool:
         """Refine the profile if that is due; False if it has to begin again later.

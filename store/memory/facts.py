@@ -110,8 +110,8 @@ class SqlFacts:
     async def readable(self, person: str, audiences: frozenset[str]) -> list[Fact]:
         return await self._database.read(readable, person, audiences)
 
-    async def keys(self, person: str, audience: str, limit: int) -> list[str]:
-        return await self._database.read(keys, person, audience, limit)
+    async def latest(self, person: str, audience: str, limit: int) -> list[Fact]:
+        return await self._database.read(latest, person, audience, limit)
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         return await self._database.read(in_own_words, person, facts)
@@ -123,10 +123,10 @@ class SqlFacts:
         return await self._database.write(open_, person, fact, everywhere=everywhere)
 
 
-def keys(connection: Connection, person_id: str, audience: str, limit: int) -> list[str]:
-    known = select(fact.c.key).where(fact.c.person == person_id, fact.c.is_valid, fact.c.audience == audience)
-    newest = known.where(fact.c.key != "").order_by(fact.c.id.desc()).limit(limit)
-    return list(dict.fromkeys(connection.execute(newest).scalars()))
+def latest(connection: Connection, person_id: str, audience: str, limit: int) -> list[Fact]:
+    here = select(fact.c.id).where(fact.c.person == person_id, fact.c.is_valid, fact.c.audience == audience)
+    ids = connection.execute(here.order_by(fact.c.id.desc()).limit(limit)).scalars().all()
+    return sorted(_by_id(connection, ids), key=lambda one: int(one.id), reverse=True)
 
 
 def kept_in(connection: Connection, turn: int) -> list[Written]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.facts import measure
+from benchmarks.facts import Pair, measure, read_pairs, supersedes, supersession
 from benchmarks.statebench import matches, read_timelines
 
 NOON = "2026-03-02T12:00:00"
@@ -48,6 +48,12 @@ def timeline() -> dict[str, Any]:
                 "speaker": "user",
                 "text": "Rome has a nice flat",
             },
+            {
+                "ts": "2026-03-02T12:29:00",
+                "type": "conversation_turn",
+                "speaker": "user",
+                "text": "I have moved to Oslo",
+            },
             {"ts": "2026-03-02T12:30:00", "type": "supersession", "writes": [moved]},
             {"ts": "2026-03-02T12:40:00", "type": "query", "prompt": "Where do I live?", "ground_truth": truth},
         ],
@@ -61,3 +67,29 @@ async def test_a_timeline_is_lived_through_by_the_product(tmp_path: Path) -> Non
     assert results.ours.metrics()["required_in_context"] == 100
     assert results.ours.metrics()["queries_with_forbidden"] == 0
     assert results.transcript.metrics()["queries_with_forbidden"] == 100
+
+
+PAIRS = read_pairs()
+
+
+def test_the_pairs_are_many_and_half_of_them_harmless_in_every_language() -> None:
+    assert len(PAIRS) >= 200
+    assert {pair.language for pair in PAIRS} == {"en", "de", "es", "zh", "ja"}
+    for language in ("en", "de", "es", "zh", "ja"):
+        some = [pair.contradicts for pair in PAIRS if pair.language == language]
+        assert 0.4 <= sum(some) / len(some) <= 0.6
+
+
+@pytest.mark.parametrize("half", ["a", "b"])
+def test_what_is_superseded_contradicts_and_most_of_what_contradicts_is_superseded(half: str) -> None:
+    decided = supersession([pair for pair in PAIRS if pair.half == half])
+    assert decided["precision"] >= 98
+    assert decided["recall"] >= 75
+
+
+HARMLESS = [(pair.older, pair.newer) for pair in PAIRS if not pair.contradicts]
+
+
+@pytest.mark.parametrize(("older", "newer"), HARMLESS)
+def test_harmless_pairs_stand_in_either_order(older: str, newer: str) -> None:
+    assert not supersedes(Pair("", "", "", False, newer, older))

@@ -50,10 +50,9 @@ class FakeFacts:
         )
         return [self._linked(fact) for fact in sorted(usable, key=age)]
 
-    async def keys(self, person: str, audience: str, limit: int) -> list[str]:
-        here = [one for one in self.kept if (one.person, one.audience) == (person, audience)]
-        keys = [one.key for one in reversed(here) if one.key and one.is_valid]
-        return list(dict.fromkeys(keys[:limit]))
+    async def latest(self, person: str, audience: str, limit: int) -> list[Fact]:
+        here = (one for one in self.kept if (one.person, one.audience) == (person, audience) and one.is_valid)
+        return sorted(here, key=lambda one: int(one.id), reverse=True)[:limit]
 
     async def in_own_words(self, person: str, facts: Collection[str]) -> frozenset[str]:
         """All that nothing else led to: this fake does not know what anybody said."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.authority import Authority
-from agent.memory.facts import Scope
+from agent.memory.facts import Fact, Scope
 from agent.memory.profile import Partition, Utterance
 from agent.memory.stated import StatedFact
 from agent.memory.synthesizer import ImpressionSynthesizer
@@ -92,7 +92,19 @@ def test_the_model_may_say_that_something_is_only_a_draft() -> None:
     assert fact.scope is Scope.DRAFT
 
 
-def test_the_prompt_shows_the_keys_in_use_as_data() -> None:
-    prompt = SYNTHESIZER.insight_prompt(said("It moved."), ['deadline "of Apollo"'])
-    assert json.dumps(['deadline "of Apollo"']) in prompt[0].text
-    assert "Keys in use" not in SYNTHESIZER.insight_prompt(said("It moved."))[0].text
+def known(id_: str, key: str, value: str) -> Fact:
+    return Fact(id_, key, value, "user", START, "person:ann", "ann")
+
+
+def test_the_prompt_shows_the_known_facts_by_number_as_data() -> None:
+    prompt = SYNTHESIZER.insight_prompt(said("It moved."), [known("77", 'deadline "of Apollo"', "Friday")])
+    assert json.dumps({"1": 'deadline "of Apollo": Friday'}) in prompt[0].text
+    assert "Known facts by" not in SYNTHESIZER.insight_prompt(said("It moved."))[0].text
+
+
+def test_the_model_names_by_number_what_no_longer_holds_and_only_of_what_it_was_shown() -> None:
+    facts = [known("77", "deadline", "Friday"), known("55", "room", "12")]
+    item = one("deadline", "Monday", supersedes=[1, 3, 77, "2", -1])
+    (fact,) = SYNTHESIZER.read_facts(json.dumps(item), said("It moved to Monday."), facts)
+    assert fact.supersedes == ("77",)
+    assert fact.written(Partition("ann", "person:ann"), Authority.EMPLOYEE).supersedes == ("77",)

@@ -315,8 +315,8 @@ async def test_a_fact_that_is_stated_in_passing_is_kept_and_a_later_one_supersed
     await world.hear("No, it moved to Monday")
     assert await world.wait()
     assert await known(world) == [("deadline", "Friday", False), ("deadline", "Monday", True)]
-    assert '["deadline"]' in world.provider.requests[1][0].text
-    assert "Keys in use" not in world.provider.requests[0][0].text
+    assert '{"1": "deadline: Friday"}' in world.provider.requests[1][0].text
+    assert "Known facts by" not in world.provider.requests[0][0].text
 
 
 async def test_a_fact_carries_the_authority_of_whoever_wrote_it() -> None:
@@ -347,4 +347,4 @@ async def test_keys_of_other_audiences_are_not_shown_to_the_model() -> None:
     await world.hear("Hello, Friday", place=CLUB)
     assert await world.wait()
     assert "deadline of" in world.provider.requests[1][0].text  # the example
-    assert "Keys in use" not in world.provider.requests[1][0].text
+    assert "Known facts by" not in world.provider.requests[1][0].text
