@@ -359,8 +359,8 @@ class Workspace:
 
     def _thread(self, root: FakeMessage) -> Object:
         """What the first message of a thread says about it."""
-        replies = sum(m.channel == root.channel and m.thread_ts == root.ts != m.ts for m in self.messages)
-        return {"reply_count": replies, "thread_ts": root.ts} if replies else {}
+        replies = [m.ts for m in self.messages if m.channel == root.channel and m.thread_ts == root.ts != m.ts]
+        return {"reply_count": len(replies), "latest_reply": max(replies), "thread_ts": root.ts} if replies else {}
 
     def _open_view(self, args: Object) -> Object:
         view = self._view(args["view"], "modal")

@@ -63,7 +63,7 @@ METHOD_SCOPES: Mapping[Method, tuple[str, ...]] = {
     Method.USERS: ("users:read",),
     Method.CHANNEL: ("channels:read", "groups:read", "mpim:read"),  # never asked about a DM
     Method.MEMBERS: ("channels:read",),  # asked about public channels only
-    Method.CONVERSATIONS: ("channels:read", "groups:read", "mpim:read"),
+    Method.CONVERSATIONS: ("channels:read", "groups:read", "im:read", "mpim:read"),
     Method.REPLIES: _HISTORY,
     Method.HISTORY: _HISTORY,
     Method.OPEN_VIEW: (),

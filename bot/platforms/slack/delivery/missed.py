@@ -1,13 +1,10 @@
 """What was said on Slack while no socket was open: read from its history, and taken in as if it came now.
 
-Above: `run`, and `listeners`, which hands every event over here first. Below: `api`, `budget`, `changes`, `inbound`,
-`intake`, `bot.turns.missed`.
-
 Rules.
 - Slack sends again by itself for some minutes. After a longer gap, and at a start, history is read.
 - Where to look: the threads that the bot had lately, the latest first, and with each the channel or the direct messages
-  around it, for new questions: however many threads somebody has. A first mention elsewhere is found when somebody
-  repeats it.
+  around it, for new questions: however many threads somebody has. Then everywhere else where the bot is, direct
+  messages first: a newcomer's first question, a first mention in a channel, or in a thread that went on meanwhile.
 - A place in which something arrives anew is looked at first, so that the order stays, if that takes no longer than
   Slack waits.
 - What does not wait for an answer is not caught up: "stop", commands in words, buttons. Edits are followed as far as
@@ -27,7 +24,7 @@ from agent.messages import JsonObject
 from agent.records import LastSeen
 from bot.amounts import counted
 from bot.logs import severity
-from bot.platforms.slack.api import Method, SlackApi, SlackLimited, SlackRefused
+from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited, SlackRefused
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.payload import items, number, text
 from bot.platforms.slack.reading import inbound
@@ -43,6 +40,12 @@ OUTAGE = timedelta(minutes=1)
 
 FIRST_S = 1.0
 """How long a new message waits for what was missed before it: its acknowledgement is due within three seconds."""
+
+EVERYWHERE = ("public_channel,private_channel,mpim,im", "public_channel,private_channel,mpim")
+"""Kinds of places; an app that was installed without im:read is told of its channels alone."""
+PAGE = 200
+MOST_PAGES = 5
+"""A thousand places: of more the rest is found once somebody repeats a question there."""
 
 INTERVAL_S = 2.4
 """Half of the fifty requests a minute that Slack allows: the other half is for questions that come meanwhile."""
@@ -66,6 +69,8 @@ class Missed:
     _due: frozenset[Spot] = frozenset()
     _looked: dict[Spot, asyncio.Task[bool]] = field(default_factory=dict[Spot, asyncio.Task[bool]])
     _threads: deque[Spot] = field(default_factory=deque[Spot])
+    _went_on: deque[Spot] = field(default_factory=deque[Spot])
+    """Threads that went on meanwhile, and in which the bot had no part."""
     _pace: dict[Method, Queue] = field(default_factory=dict[Method, Queue])
     _found: int = 0
     _catching_up: asyncio.Task[None] | None = None
@@ -121,6 +126,7 @@ class Missed:
                 log.info("Slack: caught up on %s since %s%s", found, f"{since:%F %R} UTC", left)
         self._since = None
         self._looked.clear()
+        self._went_on.clear()
         self._found = 0
         self.listening.behind = False
         await self.listening.note()
@@ -128,15 +134,19 @@ class Missed:
     async def _look_everywhere(self) -> int:
         """How many places could not be read."""
         bounds, clock = self.listening.bounds, self.listening.clock
-        spots = deque(await self._spots())
+        known = await self._spots()
+        elsewhere = [spot for spot in await self._everywhere() if spot not in known]
+        spots, most = deque([*known[: bounds.places], *elsewhere]), 2 * bounds.places
         self._due = frozenset(spots)
-        if len(spots) > bounds.places:
-            log.warning("Slack: %d conversations are not looked at for what was missed", len(spots) - bounds.places)
+        unseen = max(0, len(known) - bounds.places) + max(0, len(spots) - most)
+        if unseen:
+            log.warning("Slack: %d conversations are not looked at for what was missed", unseen)
         failed: list[Spot] = []
-        for _ in range(bounds.places):
-            if not (spots or self._threads):
+        for _ in range(most):
+            waiting = self._threads or spots or self._went_on
+            if not waiting:
                 break
-            spot = self._threads.popleft() if self._threads else spots.popleft()
+            spot = waiting.popleft()
             if not await self._looking(spot, paced=True):
                 failed.append(spot)
         for _ in range(1, bounds.attempts):
@@ -155,6 +165,28 @@ class Missed:
             log.log(severity(error), "where the bot had conversations is not known: %s", error)
             return []
         return spots_of(seen, self.me)
+
+    async def _everywhere(self) -> list[Spot]:
+        """Where the bot is, direct messages first; [] where Slack does not tell."""
+        for kinds in EVERYWHERE:
+            found: list[Spot] = []
+            cursor = ""
+            try:
+                for _ in range(MOST_PAGES):
+                    page = await self.api.call(
+                        Method.CONVERSATIONS, types=kinds, exclude_archived=True, limit=PAGE, cursor=cursor or None
+                    )
+                    found += [Spot(text(channel, "id")) for channel in items(page, "channels")]
+                    cursor = text(page, "response_metadata", "next_cursor")
+                    if not cursor:
+                        break
+            except SlackRefused as refused:
+                log.info("Slack: what newcomers missed may not be found: %s", refused)
+                continue
+            except SlackError as error:
+                log.warning("Slack: where the bot is cannot be told, so what newcomers missed is not found: %s", error)
+            return sorted(found, key=lambda spot: not inbound.is_direct(spot.channel))
+        return []
 
     def _looking(self, spot: Spot, *, latest: str = "", paced: bool = False) -> "asyncio.Task[bool]":
         """The one look at this place; another only after one that failed."""
@@ -175,6 +207,10 @@ class Missed:
                     self._found += 1
                     if not spot.root and number(message, "reply_count"):
                         self._threads.append(Spot(spot.channel, text(message, "ts")))
+                elif not spot.root and text(message, "latest_reply") > since:
+                    thread = Spot(spot.channel, text(message, "ts"))
+                    if thread not in self._looked and thread not in self._due and thread not in self._threads:
+                        self._went_on.append(thread)
         except SlackRefused:
             return True  # not for us, or no longer there
         except CogencyError as error:

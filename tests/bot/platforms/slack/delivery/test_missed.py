@@ -235,3 +235,24 @@ def test_where_to_look_is_each_conversation_and_the_channel_around_it_once() -> 
     me = Me("T0TEAM", BOT_USER, "B0BOT")
     expected = [Spot("C1", "1.1"), Spot("C1"), Spot("D1"), Spot("C1", "2.2"), Spot("C2")]
     assert spots_of(known, me) == expected
+
+
+@pytest.mark.parametrize("scope", [True, False], ids=["im:read", "without im:read"])
+async def test_a_newcomers_first_message_and_a_first_mention_in_a_new_channel_are_caught_up(
+    slack: FakeSlack, *, scope: bool
+) -> None:
+    host = FakeHost()
+    await talked(slack, host)
+    slack.state.user("cat")
+    dm, new = slack.state.channel("cat", "im"), slack.state.channel("new")
+    slack.state.write("U0CAT", dm, "hello, newcomer here")
+    slack.state.write(BOB, new, "nothing for the bot")
+    slack.state.write(BOB, new, f"{ME} are you here, too?")
+    root = slack.state.write(BOB, new, "a thread")
+    slack.state.write(BOB, new, f"{ME} and here?", root.ts)
+    if not scope:
+        slack.faults["users.conversations"].append(Fault(error="missing_scope"))
+    async with back(slack, host):
+        pass
+    expected = ["and here?", "are you here, too?", *(["hello, newcomer here"] if scope else [])]
+    assert sorted(texts(host)) == expected

@@ -57,14 +57,14 @@ DOCUMENTED_SCOPES = {
     "reactions.add": "reactions:write",
     "usergroups.list": "usergroups:read",
     "usergroups.users.list": "usergroups:read",
-    "users.conversations": "channels:read groups:read mpim:read",
+    "users.conversations": "channels:read groups:read im:read mpim:read",
     "users.info": "users:read",
     "users.list": "users:read",
     "views.open": "",
     "views.publish": "",
     "views.update": "",
 }
-"""As Slack documents them, without im:read, as nothing is asked about direct messages; members are asked for of public
+"""As Slack documents them; of a direct message no more is asked than that there is one; members are asked for of public
 channels only.
 """
 _EVENTS = """
