@@ -46,6 +46,8 @@ class Step:
     state: StepState
     details: str = ""
     output: str = ""
+    trace: str = ""
+    """What was done, with what and how it went, for a surface with `Limits.traces`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Limits:
     """The buttons that can stand below a page; no look has others."""
     steps: bool = False
     """Whether steps are shown; else no look has any."""
+    traces: bool = False
+    """Whether nobody but the asker ever reads it, so that steps have their traces."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
 """What a reply shows so far: folds the agent's events into visible text, steps and a status line. Pure.
 
-Above: `bot.reply.live`, `bot.reply.wall`. Below: `agent.events`, `agent.reply_text`, `bot.surface`.
-
 Rule: a step tells what is done and how it went, never with what: arguments and results may hold what only the asker
-may see, and the page may be read by others.
+may see, and the page may be read by others. Only its trace does, for surfaces that nobody else reads.
 """
 
 from collections.abc import Mapping
@@ -23,9 +21,10 @@ from agent.events import (
     TextArrived,
     TurnEnded,
 )
-from agent.messages import ResultStatus
+from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.reply_text import ReplyText
 from bot.surface import Offer, Step, StepState
+from bot.wording import shortened
 
 THINKING = "Thinking…"
 
@@ -52,6 +51,27 @@ GROWING: Final = frozenset({Offer.STOP})
 """What is offered below a reply that grows."""
 
 
+DONE: Final[Mapping[str, str]] = {
+    "recall": "searched past threads",
+    "remember": "made a note",
+    "share_file": "prepared a file",
+}
+TELLING: Final = ("query", "text", "name")
+"""The arguments that say what a call was about, of whichever tool, the most telling first."""
+TRACE_CHARS: Final = 80
+"""Of an argument: a trace is one line on a usual screen."""
+
+
+def trace(call: ToolCall, result: ToolResult) -> str:
+    """What a call did, for the asker alone: "searched past threads: boat, 2 found"."""
+    about = next((str(call.args[name]) for name in TELLING if call.args.get(name)), "")
+    done = DONE.get(call.name) or f"used {call.name.replace('_', ' ')}"
+    said = f"{done}: {shortened(about, TRACE_CHARS)}" if about.strip() else done
+    if result.status is not ResultStatus.SUCCESS:
+        return f"{said} ({OUTPUTS[result.status].rstrip('.').lower()})"
+    return f"{said}, {len(result.sources)} found" if call.name == "recall" else said
+
+
 def status_line(tool: str) -> str:
     """What a person reads while this tool runs."""
     return STATUS_LINES.get(tool) or f"Using {tool.replace('_', ' ')}…"
@@ -69,6 +89,7 @@ class Draft:
         self._whole: str | None = None
         self._ended = False
         self._steps: dict[str, Step] = {}
+        self._calls: dict[str, ToolCall] = {}
         self.status = ""
         self.offers = GROWING
         self.final = False
@@ -88,8 +109,10 @@ class Draft:
             case CallStarted(name, call):
                 self.status = status_line(call.name)
                 self._steps[name] = Step(name, self.status, StepState.RUNNING)
+                self._calls[name] = call
             case CallFinished(name, result):
-                self._end_step(name, ENDS[result.status], OUTPUTS[result.status])
+                told = trace(self._calls[name], result) if name in self._calls else ""
+                self._end_step(name, ENDS[result.status], OUTPUTS[result.status], told)
             case ModelSwitched() | HandleOpened() | HandleClosed():
                 pass
             case TurnEnded(_, text):
@@ -127,9 +150,9 @@ class Draft:
             return self._whole
         return self._reply.text if self._ended else self._reply.settled
 
-    def _end_step(self, name: str, state: StepState, output: str) -> None:
+    def _end_step(self, name: str, state: StepState, output: str, told: str = "") -> None:
         if name in self._steps:  # else it began in an earlier process
-            self._steps[name] = replace(self._steps[name], state=state, output=output)
+            self._steps[name] = replace(self._steps[name], state=state, output=output, trace=told)
 
     def _begin_part(self) -> None:
         self._reply.begin_part()

@@ -107,7 +107,8 @@ class Frames:
         if not self._limits.steps or (draft.final and not draft.text.strip()):
             return ()
         new = number if last else None
-        return tuple(step for step in draft.steps if self._homes.get(step.id, new) == number)
+        steps = (step for step in draft.steps if self._homes.get(step.id, new) == number)
+        return tuple(steps if self._limits.traces else (replace(step, trace="") for step in steps))
 
     def _growing(self, number: int, page: Page, *, writing: bool) -> Frame:
         """The open page, fit to be shown. `writing`: its last word may go on at any moment."""

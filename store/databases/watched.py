@@ -1,11 +1,10 @@
 """A database that says in the log when it fails, and when it works again: once for all who work on it.
 
-Above: `store.engine` puts it around the database that it opened. Below: `store.databases.database`, `agent.errors`.
-
 Rules
   One line when it begins to fail, one every REPEAT_S while it does, one when it works again. Whoever meets the error
   need not log it.
-  Work that only reads may succeed while nothing can be written: a disk that is full, a server that takes no writes.
+  Work that only reads may succeed while nothing can be written: a disk that is full, a server that takes no writes. So
+  does work that finds nothing to write: only what was written shows that the database works again.
 """
 
 import logging
@@ -14,10 +13,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from agent.errors import StoreUnavailable
-from store.databases.database import Database, Files
+from store.databases.database import Database, Files, is_postgresql
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +25,10 @@ T = TypeVar("T")
 
 REPEAT_S: Final = 60.0
 """Often enough to see that it lasts, seldom enough to find the line that says why."""
+
+
+_CHANGES: Final = text("SELECT total_changes()")
+_HAS_WRITTEN: Final = text("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
 
 
 class Kind(Enum):
@@ -40,6 +43,10 @@ class Outage:
     _since: dict[Kind, float] = field(default_factory=dict[Kind, float])
     _told: float | None = None
     _announced: bool = False
+
+    @property
+    def lasts(self) -> bool:
+        return bool(self._since)
 
     def failed(self, kind: Kind, now: float) -> bool:
         """Whether to say so."""
@@ -88,21 +95,44 @@ class Watched:
         return await self._seen(Kind.READ, self._database.read(work, *args, **options))
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._seen(Kind.WRITE, self._database.write(work, *args, **options))
+        return await self._written(self._database.write, lambda connection: work(connection, *args, **options))
 
     async def write_alone(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **options: P.kwargs) -> T:
-        return await self._seen(Kind.WRITE, self._database.write_alone(work, *args, **options))
+        return await self._written(self._database.write_alone, lambda connection: work(connection, *args, **options))
 
     async def close(self) -> None:
         await self._database.close()
 
-    async def _seen(self, kind: Kind, working: Coroutine[Any, Any, T]) -> T:
+    async def _written(self, write: Callable[..., Coroutine[Any, Any, Any]], work: Callable[[Connection], T]) -> T:
+        if not self._outage.lasts:
+            return await self._seen(Kind.WRITE, write(work))
+        done, anything = await self._seen(None, write(_noticing, work))
+        if anything:
+            self._worked(Kind.WRITE)
+        return done
+
+    async def _seen(self, kind: Kind | None, working: Coroutine[Any, Any, T]) -> T:
+        """`kind` None: a write, of which it is not known yet whether it shows anything."""
         try:
             done = await working
         except StoreUnavailable as error:
-            if self._outage.failed(kind, self._monotonic()):
+            if self._outage.failed(kind or Kind.WRITE, self._monotonic()):
                 log.warning("%s", error)
             raise
+        if kind is not None:
+            self._worked(kind)
+        return done
+
+    def _worked(self, kind: Kind) -> None:
         if (failed_for := self._outage.worked(kind, self._monotonic())) is not None:
             log.warning("the database works again, after %.0f s", failed_for)
-        return done
+
+
+def _noticing(connection: Connection, work: Callable[[Connection], T]) -> tuple[T, bool]:
+    """Do the work; whether it wrote anything."""
+    if is_postgresql(connection):
+        done = work(connection)
+        return done, bool(connection.execute(_HAS_WRITTEN).scalar_one())
+    before = connection.execute(_CHANGES).scalar_one()
+    done = work(connection)
+    return done, connection.execute(_CHANGES).scalar_one() != before

@@ -179,7 +179,7 @@ def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_pa
 def test_a_database_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "bot.db").write_text("no database " * 100)
     ran = cogency(tmp_path, "chat")
-    assert ran.returncode == Exit.FAILED
+    assert ran.returncode == Exit.UNAVAILABLE
     assert "is not a database" in ran.stderr
     assert ran.stderr.count("\n") == 1
 
@@ -246,7 +246,7 @@ def test_usage_names_what_it_cannot_read(tmp_path: Path, wrong: tuple[str, str])
 
 def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp_path: Path) -> None:
     ran = cogency(tmp_path, "migrate", COGENCY_DATABASE_URL="postgresql://bot:sesame@127.0.0.1:1/bot")
-    assert (ran.returncode, ran.stdout) == (Exit.FAILED, "")
+    assert (ran.returncode, ran.stdout) == (Exit.UNAVAILABLE, "")
     assert ran.stderr == (
         "cogency: The PostgreSQL database bot on 127.0.0.1 cannot be reached: "
         "check that the server runs, and the address in COGENCY_DATABASE_URL.\n"
@@ -289,6 +289,7 @@ def test_a_person_at_a_terminal_asks_recalls_in_another_thread_and_forgets(tmp_p
         terminal.type("/new\r")
         terminal.until("A new thread.")
         terminal.type("what did I say about my boat?\r")
+        assert "searched past threads: boat, " in terminal.until("found")
         assert "blue" in terminal.until("see README.)")
         terminal.type("/forget everything\r")
         terminal.until("yes to forget")
@@ -331,6 +332,61 @@ def test_the_number_on_the_screen_is_the_entry_that_goes(tmp_path: Path, width: 
         last = listed[max((number for number in listed if int(number) % 2), key=int)]
         terminal.type("/memory undo\r")
         assert f"It is back: “my {last} is" in " ".join(terminal.until("about you:").split())
+        terminal.until("\n>")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
+LOGGING = CHAT.replace(
+    "raise",
+    "import logging, threading; "
+    "threading.Timer(3, logging.getLogger('bot').warning, ['the sky is falling']).start(); raise",
+)
+
+
+def test_a_log_line_stands_above_what_is_being_typed(tmp_path: Path) -> None:
+    with FakeTerminal(LOGGING, 80, 24, **environment(tmp_path)) as terminal:
+        terminal.until(">")
+        terminal.type("half a ques")
+        terminal.until("the sky is falling")
+        assert "half a ques" in terminal.until("> half a ques"), "the prompt is drawn again below it"
+        terminal.type("tion\r")
+        terminal.until("half a question")
+        terminal.until("see README.)")
+        terminal.type("\x04")
+        assert terminal.ended() == Exit.OK
+
+
+SHELL = """
+import os, signal, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+chat = os.fork()
+if not chat:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+    from bot.__main__ import run
+    code = run(["chat"])
+    sys.stdout.flush()
+    os._exit(code)
+while True:
+    _, status = os.waitpid(chat, os.WUNTRACED)
+    if not os.WIFSTOPPED(status):
+        sys.exit(os.waitstatus_to_exitcode(status))
+    print("[1]+ Stopped", flush=True)
+    os.tcsetpgrp(0, chat)
+    os.kill(chat, signal.SIGCONT)
+"""
+"""As a shell does with `fg` at once."""
+
+
+def test_ctrl_z_suspends_the_chat_and_it_goes_on_afterwards(tmp_path: Path) -> None:
+    with FakeTerminal(SHELL, 80, 24, **environment(tmp_path)) as terminal:
+        terminal.until("\n>")
+        terminal.type("hel\x1a")
+        terminal.until("[1]+ Stopped")
+        terminal.type("lo\r")
+        terminal.until("You wrote:")
+        assert "hello" in terminal.until("see README.)")
         terminal.until("\n>")
         terminal.type("\x04")
         assert terminal.ended() == Exit.OK

@@ -1,8 +1,8 @@
 """Markdown as the terminal shows it: rich's rendering, changed where it would hide or cut something.
 
 What differs from rich: line breaks are kept, as in every chat; the items of a list keep the numbers that were written;
-headings stand left; long words in table cells are folded, not cut; addresses are written out; an answer rendered block
-by block looks as if rendered whole.
+headings stand left; code has no blank before it; long words in table cells are folded, not cut; addresses are written
+out; an answer rendered block by block looks as if rendered whole.
 """
 
 from collections.abc import Iterable
@@ -11,9 +11,19 @@ from typing import ClassVar
 from markdown_it.token import Token
 from rich import box
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
-from rich.markdown import Heading, HorizontalRule, ListElement, ListItem, Markdown, MarkdownElement, TableElement
+from rich.markdown import (
+    CodeBlock,
+    Heading,
+    HorizontalRule,
+    ListElement,
+    ListItem,
+    Markdown,
+    MarkdownElement,
+    TableElement,
+)
 from rich.rule import Rule
 from rich.segment import Segment
+from rich.syntax import Syntax
 from rich.table import Table
 
 from bot.platforms.terminal.blocks import parsed
@@ -46,6 +56,14 @@ class _FoldedTable(TableElement):
         yield table
 
 
+class _FlushCode(CodeBlock):
+    """Code that is copied from the screen begins where it was written: in Python a blank before it is an error."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(1, 0))
+
+
 class _NumberedItem(ListItem):
     def __init__(self, written: str) -> None:
         super().__init__()
@@ -74,6 +92,8 @@ class Answer(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _LeftHeading,
+        "fence": _FlushCode,
+        "code_block": _FlushCode,
         "hr": _PlainRule,
         "table_open": _FoldedTable,
         "ordered_list_open": _NumberedList,

@@ -1,6 +1,6 @@
 """The surface of the terminal and of pipes: `bot.surface.Surface` on top of a `Display`.
 
-Above: `bot.platforms.terminal.run` opens one for each reply. Below: `bot.platforms.terminal.window`.
+One person reads it, so that each step leaves its trace there.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ LIMITS = Limits(
     page_chars=10_000_000,  # a terminal scrolls: one page, whatever a model says
     edit_interval_s=0.05,  # twenty frames a second look continuous
     offers=frozenset({Offer.CONTINUE, Offer.UNDO}),
+    steps=True,
+    traces=True,
 )
 
 CONTINUE = "*Write “continue” to go on.*"
@@ -26,6 +28,7 @@ class TerminalSurface:
     def __init__(self, display: Display) -> None:
         self._display = display
         self._pages: dict[str, str] = {}
+        self._traced: set[str] = set()
 
     @property
     def limits(self) -> Limits:
@@ -40,6 +43,10 @@ class TerminalSurface:
         return page
 
     async def edit(self, page: PageRef, look: Look) -> None:
+        for step in look.steps:
+            if step.trace and step.id not in self._traced:
+                self._traced.add(step.id)
+                self._display.trace(step.trace)
         self._pages[page.id] = look.text
         if Offer.CONTINUE in look.offers:
             self._pages[CONTINUE] = f"\n{CONTINUE}"

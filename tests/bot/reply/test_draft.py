@@ -1,5 +1,7 @@
 """The draft: what the events add up to."""
 
+import pytest
+
 from agent.events import (
     AgentEvent,
     CallFinished,
@@ -75,3 +77,34 @@ def test_the_status_follows_the_work_until_text_comes() -> None:
 
 def test_a_tool_without_a_phrase_of_its_own_is_named() -> None:
     assert status_line("web_search") == "Using web search…"
+
+
+@pytest.mark.parametrize(
+    ("call", "result", "told"),
+    [
+        (
+            ToolCall("recall", {"query": "boat"}),
+            ToolResult("recall", ResultStatus.SUCCESS, "two hits", (1, 2)),
+            "searched past threads: boat, 2 found",
+        ),
+        (
+            ToolCall("recall", {"query": "boat"}),
+            ToolResult("recall", ResultStatus.FAILURE, "no"),
+            "searched past threads: boat (that did not work)",
+        ),
+        (
+            ToolCall("remember", {"text": "tea is hot " * 20}),
+            ToolResult("remember", ResultStatus.SUCCESS, "kept"),
+            "made a note: tea is hot",
+        ),
+        (ToolCall("roll_dice", {}), ToolResult("roll_dice", ResultStatus.SUCCESS, "6"), "used roll dice"),
+    ],
+)
+def test_a_call_leaves_one_line_that_says_with_what_it_was_made(call: ToolCall, result: ToolResult, told: str) -> None:
+    draft = Draft()
+    draft.see(CallStarted("1.1", call))
+    assert [step.trace for step in draft.steps] == [""]
+    draft.see(CallFinished("1.1", result))
+    (step,) = draft.steps
+    assert step.trace.startswith(told)
+    assert len(step.trace) < 120

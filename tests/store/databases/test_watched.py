@@ -25,6 +25,11 @@ def nothing(_: Connection) -> None:
     pass
 
 
+def something(connection: Connection) -> None:
+    connection.execute(text("CREATE TABLE IF NOT EXISTS thing (name TEXT)"))
+    connection.execute(text("INSERT INTO thing VALUES ('boat')"))
+
+
 async def test_a_failure_is_one_line_a_minute_and_its_end_another(caplog: pytest.LogCaptureFixture) -> None:
     clock = FakeClock()
     database = Watched(open_sqlite("", 1.0), clock.monotonic)
@@ -34,8 +39,11 @@ async def test_a_failure_is_one_line_a_minute_and_its_end_another(caplog: pytest
             await database.write(fail, FULL)
         await database.read(nothing)  # reading goes on all the while
     await clock.advance(12.0)
+    await database.write(nothing)
+    await database.write_alone(nothing)
+    assert caplog.messages == ["The disk is full.", "The disk is full."], "nothing was written, so nothing is known"
     for _ in range(2):
-        await database.write(nothing)
+        await database.write(something)
     await database.close()
     assert caplog.messages == ["The disk is full.", "The disk is full.", "the database works again, after 73 s"]
 

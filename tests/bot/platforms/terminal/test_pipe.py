@@ -1,6 +1,7 @@
 """Lines from a file descriptor, whatever it is and however its bytes arrive."""
 
 import asyncio
+import io
 import os
 import subprocess
 import sys
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.terminal.pipe import lines_from
+from bot.platforms.terminal.pipe import PipeWindow, lines_from
 from bot.platforms.terminal.window import PlainDisplay
+from bot.wording import UNSTORED
 
 ROOT = Path(__file__).parents[4]
 
@@ -126,3 +128,14 @@ sys.exit(code)
         process.stdin.flush()
         assert process.wait(30) == 0, process.stderr.read()
         assert process.stdout.read().decode() == "I will remember that 船 is blue.\n\n"
+
+
+async def test_a_store_that_takes_nothing_is_told_at_once_and_once_beside_the_output() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    display = PipeWindow(lines_from(piped(b"")), out, err).open_display()
+    for status in ("Thinking…", UNSTORED, UNSTORED):
+        display.status(status)
+    assert (out.getvalue(), err.getvalue()) == ("", f"{UNSTORED}\n\n")
+    display.show("Hello.")
+    display.close()
+    assert (out.getvalue(), err.getvalue()) == ("Hello.\n\n", f"{UNSTORED}\n\n")

@@ -219,3 +219,30 @@ def test_line_breaks_are_kept_and_headings_stand_left() -> None:
 def test_no_word_of_a_table_is_cut_on_a_narrow_screen() -> None:
     text = shown_whole("| Name | Address |\n|---|---|\n| Ada | " + "x" * 70 + " |", width=20)
     assert text.count("x") == 70
+
+
+def test_code_that_is_copied_begins_where_it_was_written() -> None:
+    lines = shown_whole("See:\n\n```py\nif boat:\n    row()\n```\n\n    indented = True\n").splitlines()
+    assert [line for line in lines if line.strip()] == ["See:", "if boat:", "    row()", "indented = True"]
+
+
+@given(st.lists(st.integers(0, 10**8), min_size=1, max_size=12, unique=True), st.integers(20, 120))
+def test_the_numbers_of_a_list_are_those_that_were_written(numbers: list[int], width: int) -> None:
+    text = "\n".join(f"{number}. boat" for number in numbers)
+    assert [line.split() for line in shown_whole(text, width).splitlines()] == [[str(one), "boat"] for one in numbers]
+
+
+def test_a_list_that_leaves_the_counting_to_the_reader_is_counted() -> None:
+    assert shown_whole("3. one\n3. two\n3. three").split() == ["3", "one", "4", "two", "5", "three"]
+
+
+def test_what_was_done_on_the_way_stays_above_the_answer_once() -> None:
+    screen = FakeScreen()
+    display = LiveDisplay(console_on(screen))
+    display.status("Searching past threads…")
+    display.trace("searched past threads: boat, 2 found")
+    for text in ("Your", "Your boat", "Your boat is blue."):
+        display.show(text)
+    display.close()
+    display.trace("too late")
+    assert screen.text == "searched past threads: boat, 2 found\n\nYour boat is blue."
