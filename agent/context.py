@@ -173,10 +173,10 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     speaking: Mapping[str, str] = {} if _is_alone(parts) else names
     me = names[parts.person.id]
     memory = _memory(parts, me, budget.memory)
-    rendered = [(message, _history_message(message, memory.superseded, speaking)) for message in parts.history]
-    kept = fit_newest(
-        (((message, line), estimate_tokens(line.text)) for message, line in reversed(rendered)), budget.history
+    rendered = (
+        (message, _history_message(message, memory.superseded, speaking)) for message in reversed(parts.history)
     )
+    kept = fit_newest((((message, line), estimate_tokens(line.text)) for message, line in rendered), budget.history)
     quoted = fit_newest(((text, estimate_tokens(text)) for text in map(_quoted, reversed(parts.quoted))), budget.quoted)
     quoted += map(_quoted, parts.files)
     profile = compress_for_injection(parts.profile, budget.profile) if parts.profile else Injection()

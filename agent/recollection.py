@@ -12,6 +12,7 @@ from typing import Final
 
 from agent.memory.earlier import Said
 from agent.memory.periods import periods_in
+from agent.memory.statements import sentences, telling_part
 from agent.ports import Conversations, Memories
 from agent.records import Author, Person, RecallQuery, StoredMessage
 from agent.tokens import fit_newest
@@ -22,8 +23,10 @@ MESSAGES: Final = 40
 """Of one thread, the newest: about as many as fit the budget, and read in milliseconds."""
 HERE: Final = 10
 """Of what the model no longer sees of this conversation: the best hits alone, as the thread itself goes on in sight."""
-CHARS: Final = 12_000
-"""Of all of it, the newest: more than fits the budget, and what is read is read sentence by sentence."""
+CHARS: Final = 18_000
+"""Of all of it, the newest, with SENTENCE_CHARS for each sentence: more than fits the budget, read in milliseconds."""
+SENTENCE_CHARS: Final = 30
+"""What reading a sentence costs besides its characters: ten thousand of one word are not cheaper than a book."""
 _EVERY_TURN: Final = 2**31 - 1
 """The greatest number that both engines take for a turn."""
 
@@ -31,7 +34,8 @@ _EVERY_TURN: Final = 2**31 - 1
 def query_about(
     question: str, person: Person, audiences: frozenset[str], conversation: str, now: datetime
 ) -> RecallQuery:
-    """What to look for when a person asks this."""
+    """What to look for when a person asks this: of a pasted book, what its beginning and its end are about."""
+    question = telling_part(question)
     periods = periods_in(question, now, person.time_zone)
     return RecallQuery(person.id, question, audiences, conversation, periods=periods)
 
@@ -47,7 +51,7 @@ async def recollect(memories: Memories, conversations: Conversations, query: Rec
     said = [*here, *[message for one in elsewhere for message in await _thread(conversations, one)]]
     usable = [message for message in said if message.audience in query.audiences]
     newest = sorted(usable, key=lambda message: (message.time, message.id), reverse=True)
-    kept = fit_newest(((message, len(message.text)) for message in newest), CHARS)
+    kept = fit_newest(((message, reading_cost(message.text)) for message in newest), CHARS)
     return [_said(message, query.person) for message in kept]
 
 
@@ -58,6 +62,11 @@ async def _latest(conversations: Conversations, query: RecallQuery) -> list[str]
 
 async def _thread(conversations: Conversations, conversation: str) -> list[StoredMessage]:
     return await conversations.history(conversation, before_turn=_EVERY_TURN, limit=MESSAGES)
+
+
+def reading_cost(text: str) -> int:
+    """What of CHARS a message takes."""
+    return len(text) + SENTENCE_CHARS * len(sentences(text))
 
 
 def _said(message: StoredMessage, person: str) -> Said:

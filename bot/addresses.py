@@ -5,7 +5,10 @@ Rule: as in `bot.casts`, ValueError continues "NAME …" to one sentence with th
 
 import re
 from collections.abc import Callable
+from typing import Final
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+_LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
 
 
 def url(*schemes: str) -> Callable[[str], str]:
@@ -31,7 +34,7 @@ socket_address = url("wss", "ws")
 
 def listen_address(value: str) -> tuple[str, int]:
     """A host and a port to listen at, as in 0.0.0.0:3000 or [::]:3000."""
-    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", value, re.ASCII)
+    match = _LISTEN.fullmatch(value)
     if match is None or not 0 < int(match[2]) < 65_536:
         raise ValueError("must be a host and a port to listen at, as in 127.0.0.1:3000 or 0.0.0.0:3000")
     return match[1].strip("[]"), int(match[2])

@@ -10,13 +10,19 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from agent.memory.audience import AudienceKind
 from agent.prices import NANO, Money
 from bot.secret import Secret
 
 E = TypeVar("E", bound=StrEnum)
+_PREFIX: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,19}")
+_MODEL_OR_REHEARSAL: Final = re.compile(r"[a-z0-9-]+:.|rehearsal$", re.IGNORECASE | re.ASCII)
+_MODEL: Final = re.compile(r"[a-z0-9-]+:.", re.IGNORECASE | re.ASCII)
+_SLACK_GROUP: Final = re.compile(r"S[A-Z0-9]+", re.ASCII)
+_DAYS: Final = re.compile(r"[1-9]\d{0,4}", re.ASCII)
+_DOLLARS: Final = re.compile(r"\d{1,7}(\.\d{1,2})?", re.ASCII)
 
 
 class LogLevel(StrEnum):
@@ -76,7 +82,7 @@ def text(value: str) -> str:
 
 def command_prefix(value: str) -> str:
     """What stands before the names of slash commands: Slack takes 32 characters with them and the slash."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,19}", value):
+    if not _PREFIX.fullmatch(value):
         raise ValueError('must be at most 20 small letters, digits, "-" or "_", as in bot-')
     return value
 
@@ -108,7 +114,7 @@ def discord_servers(value: str) -> frozenset[str]:
 def models(value: str) -> tuple[str, ...]:
     """Names of models with commas between them, in order."""
     names = tuple(piece.strip() for piece in value.split(",") if piece.strip())
-    if not names or not all(re.match(r"[a-z0-9-]+:.|rehearsal$", name, re.IGNORECASE | re.ASCII) for name in names):
+    if not names or not all(_MODEL_OR_REHEARSAL.match(name) for name in names):
         raise ValueError("must be models with commas between them, as in anthropic:claude-sonnet-5-5,ollama:llama3.2")
     return names
 
@@ -117,7 +123,7 @@ def embeddings(value: str) -> str | None:
     """A model, or off."""
     if value.lower() == "off":
         return None
-    if not re.match(r"[a-z0-9-]+:.", value, re.IGNORECASE | re.ASCII):
+    if not _MODEL.match(value):
         raise ValueError("must be off, or a model as in openai:text-embedding-3-small")
     return value
 
@@ -126,7 +132,7 @@ def transcription(value: str) -> str | None:
     """A model, or off."""
     if value.lower() == "off":
         return None
-    if not re.match(r"[a-z0-9-]+:.", value, re.IGNORECASE | re.ASCII):
+    if not _MODEL.match(value):
         raise ValueError("must be off, or a model as in openai:gpt-4o-mini-transcribe")
     return value
 
@@ -166,7 +172,7 @@ def secret(prefix: str = "", where: str = "") -> Callable[[str], Secret]:
 def slack_groups(value: str) -> frozenset[str]:
     """Ids of Slack's user groups with commas between them."""
     found = frozenset(piece.strip() for piece in value.split(","))
-    if not all(re.fullmatch(r"S[A-Z0-9]+", piece, re.ASCII) for piece in found):
+    if not all(_SLACK_GROUP.fullmatch(piece) for piece in found):
         raise ValueError("must be ids of user groups with commas between them, as in S0123,S0456")
     return found
 
@@ -209,7 +215,7 @@ def retention(value: str) -> Mapping[AudienceKind, int]:
     days: dict[AudienceKind, int] = {}
     for part in value.split(","):
         name, _, number = (piece.strip().lower() for piece in part.partition("="))
-        if name not in kinds or kinds[name] in days or not re.fullmatch(r"[1-9]\d{0,4}", number, re.ASCII):
+        if name not in kinds or kinds[name] in days or not _DAYS.fullmatch(number):
             raise ValueError("must be days for dm, private or public places, as in dm=365, private=90, public=30")
         days[kinds[name]] = int(number)
     return days
@@ -217,7 +223,7 @@ def retention(value: str) -> Mapping[AudienceKind, int]:
 
 def dollars(value: str) -> Money | None:
     """US dollars, with cents if need be; 0 is no limit: None."""
-    if re.fullmatch(r"\d{1,7}(\.\d{1,2})?", value, re.ASCII) is None:
+    if _DOLLARS.fullmatch(value) is None:
         raise ValueError("must be a sum in US dollars without a sign, as in 5 or 2.50; 0 for no limit")
     whole_, _, cents = value.partition(".")
     return Money((int(whole_) * 100 + int(cents.ljust(2, "0"))) * (NANO // 100)) or None

@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable
-from typing import TextIO
+from typing import Final, TextIO
 from urllib.parse import quote
 
 from agent.errors import CogencyError, StoreUnavailable
@@ -19,6 +19,7 @@ SHORTEST_SECRET = 8
 """Shorter values are placeholders ("none", "ollama"): replacing them would make ordinary lines unreadable."""
 
 MASK = "[secret]"
+_ESCAPED: Final = re.compile("%[0-9A-F]{2}")
 
 
 def severity(error: CogencyError) -> int:
@@ -42,7 +43,7 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
 def _spellings(value: str) -> set[str]:
     """The value as it may stand in a line: plain, in an address, in JSON, in a repr."""
     in_address = {quote(value, safe=""), quote(value)}
-    lower = {re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), form) for form in in_address}
+    lower = {_ESCAPED.sub(lambda found: found[0].lower(), form) for form in in_address}
     return {value, *in_address, *lower, json.dumps(value)[1:-1], repr(value)[1:-1]}
 
 

@@ -130,6 +130,7 @@ class SurfaceError(CogencyError):
     ├── PageQueued       others come first: its place is kept for `wait_s`
     ├── PageLimited      too fast: not before `retry_after_s`
     ├── PageGone         somebody deleted the page, or the place; do not write again
+    │   └── PageRefused  the platform lets nothing be shown there, for a reason that somebody should learn
     ├── PageLocked       the page can no longer be edited; go on in a new one
     ├── PageFull         the page takes no more: end it as it stands, and go on live in a new one
     └── PageUnsent       the platform could not be reached or failed; the same call may be tried again
@@ -156,6 +157,14 @@ class PageLimited(SurfaceError):
 
 class PageGone(SurfaceError):
     pass
+
+
+class PageRefused(PageGone):
+    """`remedy`: what somebody can do about it, in a sentence; "" if that is not known."""
+
+    def __init__(self, sentence: str, remedy: str = "") -> None:
+        super().__init__(f"{sentence} {remedy}".rstrip())
+        self.remedy = remedy
 
 
 class PageLocked(SurfaceError):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
 
-_STOP = re.compile(r"\s*stop\s*[.!]?\s*", re.IGNORECASE)
+_STOP = re.compile(r"\s*+stop\s*+[.!]?\s*+", re.IGNORECASE)
 
 
 class Trigger(StrEnum):

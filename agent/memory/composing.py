@@ -31,7 +31,7 @@ from agent.memory.earlier import Outdated, Said, outdated, quoted
 from agent.memory.facts import Fact, Scope, age
 from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem, live_items, local_time
 from agent.memory.marking import Superseded, superseded, withhold
-from agent.memory.statements import read
+from agent.memory.statements import QUESTION_CHARS, read, telling_part
 from agent.tokens import estimate_tokens
 
 MEMORY_TOKENS: Final = 3_000
@@ -44,6 +44,7 @@ threads, and what either leaves is the other's."""
 BINDING: Final = "!"
 """Before a fact that must be kept to."""
 _TITLE: Final = re.compile(r"[A-Z][A-Z ]{2,}\b")
+_RANK_OPENS: Final = re.compile("[(（]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def readable(facts: Iterable[Fact], reader: Reader) -> list[Fact]:
 
 def ranked(facts: Iterable[Fact], question: str) -> list[Fact]:
     """Constraints first, then by the share of the question's words that a fact has, then the newest."""
-    asked = read(question).content
+    asked = read(telling_part(question, QUESTION_CHARS)).content
 
     def rank(fact: Fact) -> tuple[bool, int, datetime, str]:
         shared = len(fact.statement.content & asked)
@@ -209,7 +210,7 @@ def _section(title: str, lines: Sequence[str]) -> str:
 def _identity(identity: IdentityRole) -> str:
     rank = "" if identity.authority is Authority.EMPLOYEE else identity.authority.name.lower()
     about = ", ".join(filter(None, (rank, identity.department, identity.organization)))
-    name = re.sub("[(（]", "[", identity.user_name)  # a display name that ends in "(admin)" is no rank
+    name = _RANK_OPENS.sub("[", identity.user_name)  # a display name that ends in "(admin)" is no rank
     return " ".join(f"IDENTITY: {name}{f' ({about})' if about else ''}".split())
 
 

@@ -21,7 +21,16 @@ from agent.memory.conflict import clash, replaces, updates
 from agent.memory.facts import Fact, Scope
 from agent.memory.marking import Superseded, mostly_superseded, withhold
 from agent.memory.scopes import is_hypothetical, scopes_of
-from agent.memory.statements import Statement, held_before, is_update, read, restores, sentences
+from agent.memory.statements import (
+    QUESTION_CHARS,
+    Statement,
+    held_before,
+    is_update,
+    read,
+    restores,
+    sentences,
+    telling_part,
+)
 
 NOT_NEWS: Final = 0.3
 """A sentence with no larger share of new words repeats what is known."""
@@ -236,7 +245,7 @@ def _scopes_wanted(thread: Sequence[Said], scopes: Sequence[Scope], question: st
         wanted |= {Scope.HYPOTHETICAL, Scope.DRAFT}
     if Scope.TASK not in scopes:
         return frozenset(wanted)
-    asked = read(question).content
+    asked = read(telling_part(question, QUESTION_CHARS)).content
     about = {scope: _shared(asked, thread, scopes, scope) for scope in (Scope.GLOBAL, Scope.TASK)}
     if about[Scope.TASK] > about[Scope.GLOBAL]:
         wanted.add(Scope.TASK)

@@ -5,14 +5,19 @@ Above: `agent.memory.synthesizer`, `agent.memory.stated`. Below: nothing.
 
 import json
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
+
+TRIES: Final = 20
+"""So many opening braces may begin the object: each may be read to the end of the answer, for nothing."""
 
 
 def list_in(answer: str, name: str) -> list[object] | None:
     """The list of that name in the first JSON object that has one; models write words and fences around it."""
     words = answer.rpartition("</think>")[2]
     decoder, at = json.JSONDecoder(), words.find("{")
-    while at >= 0:
+    for _ in range(TRIES):
+        if at < 0:
+            break
         try:
             read: object = decoder.raw_decode(words, at)[0]
         except (ValueError, RecursionError):

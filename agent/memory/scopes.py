@@ -15,9 +15,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.memory.facts import Scope
+from agent.memory.statements import telling_part
 
 REMEMBERED: Final = 20
 """Messages back that a game of thought may have begun."""
+READ_CHARS: Final = 1_200
+"""Of each of them, its beginning and its end: who opens or ends such a game says so there."""
 
 HEAD_CHARS: Final = 200
 """Its first words stand there."""
@@ -122,6 +125,7 @@ def reading_scopes(
 
 def scopes_of(texts: Sequence[str]) -> tuple[Scope, ...]:
     """The scope of each message of a thread, oldest first. TASK is the other task, the one that interrupted."""
+    texts = [telling_part(text, READ_CHARS) for text in texts]
     scopes = [_own_scope(text) for text in texts]
     _spread_assumptions(texts, scopes)
     for start, end in _interruptions(texts):

@@ -66,6 +66,7 @@ _CARD: Final = re.compile(r"(?<![\d.,-])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d-])")
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9+/_=-]{{{RANDOM_CHARS},}}")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _HEX: Final = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{32,}", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"[/=]")
 
 
 def has_secret(text: str) -> bool:
@@ -97,7 +98,7 @@ def _secrets(text: str) -> Iterator[tuple[int, int]]:
             yield found.span("password" if found["password"] else "value")
     for found in _TOKEN.finditer(text):
         inside = any(start <= found.start() < end for start, end in addresses)
-        if not inside and any(map(_looks_random, re.split(r"[/=]", found[0]))):
+        if not inside and any(map(_looks_random, _BETWEEN.split(found[0]))):
             yield found.span()
 
 

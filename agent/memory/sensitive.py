@@ -9,6 +9,7 @@ Rules
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 _WORDS: Final = """
@@ -33,9 +34,13 @@ def _pattern(word: str) -> str:
     return word.replace("*", r"\w*").replace("_", r"[\s-]+")
 
 
-_SENSITIVE: Final = re.compile(
-    rf"\b(?:{'|'.join(map(_pattern, _WORDS.split()))})\b|{'|'.join(_CJK.split())}", re.IGNORECASE
-)
+def _grouped(words: Sequence[str]) -> str:
+    """An expression for any of the words, by their first letters: at most places of a text none of them begins."""
+    found = {word[0]: [_pattern(one[1:]) for one in words if one[0] == word[0]] for word in words}
+    return "|".join(f"{letter}(?:{'|'.join(rests)})" for letter, rests in found.items())
+
+
+_SENSITIVE: Final = re.compile(rf"\b(?:{_grouped(_WORDS.split())})\b|{'|'.join(_CJK.split())}", re.IGNORECASE)
 _ASKED: Final = re.compile(
     r"\b(?:remember|memori[sz]e|don'?t forget|do not forget|keep in mind|make a note|note down|note that"
     r"|merk\w* dir|vergiss nicht|recuerda|no olvides|acuérdate|retiens|souviens-toi|n'oublie pas|ricorda|lembre|onthoud"

@@ -25,6 +25,7 @@ from agent.memory.writing import NewFact
 
 SOURCE: Final = "user"
 _ASSUMED: Final = frozenset({Scope.HYPOTHETICAL, Scope.DRAFT})
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,5 @@ def _scopes(said: Sequence[Utterance]) -> dict[int, Scope]:
 
 def _says(text: str, value: str) -> bool:
     """Is any word of the value in the text? In scripts without blanks a run of letters is looked for as it is."""
-    return any(
-        word in text.casefold() for word in re.findall(r"\w+", value.casefold()) if len(word) > 1 or word.isdigit()
-    )
+    folded = text.casefold()
+    return any(word in folded for word in _WORD.findall(value.casefold()) if len(word) > 1 or word.isdigit())

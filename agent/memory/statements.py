@@ -30,7 +30,12 @@ counts this up, and it is read anew at the next start (a test compares what it s
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 READ_CHARS: Final = 1_000
 """Of one sentence: what is longer is a pasted text, and says too much to be compared."""
+QUESTION_CHARS: Final = READ_CHARS - 1
+"""Of a question, half of its beginning and half of its end, so that `read` sees both."""
 READ_VALUES: Final = 60
+TELLING_CHARS: Final = 6_000
+"""Of a long text, read for what it is about: a page and more from its beginning, and as much from its end, since people
+put a question before or behind what they paste. It takes milliseconds, in everybody's event loop."""
 _SENTENCE: Final = re.compile(r"[^.!?\n。！？]*(?:[.](?=\S)[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)")
 
 _ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b", re.IGNORECASE)
@@ -59,6 +64,9 @@ _DATE: Final = re.compile(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
 _NO_WORD: Final = re.compile(r"[_\W]+")
+_LAST_WORD: Final = re.compile(r"(\w+)\s?$")
+_FIRST_WORD: Final = re.compile(r"\s?([^\W\d_]+)")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
 _DETERMINER: Final = re.compile(
     r"^\s*(?:the|my|our|your|his|her|their|a|an|das|die|der|den|mein\w*|unser\w*|el|la|los|las|mi|nuestr\w+)\b",
     re.IGNORECASE,
@@ -120,6 +128,12 @@ class Statement:
 
     def of_kind(self, kind: str) -> frozenset[str]:
         return frozenset(value for kind_, value in self.values if kind_ == kind)
+
+
+def telling_part(text: str, chars: int = TELLING_CHARS) -> str:
+    """What is read of a text in order to know what it is about: all of it, or its beginning and its end."""
+    half = chars // 2
+    return text if len(text) <= chars else f"{text[:half]}\n{text[-half:]}"
 
 
 def sentences(text: str) -> list[str]:
@@ -325,11 +339,11 @@ class _Reading:
             return True
         if marker is not None and start - marker[1] <= 1:
             return False
-        word = re.search(r"(\w+)\s?$", before)
+        word = _LAST_WORD.search(before)
         telling = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
         if word is None or not telling or _PRIVATE.search(word[1]) or _HIRAGANA.search(word[1][-1]):
             return False
-        following = re.match(r"\s?([^\W\d_]+)", lexicon.ENDED.sub("", lexicon.CUE.sub("", after)))
+        following = _FIRST_WORD.match(lexicon.ENDED.sub("", lexicon.CUE.sub("", after)))
         unit = following is not None and not _is_function(following[1])
         cue = lexicon.CUE.search(word[1]) is not None
         return not cue and (not unit or marker is None)
@@ -383,7 +397,7 @@ def _is_spanish_verb(match: re.Match[str]) -> bool:
 
 
 def _pronoun(text: str) -> str:
-    for word in re.findall(r"[^\W\d_]+", text)[:4]:
+    for word in _LETTERS.findall(text)[:4]:
         if word.lower() in lexicon.PRONOUNS:
             return lexicon.PRONOUNS[word.lower()]
     for one in ("我们", "私たち", "我", "私", "僕", "他", "她", "彼女", "彼"):

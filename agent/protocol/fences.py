@@ -11,10 +11,10 @@ import re
 from agent.protocol.grammar import ParserLimits
 from agent.protocol.tags import BLANKS, MAYBE, Maybe, skip_blanks
 
-_OPENING = re.compile(r"(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)\n")
-_OPENING_BEGUN = re.compile(r"(?:`{1,2}|~{1,2}|`{3,}[^`\n]*|~{3,}[^\n]*)\Z")
-_CLOSING_BEGUN = re.compile(rf"[{BLANKS}]*(?:`*|~*)[{BLANKS}]*")
-_ITEM = rf"(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]+"
+_OPENING = re.compile(r"(?:(`{3,}+)[^`\n]*+|(~{3,}+)[^\n]*+)\n")
+_OPENING_BEGUN = re.compile(r"(?:`{1,2}|~{1,2}|`{3,}+[^`\n]*+|~{3,}+[^\n]*+)\Z")
+_CLOSING_BEGUN = re.compile(rf"[{BLANKS}]*+(?:`++|~++|)[{BLANKS}]*+")
+_ITEM = rf"(?:[-*+]|\d{{1,9}}[.)])[{BLANKS}]++"
 _ITEMS = re.compile(rf"(?:{_ITEM})+(?=[`~])")
 _ITEMS_BEGUN = re.compile(rf"(?:{_ITEM})*(?:[-*+]|\d{{1,9}}[.)]?)?[{BLANKS}]*\Z")
 

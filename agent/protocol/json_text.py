@@ -22,6 +22,7 @@ from agent.protocol.grammar import ParserLimits
 
 _NEAR = 20
 """Characters that a reason quotes from before and after the place of an error."""
+_QUOTES = re.compile(r"""\\(.)|(")""", re.DOTALL)
 
 
 class Unreadable(ValueError):
@@ -188,7 +189,5 @@ def _tokens(text: str) -> Iterable[tuple[str, str]]:
 
 
 def _requoted(inside: str) -> str:
-    escaped = re.sub(
-        r"""\\(.)|(")""", lambda m: '\\"' if m[2] else ("'" if m[1] == "'" else m[0]), inside, flags=re.DOTALL
-    )
+    escaped = _QUOTES.sub(lambda m: '\\"' if m[2] else ("'" if m[1] == "'" else m[0]), inside)
     return f'"{escaped}"'

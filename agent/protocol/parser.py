@@ -38,13 +38,13 @@ from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.json_text import SaneStream
 from agent.protocol.openings import Beginning, Fence, Openings, Orphan, Text
 from agent.protocol.output import Gap, Output, ends_stream
-from agent.protocol.tags import BLANKS, Maybe, is_cut_tag, skip_blanks
+from agent.protocol.tags import BLANKS, NO_TAG_BEGINS, Maybe, is_cut_tag, skip_blanks
 from agent.protocol.thoughts import read_forgotten_calls
 from agent.protocol.trial import Trial, Verdict
 
 _BEGINNERS = frozenset(BLANKS + "\n<`~[{-*+0123456789")
 """With any other character, a line is just text."""
-_TEXT = re.compile("[^\n<]+(\n)?|(\n)")
+_TEXT = re.compile(rf"(?:[^\n<]|{NO_TAG_BEGINS})++(\n)?|(\n)")
 
 
 class _Mode(Enum):

@@ -43,9 +43,10 @@ _NAME = "|".join(sorted(TAG_NAMES, key=len, reverse=True))
 _NAME_BEGUN = "|".join(
     sorted({name[:length] for name in TAG_NAMES for length in range(1, len(name) + 1)}, key=len, reverse=True)
 )
-_TAG_MAY_BEGIN = re.compile(rf"<(?:[{BLANKS}/{''.join(sorted({name[0] for name in TAG_NAMES}))}]|\Z)", _ANY_CASE)
-_TAG = re.compile(rf"<[{BLANKS}]*(/?)[{BLANKS}]*({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
-_TAG_BEGUN = re.compile(rf"<[{BLANKS}]*/?[{BLANKS}]*(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", _ANY_CASE)
+_FIRST_LETTERS = "".join(sorted({name[0] for name in TAG_NAMES}))
+_TAG_MAY_BEGIN = re.compile(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:[{_FIRST_LETTERS}]|\Z)", _ANY_CASE)
+_TAG = re.compile(rf"<[{BLANKS}]*+(/?)[{BLANKS}]*+({_NAME})(?=[{BLANKS}/>])([^<>\n]*)>", _ANY_CASE)
+_TAG_BEGUN = re.compile(rf"<[{BLANKS}]*+/?[{BLANKS}]*+(?:(?:{_NAME})[{BLANKS}/][^<>\n]*|{_NAME_BEGUN})?\Z", _ANY_CASE)
 _JSON = re.compile(rf"[{BLANKS}\n]*(?:(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?([\[{{])")
 _JSON_BEGUN = re.compile(rf"[{BLANKS}\n]*(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})\w*[{BLANKS}\n]*)?\Z")
 _PROSE = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
@@ -64,6 +65,8 @@ _FIRST_KEYS = {
 _CUT_LETTERS = 2
 """Of a tag's name: one letter is as likely the end of "a <b"."""
 
+NO_TAG_BEGINS: Final = rf"<(?![{BLANKS}/{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|\Z)"
+"""A `<` that begins no tag of ours, to be passed over at once."""
 TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z))", _ANY_CASE)
 """Every `<` that could begin a tag of ours, also when the text goes on later."""
 
@@ -77,7 +80,7 @@ def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
 
 def read_tag(text: str, start: int, limits: ParserLimits) -> Tag | Maybe | None:
     """The tag that begins at `text[start]`."""
-    if not _TAG_MAY_BEGIN.match(text, start):
+    if not _TAG_MAY_BEGIN.match(text, start, start + limits.tag):
         return None
     found = _TAG.match(text, start, start + limits.tag)
     if found:

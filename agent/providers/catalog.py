@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 GEMINI_PATH = "/v1beta"
 """Of the two versions that are served, the one that knows every name of a model."""
+_OWN_MODEL = re.compile(r"(gpt-(?!oss)|o\d|chatgpt|codex)")
 
 
 class Mode(StrEnum):
@@ -86,7 +87,7 @@ class Endpoint:
 
         Servers of other models offer Responses too, but few of them all of it.
         """
-        return self.name == "openai" and re.match(r"(gpt-(?!oss)|o\d|chatgpt|codex)", model) is not None
+        return self.name == "openai" and _OWN_MODEL.match(model) is not None
 
     def stops_at_sequences(self, model: str) -> bool:
         """Whether `stop` may be sent. OpenAI's reasoning models, which is all since GPT-4, refuse it."""

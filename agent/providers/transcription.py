@@ -41,6 +41,7 @@ _ENDINGS: Final = {
     "audio/x-m4a": "m4a",
     "audio/x-wav": "wav",
 }
+_ENDING: Final = re.compile(r"\.([a-z0-9]{2,5})$")
 
 
 class HttpTranscriber:
@@ -95,7 +96,7 @@ class HttpTranscriber:
 def ending(name: str, media_type: str) -> str:
     """How the name of such a file ends, by which services know its form."""
     kind = media_type.partition(";")[0].strip().lower()
-    own = re.search(r"\.([a-z0-9]{2,5})$", name.lower())
+    own = _ENDING.search(name.lower())
     return _ENDINGS.get(kind) or (own[1] if own else "ogg")
 
 

@@ -49,6 +49,8 @@ SEE_FIRST = "See the result of the first call, which holds the results of all."
 NO_RESULT = "There is no result."
 
 _OUTPUTS = {"custom_tool_call": "custom_tool_call_output", "function_call": "function_call_output"}
+_NAMED = re.compile(r"['\"`]([^'\"`]+)['\"`]")
+_FIELD_NAME = re.compile(r"(?:(?<= )|\A)\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,8 @@ def _names(fault: Fault, field: str) -> bool:
     """Whether the request was refused because of this field, which is named as such: these are common words."""
     if not fault.bad_request:
         return False
-    named = fault.param or " ".join(re.findall(r"['\"`]([^'\"`]+)['\"`]", fault.message))
-    return re.search(rf"(?:^| ){field}\b", named) is not None
+    named = fault.param or " ".join(_NAMED.findall(fault.message))
+    return field in _FIELD_NAME.findall(named)
 
 
 def _calls(native: Native | None) -> list[Mapping[str, Json]]:

@@ -27,6 +27,7 @@ _FEWEST: Final = 4
 _ZEROS: Final = 0.35
 """Of the bytes at even or odd places: English in UTF-16 has nearly all of them, Greek or Russian its blanks and ends of
 lines, so that those are taken for UTF-16 only with a mark."""
+_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 
 
 def decode(data: bytes, charset: str = "", *, whole: bool = True) -> str | None:
@@ -40,7 +41,7 @@ def decode(data: bytes, charset: str = "", *, whole: bool = True) -> str | None:
 
 def charset_of(media_type: str) -> str:
     """The charset among a media type's parameters; "" if there is none that is known."""
-    said = re.search(r"""charset\s*=\s*["']?([\w.:-]+)""", media_type, re.IGNORECASE)
+    said = _CHARSET.search(media_type)
     try:
         known = codecs.lookup(said[1]) if said else None
     except LookupError:

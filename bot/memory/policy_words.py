@@ -19,6 +19,7 @@ MAX_NAME_CHARS: Final = 80
 MAX_CHARS: Final = 500
 """Policies stand in every context of their place."""
 TOO_LONG: Final = f"Please write at most {MAX_CHARS} characters, and {MAX_NAME_CHARS} before the colon."
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def _set(rest: str) -> Request:
 
 def _kind(name: str) -> ConstraintType:
     """What it is about by its name: "travel budget", "deadline of Apollo"."""
-    words = re.findall(r"\w+", name.casefold())
+    words = _WORD.findall(name.casefold())
     return next((kind for kind in ConstraintType if kind.value in words), ConstraintType.POLICY)
 
 

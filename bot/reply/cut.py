@@ -25,7 +25,7 @@ _WORD = regex.compile(
     r"(?![\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}])"
 )
 _MARGIN = regex.compile(r"[ \t>]++")
-_MARKERS = regex.compile(r"[ \t>]*+(?:`{3,}+|~{3,}+)[ \t]*+")
+_MARKERS = regex.compile(r"(?<![ \t>])[ \t>]*+(?:`{3,}+|~{3,}+)[ \t]*+")
 _BLOCK_START = regex.compile(r"[ \t>]*+(?:#{1,6}\s|[-*+>]\s|\d{1,9}[.)]\s|\||`{3}|~{3})")
 _PLAIN = regex.compile(r"[^\s>#*+.)|`~\d-]")
 """What ends everything that may become a margin, a marker or a block's start."""

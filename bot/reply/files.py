@@ -62,6 +62,9 @@ _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _CELLS: Final = re.compile(r"(?<!\\)\|")
 _FORMULA: Final = re.compile(r"[=@]|[+-](?![\d.,]+%?$)")
 """How a cell begins that a spreadsheet would run."""
+_FOLDERS: Final = re.compile(r"[/\\]")
+_NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_AFTER_LANGUAGE: Final = re.compile(r"[\s:{]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,8 @@ def named(files: Sequence[tuple[str, str]]) -> tuple[OutFile, ...]:
 
 def plain_name(name: str) -> str:
     """The last part of a path as one word of plain characters with an ending."""
-    last = re.split(r"[/\\]", name.strip())[-1]
-    word = re.sub(r"[^A-Za-z0-9._-]+", "-", last).strip("-.")
+    last = _FOLDERS.split(name.strip())[-1]
+    word = _NOT_PLAIN.sub("-", last).strip("-.")
     stem, dot, ending = word.rpartition(".")
     if not dot or not ending.isalnum():
         stem, ending = word, "txt"
@@ -140,7 +143,7 @@ def _same(block: Block, then: Block) -> bool:
 
 def _code(fence: Fence, lines: Sequence[str]) -> _Part:
     info = fence.info.strip()
-    language = re.split(r"[\s:{]", info.lower(), maxsplit=1)[0]
+    language = _AFTER_LANGUAGE.split(info.lower(), maxsplit=1)[0]
     said = _NAMED.search(info)
     ending = _ENDINGS.get(language) or (language if language.isalnum() and len(language) <= 10 else "txt")
     own = "".join(_without_margin(fence, line) for line in lines)

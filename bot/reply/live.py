@@ -12,12 +12,14 @@ Rules.
 - Right before each write `sure` is asked whether the turn is still ours: a process that was stopped for a while, and
   woke after another one had taken over, must not write what that one has written.
 - An intermediate frame that fails is dropped: the next one holds more. Final ones are tried again, for
-  FINAL_PATIENCE_S.
+  FINAL_PATIENCE_S, after pauses that double with each failure of that kind of write: that a lost page was looked for in
+  vain says nothing about posting it. Each cause is logged once a minute.
 - What went wrong for good (somebody deleted the reply; the pages could not be stored; patience ran out) is raised by
   the next `see` or by `finish`.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -25,6 +27,7 @@ from typing import Self, assert_never
 
 from agent.events import AgentEvent
 from agent.ports import Clock
+from bot.backoff import Backoff, OncePerMinute
 from bot.reply.draft import Draft
 from bot.reply.pace import Pace
 from bot.reply.wall import Delete, Edit, Find, Post, Wall, Write
@@ -42,12 +45,10 @@ from bot.surface import (
     SurfaceError,
 )
 
+log = logging.getLogger(__name__)
+
 FINAL_PATIENCE_S = 300.0
 """How long the final text is tried again: longer than a platform's hiccup; then the turn is put off, not lost."""
-
-FIRST_BACKOFF_S = 1.0
-MAX_BACKOFF_S = 30.0
-"""Doubling from the first to the most: quick after a lost packet, gentle with a platform that is down."""
 
 ORNAMENT_TRIES = 3
 ORNAMENT_WAIT_S = 15.0
@@ -72,7 +73,9 @@ class LiveReply:
         *,
         resumed: bool = False,
         sure: Callable[[], Awaitable[None]] | None = None,
+        logged: OncePerMinute | None = None,
     ) -> None:
+        """`logged`: which causes were logged of late, shared by replies."""
         self._surface = surface
         self._clock = clock
         self._on_pages = on_pages
@@ -81,7 +84,9 @@ class LiveReply:
         self._wall = Wall(surface.limits, turn, pages, resumed=resumed)
         self._pace = Pace(surface.limits)
         self._status = ""
-        self._backoff_s = FIRST_BACKOFF_S
+        self._turn = turn
+        self._backoff = Backoff()
+        self._logged = OncePerMinute() if logged is None else logged
         self._failure: SurfaceError | None = None
         self._give_up_at = float("inf")
         self._changed = asyncio.Event()
@@ -191,18 +196,27 @@ class LiveReply:
             self._pace = self._pace.after_queue(self._clock.monotonic(), queued.wait_s)
         except PageLimited as limited:
             self._failure = limited
+            self._log(write, limited, "")
             self._pace = self._pace.after_limit(self._clock.monotonic(), limited.retry_after_s)
         except PageUnsent as unsent:
             self._failure = unsent
-            self._pace = self._pace.after_failure(self._clock.monotonic(), self._backoff_s)
-            self._backoff_s = min(MAX_BACKOFF_S, self._backoff_s * 2)
+            self._log(write, unsent, str(unsent))
+            self._pace = self._pace.after_failure(self._clock.monotonic(), self._backoff.failed(type(write).__name__))
         else:
-            self._failure, self._backoff_s = None, FIRST_BACKOFF_S
+            self._failure = None
+            self._backoff.worked(type(write).__name__)
             if not isinstance(write, Find):
                 ended = isinstance(write, Edit) and write.frame.look.final
                 self._pace = self._pace.after_write(self._clock.monotonic(), page_ended=ended)
         finally:
             self._writing = False
+
+    def _log(self, write: Write, error: SurfaceError, cause: str) -> None:
+        kind = type(write).__name__.casefold()
+        if (more := self._logged.due(f"{kind} {type(error).__name__} {cause}", self._clock.monotonic())) is not None:
+            log.warning(
+                "turn %d: a page could not be written (%s), it is tried again: %s%s", self._turn, kind, error, more
+            )
 
     async def _write(self, write: Write) -> None:
         match write:

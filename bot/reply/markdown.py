@@ -25,6 +25,7 @@ _OPENING = regex.compile(
     r"(?P<prefix>(?:[ \t]|>|(?:[-*+]|\d{1,9}[.)])[ \t])*+)"
     r"(?:(?P<marker>`{3,}+)(?P<info>[^`]*+)|(?P<marker>~{3,}+)(?P<info>.*+))"
 )
+_NO_MARGIN = regex.compile(r"[^>\s]")
 _CLOSING = regex.compile(r"(?P<prefix>[ \t>]*+)(?P<marker>`{3,}+|~{3,}+)[ \t]*+")
 _SEPARATOR = regex.compile(r"[ \t>]*+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+")
 _SPAN = regex.compile(
@@ -104,7 +105,7 @@ def opening(line: str) -> Fence | None:
     found = _OPENING.fullmatch(line.rstrip("\r\n"))
     if found is None:
         return None
-    return Fence(regex.sub(r"[^>\s]", " ", found["prefix"]), found["marker"], found["info"].rstrip("\r\n"))
+    return Fence(_NO_MARGIN.sub(" ", found["prefix"]), found["marker"], found["info"].rstrip("\r\n"))
 
 
 def is_row(line: str) -> bool:

@@ -24,17 +24,19 @@ from agent.events import Outcome
 from agent.ports import Clock, Ledger
 from agent.records import Claim, Closing, Incoming
 from agent.tools.share_file import shared_files
+from bot.backoff import OncePerMinute
 from bot.logs import severity
 from bot.reply.ending import offered, shown
 from bot.reply.files import handed_over
 from bot.reply.live import LiveReply
-from bot.surface import FILES, PageGone, PageKey, PageRef, Surface, SurfaceError
+from bot.surface import FILES, PageGone, PageKey, PageRef, PageRefused, Surface, SurfaceError
 from bot.turns.lease import Lease
 from bot.turns.thinking import ANSWERED, Thinking
 from bot.wording import UNSTORED
 
 log = logging.getLogger(__name__)
 
+NOT_SHOWN = "I may not show my answer where you asked. {why}"
 GIVEN_UP = "I could not finish this answer after {attempts} attempts (turn {turn}). Please ask again in other words."
 
 FIRST_EPOCH: Final = 1
@@ -80,6 +82,7 @@ class Answering:
     surface_for: Callable[[Incoming], Surface]
     clock: Clock
     max_attempts: int
+    logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def run(self, running: RunningTurn, stopped: Callable[[], bool]) -> Outcome | None:
         """Answer the turn. `stopped`: somebody has asked to end it.
@@ -140,7 +143,9 @@ class Answering:
         pages = [PageRef(page) for page in json.loads(claim.reply_ref or "[]")]
         closing = Closing(Outcome.STOPPED, "")
         resumed, sure = claim.epoch > FIRST_EPOCH, partial(running.lease.sure, claim)
-        live = LiveReply(surface, self.clock, claim.turn, pages, keep_pages, resumed=resumed, sure=sure)
+        live = LiveReply(
+            surface, self.clock, claim.turn, pages, keep_pages, resumed=resumed, sure=sure, logged=self.logged
+        )
         try:
             async with live:
                 closing = await self._reply(running, live, stopped)
@@ -148,6 +153,12 @@ class Answering:
                 whole = "" if running.taken_back else shown(closing)
                 closing = replace(closing, pages=await live.finish(whole, offered(closing)))
             closing = await self._with_files(closing, surface, running)
+        except PageRefused as refused:
+            if (more := self.logged.due(str(refused), self.clock.monotonic())) is not None:
+                log.warning("turn %d: the answer cannot be shown: %s%s", claim.turn, refused, more)
+            with suppress(SurfaceError):  # there may be no other way
+                await surface.aside(NOT_SHOWN.format(why=refused.remedy).rstrip())
+            closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())
         except PageGone:
             log.info("turn %d: somebody deleted the reply", claim.turn)
             closing = replace(closing, outcome=Outcome.STOPPED, reply="", pages=())

@@ -35,6 +35,8 @@ _CJK: Final = re.compile(
     "\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # Kana
     "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff]+"  # Hangul
 )
+_SENTENCE_SIGNS: Final = {0xFDFA: " ص ", 0xFDFB: " ج "}
+"""One sign each, written out in eighteen and eight letters by NFKC: their usual abbreviations, lest a text grow so."""
 _PLAIN_LETTERS: Final = str.maketrans({"ı": "i", "ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe"})
 
 _STOP: Final = """
@@ -52,7 +54,7 @@ def normalised(text: str) -> str:
     """`text` folded to the form in which two spellings of one word are the same characters."""
     if text.isascii():
         return text.lower()
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", text.translate(_SENTENCE_SIGNS)).casefold()
     bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", folded))
     return unicodedata.normalize("NFC", bare).translate(_PLAIN_LETTERS)
 

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from slack_bolt.app.async_app import AsyncApp
@@ -27,6 +28,7 @@ from bot.platforms.slack.api import SlackError
 from bot.platforms.slack.control import Control
 from bot.platforms.slack.delivery.owed import Owed
 from bot.platforms.slack.desk import Desk
+from bot.platforms.slack.payload import number
 from bot.platforms.slack.reading.inbound import Me
 from bot.platforms.slack.replies.reply_to import of_command
 from bot.platforms.slack.views import forget_blocks, forms, home_blocks, memory_blocks, modals, reply_blocks
@@ -39,6 +41,7 @@ log = logging.getLogger(__name__)
 ACK_S: Final = 2.0
 """How long a question that was asked by a command or a press may take to be taken in before it is acknowledged: it is
 stored by then, and Slack waits for three seconds."""
+RATE_LIMITED: Final = "they are read from the history; take the bot out of channels that do not need it"
 REMEDY: Final = "compare the app's commands with `cogency slack manifest`"
 
 Body: TypeAlias = dict[str, Any]
@@ -59,9 +62,18 @@ class _Registry(Protocol):
 
 
 def bolt_app(
-    web: AsyncWebClient, token: Secret, me: Me, owed: Owed, desk: Desk, control: Control, windows: Windows
+    web: AsyncWebClient,
+    token: Secret,
+    me: Me,
+    owed: Owed,
+    gap: Callable[[datetime], None],
+    desk: Desk,
+    control: Control,
+    windows: Windows,
 ) -> AsyncApp:
-    """The Bolt app, with all that it listens to. `web` has no token of its own: Bolt would then ask whose it is."""
+    """The Bolt app, with all that it listens to. `gap`: since then some events were not delivered.
+
+    `web` has no token of its own: Bolt would then ask whose it is."""
 
     async def authorize() -> AuthorizeResult:
         return AuthorizeResult(
@@ -88,6 +100,10 @@ def bolt_app(
                 stored = False
             if not stored:
                 return BoltResponse(status=503)
+        elif body.get("type") == "app_rate_limited":
+            log.warning("Slack delivers no more than 30,000 events an hour, and left some out: %s", RATE_LIMITED)
+            gap(datetime.fromtimestamp(number(body, "minute_rate_limited"), UTC))
+            return BoltResponse(status=200)
         return await next_()
 
     async def acknowledged() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(r"<([^<>\n]*)>")
 _USER = re.compile(r"<@([UWB][A-Z0-9]+)(?:\|[^<>]*)?>")
+_LEADING_USER = re.compile(r"\s*<@([^<>|\s]+)(?:\|[^<>]*)?>[\s,:]*")
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)\|?>")
 _PERMALINK = re.compile(
     r"https?://[^\s<>|/]{1,255}/archives/(?P<channel>[CDG][A-Z0-9]+)/p(?P<seconds>\d{10})(?P<fraction>\d{6})"
@@ -56,7 +57,10 @@ def readable(text: str, names: Mapping[str, str]) -> str:
 
 def without_mention(text: str, user: str) -> str:
     """A message of Slack without the mentions of `user` that it begins with."""
-    return re.sub(rf"^(?:\s*<@{re.escape(user)}(?:\|[^<>]*)?>[\s,:]*)+", "", text)
+    end = 0
+    while (found := _LEADING_USER.match(text, end)) and found[1] == user:
+        end = found.end()
+    return text[end:]
 
 
 def message_links(text: str) -> tuple[MessageLink, ...]:

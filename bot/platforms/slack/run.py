@@ -134,7 +134,7 @@ def _put_together(
     missed = Missed(api, me, listening, intake)
     owed = Owed(listening, api, intake, missed.see, control.keep_waiting)
     web = web_client(settings.api_base_url, session)
-    app = bolt_app(web, settings.bot_token, me, owed, desk, control, windows)
+    app = bolt_app(web, settings.bot_token, me, owed, missed.gap, desk, control, windows)
     delivery = _delivery(app, api, web, settings, clock, missed)
     ending = (desk.underway, missed, owed, groups, agent, home)
     return _Parts(delivery, listening, guests, owed, desk.asking, (delivery.close, *(part.close for part in ending)))

@@ -23,7 +23,8 @@ from agent.events import (
     TurnEnded,
 )
 from agent.messages import ResultStatus, ToolCall, ToolResult
-from bot.reply.live import FINAL_PATIENCE_S, FIRST_BACKOFF_S, LiveReply
+from bot.backoff import FIRST_S
+from bot.reply.live import FINAL_PATIENCE_S, LiveReply
 from bot.surface import (
     Limits,
     Look,
@@ -504,7 +505,7 @@ async def test_while_nobody_knows_whose_the_turn_is_the_writing_waits() -> None:
     async with stage.live(sure=sure) as live:
         assert await live.finish(WORDS) == ("page-7-0",)
     assert stage.surface.calls == ["post 7-0"]
-    assert stage.clock.monotonic() >= FIRST_BACKOFF_S
+    assert stage.clock.monotonic() >= FIRST_S
 
 
 async def test_an_old_page_that_is_locked_is_replaced_and_deleted() -> None:
@@ -784,3 +785,21 @@ async def test_a_page_that_is_full_before_a_word_was_said_keeps_its_steps() -> N
         await stage.say(live, WORDS * 5)
         assert await live.finish() == ("page-7-0", "page-7-1")
     assert stage.surface.shown == ["", WORDS * 5]
+
+
+async def test_posts_that_fail_back_off_though_looking_for_them_works_and_each_cause_is_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = Stage()
+    stage.surface.fail_next.extend([PageUnsent("Slack failed (chat.postMessage: status 500).")] * 500)
+    with pytest.raises(PageUnsent):
+        async with stage.live() as live:
+            await live.finish(WORDS)
+    posts = [call for call in stage.surface.calls if call.startswith("post")]
+    assert stage.clock.monotonic() > 240
+    assert len(posts) < 20
+    assert len(stage.surface.sought) <= len(posts)
+    lines = [line for line in caplog.messages if "tried again" in line]
+    assert 4 <= len(lines) <= 6
+    assert "status 500" in lines[0]
+    assert "more since" in lines[1]

@@ -10,7 +10,7 @@ from agent.errors import StoreError
 from agent.events import Outcome
 from agent.providers.scripted import Pause, ScriptedProvider, Until
 from agent.records import Claim
-from bot.surface import Limits, Look, PageKey, PageRef
+from bot.surface import Limits, Look, PageKey, PageRef, PageRefused
 from bot.turns.slots import TurnsLimits
 from tests.bot.turns.test_worker import World
 from tests.fakes.clock import FakeClock
@@ -246,3 +246,19 @@ async def _until(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(5):
         while not happened():  # noqa: ASYNC110 -- the fakes ring no bell
             await asyncio.sleep(0.001)
+
+
+async def test_an_answer_that_the_platform_refuses_is_told_to_its_asker_alone_and_to_the_log_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(["Hello."])
+    surface = world.surfaces["thread"] = FakeSurface(world.clock)
+    surface.fail_next.extend([PageRefused("Slack refused chat.postMessage: is_archived.", "Ask elsewhere.")] * 2)
+    async with world.serving() as turns:
+        for number in (1, 2):
+            assert await turns.ask(said("Hello?", number=number)) is Outcome.STOPPED
+    assert surface.asides == ["I may not show my answer where you asked. Ask elsewhere."] * 2
+    lines = [line for line in caplog.messages if "cannot be shown" in line]
+    assert len(lines) == 1
+    assert "is_archived. Ask elsewhere." in lines[0]
+    assert "deleted the reply" not in caplog.text

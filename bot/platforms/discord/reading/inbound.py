@@ -15,6 +15,7 @@ import re
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from agent.authority import Authority
 from agent.memory.audience import Place
@@ -36,6 +37,8 @@ THREAD_NAME_CHARS = 80
 """Of the 100 that Discord allows: as much as a channel list shows."""
 _JOINER = "\N{ZERO WIDTH JOINER}"
 """Holds the parts of an emoji together."""
+_USER: Final = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
+_CHANNEL: Final = re.compile(r"<#(\d{1,20})>", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +236,8 @@ def thread_name(question: str) -> str:
 
 def budget_ids(words: str) -> str:
     """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
-    people = re.sub(r"<@!?(\d+)>", lambda found: f"person:{known_as(found[1])}", words)
-    return re.sub(r"<#(\d+)>", r"channel:\1", people)
+    people = _USER.sub(lambda found: f"person:{known_as(found[1])}", words)
+    return _CHANNEL.sub(r"channel:\1", people)
 
 
 def _is_alone(mode: ReplyMode, where: Where) -> bool:

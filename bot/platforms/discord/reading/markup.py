@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 _TOKEN = re.compile(
-    r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+"
-    r"|/(?P<command>[^:<>]+):\d+|t:(?P<time>-?\d{1,11})(?::[a-zA-Z])?)>"
+    r"<(?:@!?(?P<user>\d{1,20})|@&(?P<role>\d{1,20})|#(?P<channel>\d{1,20})|a?:(?P<emoji>\w+):\d{1,20}"
+    r"|/(?P<command>[^:<>]+):\d{1,20}|t:(?P<time>-?\d{1,11})(?::[a-zA-Z])?)>",
+    re.ASCII,
 )
-_LINK = re.compile(r"https?://(?:\w+\.)?discord(?:app)?\.com/channels/(\d+|@me)/(\d+)/(\d+)", re.ASCII)
+_MENTION = re.compile(r"\s*<@[!&]?(\d{1,20})>[,:]?", re.ASCII)
+_LINK = re.compile(r"https?://(?:\w+\.)?discord(?:app)?\.com/channels/(\d{1,20}|@me)/(\d{1,20})/(\d{1,20})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,10 @@ def readable(content: str, names: Names) -> str:
 
 def without_mention(content: str, ids: frozenset[int]) -> str:
     """The text without the mentions of these users or roles that it begins with: they only say whom it is for."""
-    mention = "|".join(str(number) for number in sorted(ids))
-    return re.sub(rf"^(?:\s*<@[!&]?(?:{mention})>[,:]?)+\s*", "", content) if ids else content
+    end = 0
+    while (found := _MENTION.match(content, end)) and int(found[1]) in ids:
+        end = found.end()
+    return content[end:].lstrip() if end else content
 
 
 def message_links(text: str) -> list[MessageLink]:

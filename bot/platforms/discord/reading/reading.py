@@ -16,8 +16,8 @@ from bot.platforms.discord.members.place import ChannelFacts, Place, known_as, p
 from bot.platforms.discord.reading.inbound import STRANGER, Author, Post, Replied, Standing, Where, plausible
 from bot.platforms.discord.reading.markup import Names
 
-CHANNEL_MENTION = re.compile(r"<#(\d+)>", re.ASCII)
-USER_MENTION = re.compile(r"<@!?(\d+)>", re.ASCII)
+CHANNEL_MENTION = re.compile(r"<#(\d{1,20})>", re.ASCII)
+USER_MENTION = re.compile(r"<@!?(\d{1,20})>", re.ASCII)
 
 Speaker: TypeAlias = discord.User | discord.Member
 

@@ -1,9 +1,9 @@
 """Events over HTTP: Slack sends each as a signed request, to this process or to another behind the same balancer.
 
-Above: `run`. Below: aiohttp's server, slack-sdk's check of signatures, slack-bolt, which is handed what comes.
-
 Rules
-- Nothing is read that Slack did not sign within the last five minutes. Who is refused learns nothing of the reason.
+- Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its headers,
+  before its body is read, and so is more than Slack ever sends. Who is refused learns nothing of the reason, and the
+  log has a line a minute.
 - A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three times,
   to whichever process the balancer chooses. The ledger knows it by its ids.
 - Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack could
@@ -12,14 +12,18 @@ Rules
 """
 
 import asyncio
+import json
 import logging
+import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+from urllib.parse import parse_qs
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
@@ -27,8 +31,9 @@ from slack_sdk.signature import Clock as VerifiersClock
 from slack_sdk.signature import SignatureVerifier
 
 from agent.errors import SettingsError
+from agent.messages import Json
 from agent.ports import Clock
-from bot.access.told import Told
+from bot.backoff import OncePerMinute
 from bot.platforms.slack.delivery.line import Line
 from bot.platforms.slack.delivery.paths import EVENTS_PATH, HEALTH_PATH
 from bot.platforms.slack.settings import HttpEvents
@@ -49,6 +54,15 @@ STEP: Final = timedelta(minutes=1)
 """Times of arrivals are kept so far apart."""
 GAP_PAUSE: Final = timedelta(minutes=5)
 """Between two readings of history: so far apart are Slack's own attempts."""
+
+AGE: Final = timedelta(minutes=5)
+"""Slack's own rule: what was signed longer ago is a repetition by somebody else."""
+AT_ONCE: Final = 64
+"""Bodies that are read at the same time; their most bytes fit into memory."""
+PER_SECOND: Final = 100
+"""Requests of a second that are looked at: Slack sends 30,000 events an hour, and what was refused once more."""
+_SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
+_SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
 UNSIGNED: Final = (
     "a request was refused that Slack did not sign with SLACK_SIGNING_SECRET within five minutes: if it came from "
@@ -72,7 +86,10 @@ class Endpoint:
         self._settings = settings
         self._clock = clock
         self._line = line
-        self._told = Told(clock)
+        self._logged = OncePerMinute()
+        self._reading = 0
+        self._met = deque[float](maxlen=PER_SECOND)
+        """When the latest requests came."""
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
         self._runner: web.AppRunner | None = None
         self._well = deque([clock.now()])
@@ -89,6 +106,7 @@ class Endpoint:
         self._runner = web.AppRunner(
             server,
             access_log=None,
+            logger=_quiet(self._warn),
             shutdown_timeout=LEAVE_S,
             auto_decompress=False,
             keepalive_timeout=self._settings.idle_s,
@@ -116,6 +134,16 @@ class Endpoint:
             self._runner = None
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
+        now = self._clock.monotonic()
+        if self._reading >= AT_ONCE or (len(self._met) == PER_SECOND and now - self._met[0] < 1.0):
+            self._warn("more requests come than Slack sends: those beyond %d a second are refused", PER_SECOND)
+            return web.Response(status=429, headers={"Connection": "close"})
+        self._met.append(now)
+        if not self._may_be_signed(request.headers):
+            if "x-slack-signature" in request.headers:
+                self._warn(UNSIGNED)
+            return web.Response(status=401, headers={"Connection": "close"})
+        self._reading += 1
         try:
             async with asyncio.timeout(READ_S):
                 body = await request.read()
@@ -123,17 +151,30 @@ class Endpoint:
             return web.Response(status=408)
         except (web.RequestPayloadError, ConnectionError):
             return web.Response(status=400)
+        finally:
+            self._reading -= 1
         if not self._signed(body, request.headers):
-            if "x-slack-signature" in request.headers and not self._told.just_now("", UNSIGNED):
-                log.warning(UNSIGNED)
+            self._warn(UNSIGNED)
             return web.Response(status=401)
-        try:
-            asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
-        except ValueError:
+        if not _is_object(body, request.content_type):
+            self._warn("a request that Slack signed is not in a form of Slack's")
             return web.Response(status=400)
+        asked = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
         response = await self._app.async_dispatch(asked)
         self._note(stored=response.status == 200, reason=request.headers.get("x-slack-retry-reason", ""))
         return await to_aiohttp_response(response)
+
+    def _may_be_signed(self, headers: Mapping[str, str]) -> bool:
+        """Whether the headers have the form and the age of a signature: the body is not worth reading otherwise."""
+        at = headers.get("x-slack-request-timestamp", "")
+        if not _SIGNATURE.fullmatch(headers.get("x-slack-signature", "")) or not _SECONDS.fullmatch(at):
+            return False
+        return abs(self._clock.now().timestamp() - int(at)) <= AGE.total_seconds()
+
+    def _warn(self, sentence: str, *args: object) -> None:
+        """Once a minute, however much garbage comes."""
+        if (more := self._logged.due(sentence, self._clock.monotonic())) is not None:
+            log.warning("%s%s", sentence % args, more)
 
     def _signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
@@ -157,3 +198,38 @@ class Endpoint:
 
 async def _healthy(_: web.Request) -> web.Response:
     return web.Response(text="ok")
+
+
+def _is_object(body: bytes, media_type: str) -> bool:
+    """Whether it is JSON with an object in it, or a form, whose payload (if it has one) is such a JSON."""
+    try:
+        written = body.decode()
+        if media_type == "application/x-www-form-urlencoded":
+            payload = parse_qs(written, max_num_fields=100).get("payload")
+            if payload is None:
+                return True
+            written = payload[0]
+        found: Json = json.loads(written)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict)
+
+
+def _quiet(warn: Callable[[str], None]) -> logging.Logger:
+    """For aiohttp's server, which logs a traceback for each request that is no HTTP."""
+
+    class Once(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            if record.levelno >= logging.ERROR and record.exc_info is not None and _is_garbage(record.exc_info[1]):
+                warn("a request was refused that is no HTTP")
+                return False
+            return True
+
+    quiet = logging.Logger(f"{__name__}.server")  # noqa: LOG001 -- one of its own for each endpoint
+    quiet.parent = log
+    quiet.addFilter(Once())
+    return quiet
+
+
+def _is_garbage(error: BaseException | None) -> bool:
+    return isinstance(error, HttpProcessingError)

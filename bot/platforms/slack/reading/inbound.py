@@ -32,6 +32,8 @@ PRIVATELY: Final = "privately"
 _PRIVATE: Final = (PRIVATELY, "private")
 _ALIKE: Final = 0.8
 """How near a mistyped "privately" is: two letters of nine. "privacy" is another word."""
+_NAMED: Final = re.compile(r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>")
+_TS: Final = re.compile(r"\d{1,11}\.\d{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +165,7 @@ def permalink(me: Me, channel: str, ts: str, root: str = "") -> str | None:
 
 def budget_ids(words: str, me: Me) -> str:
     """The words of `/budget` with ids in place of mentions, as `bot.access.budget_words` reads them."""
-    return re.sub(
-        r"<(?:@([UW][A-Z0-9]+)|#([CG][A-Z0-9]+))(?:\|[^<>]*)?>",
+    return _NAMED.sub(
         lambda found: f"person:{person_id(me, found[1])}" if found[1] else f"channel:{found[2]}",
         words,
     )
@@ -192,7 +193,7 @@ def nearly_private(words: str) -> str:
 
 def is_ts(ts: str) -> bool:
     """Whether this is one of Slack's time stamps, which name messages."""
-    return bool(re.fullmatch(r"\d{1,11}\.\d{1,9}", ts))
+    return bool(_TS.fullmatch(ts))
 
 
 def time_of(ts: str) -> datetime:

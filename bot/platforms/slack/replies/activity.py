@@ -42,4 +42,4 @@ def loading_messages(doing: str) -> list[str]:
     """What Slack rotates through meanwhile."""
     if doing == THINKING:
         return list(_THINKING)
-    return textwrap.wrap(doing, MESSAGE_CHARS)[:MOST_MESSAGES]
+    return textwrap.wrap(shortened(doing, MOST_MESSAGES * MESSAGE_CHARS), MESSAGE_CHARS)[:MOST_MESSAGES]

@@ -1,6 +1,6 @@
 """How often the methods of the Web API may be called, shared fairly. Pure: it answers "in so many seconds".
 
-Above: `surface`, `stream`, `messages`, `sessions`. Below: nothing. Times are `Clock.monotonic` seconds.
+Times are `Clock.monotonic` seconds; one that lies before another that was told counts as that one.
 
 The rules. Slack counts calls per method, workspace and app, not per message. So each of n open replies calls at most
 every n-th time: quickly while few calls were made of late, and the slower the more of them there were, so that all
@@ -35,9 +35,11 @@ class Budget:
     _last: dict[str, float] = field(default_factory=dict[str, float])
     _due: dict[str, float] = field(default_factory=dict[str, float])
     """When those were told to come back who have not called since."""
+    _latest: float = float("-inf")
 
     def wait(self, who: str, now: float) -> float:
-        """0.0: call now, it is counted. Else ask again after so many seconds."""
+        """0.0: call now, it is counted. Else ask again after so many seconds; who will not has to say so (`left`)."""
+        self._latest = now = max(now, self._latest)
         self._look_around(who, now)
         used = len(self._made) / self.calls
         pause = len(self._asked) * (EAGER + (CALM - EAGER) * used) * self.window_s / self.calls
@@ -76,7 +78,13 @@ class Budget:
         mine = self._due.get(who, now)
         earlier = sum(due < mine for other, due in self._due.items() if other != who)
         missing = earlier + 1 - (self.calls - len(self._made))
-        return self._made[min(missing, len(self._made)) - 1] + self.window_s if missing > 0 else now
+        if missing <= 0:
+            return now
+        if missing <= len(self._made):
+            return self._made[missing - 1] + self.window_s
+        # More are due before it than a window holds: it follows the next window, as far behind as they are many.
+        full = self._made[-1] + self.window_s if self._made else now
+        return full + (missing - len(self._made)) * self.window_s / self.calls
 
     def _look_around(self, who: str, now: float) -> None:
         """Who shares, and what still counts."""

@@ -60,7 +60,7 @@ class Ornaments:
             return await self.api.call(method, channel_id=channel, **args)
         except SlackRefused as refused:
             everywhere = refused.code in _EVERYWHERE
-            log.info("%s It is left out for a while.", refused)
+            log.info("%s It is left out for a while: an ornament, without which answers are shown.", refused)
             self._rest(method, "" if everywhere else channel, REFUSED_EVERYWHERE_S if everywhere else REFUSED_S)
         except SlackLimited as limited:
             self._rest(method, "", limited.retry_after_s)

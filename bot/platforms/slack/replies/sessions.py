@@ -148,9 +148,8 @@ class Session:
     async def _open(self) -> None:
         """Set the session to work; one that is new gets its title with that, one without gets it now."""
         sessions, name = self._sessions, f"{self._channel}:{self._thread}"
-        if sessions.begins.wait(name, sessions.clock.monotonic()) > 0:
+        if not sessions.begins.spare(name, sessions.clock.monotonic()):
             return
-        sessions.begins.left(name)
         answer = await sessions.ornaments.call(
             Method.SET_SESSION,
             self._channel,

@@ -55,6 +55,7 @@ HEADING: Final = """\
 # The Slack app, made by `cogency slack manifest`: create it on https://api.slack.com/apps with "Create New App",
 # "From a manifest"; for an app that exists, paste it under "App Manifest" and install the app again.
 """
+_NOT_IN_HANDLES: Final = re.compile(r"[^a-z0-9_.-]+")
 
 
 def manifest(
@@ -128,7 +129,7 @@ def _command(command: Command, prefix: str, request: dict[str, str]) -> Json:
 
 def _handle(name: str) -> str:
     """How the bot is mentioned: lower-case letters, digits, and what else Slack takes."""
-    return re.sub(r"[^a-z0-9_.-]+", "-", name.lower()).strip("-.") or "bot"
+    return _NOT_IN_HANDLES.sub("-", name.lower()).strip("-.") or "bot"
 
 
 def _request_url(url: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession
 
 from agent.errors import SettingsError
-from bot.platforms.slack.delivery.http import BODY_BYTES, UNSIGNED
+from bot.platforms.slack.delivery.http import BODY_BYTES, PER_SECOND, UNSIGNED
 from bot.platforms.slack.run import serve
 from bot.secret import Secret
 from tests.fakes.fast_clock import FastClock
@@ -190,3 +190,76 @@ async def test_no_app_token_is_needed_and_none_is_used(slack: FakeSlack) -> None
 async def test_the_signing_secret_is_not_shown() -> None:
     assert SIGNING_SECRET not in repr(http_events())
     assert repr(Secret(SIGNING_SECRET)) == "Secret(…)"
+
+
+@pytest.mark.parametrize("signature", ["", "X-Slack-Signature: v0=0\r\nX-Slack-Request-Timestamp: 1\r\n"])
+async def test_what_cannot_be_signed_is_refused_before_its_body_is_read(slack: FakeSlack, signature: str) -> None:
+    at = http_events()
+    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(BOUND_S):
+        reader, writer = await asyncio.open_connection(at.host, at.port)
+        writer.write(f"POST /slack/events HTTP/1.1\r\nHost: bot\r\n{signature}Content-Length: 99999\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 401")
+        writer.close()
+
+
+async def test_more_than_slack_ever_sends_is_refused_unread_and_is_one_line_in_the_log(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(slack, FakeHost(), FastClock(speed=0.001)):
+        statuses = [(await slack.posts.post(BODY, slack.posts.signed(BODY)))[0] for _ in range(PER_SECOND + 20)]
+    assert statuses.count(200) <= PER_SECOND
+    assert statuses[-1] == 429
+    assert len([line for line in caplog.messages if "more requests come" in line]) == 1
+
+
+@pytest.mark.parametrize("body", [b"[1]", b'"hello"', b"null", b"1", b"{", b"", b"payload=%5B1%5D", b"payload=x"])
+async def test_what_slack_signed_and_is_no_object_is_a_bad_request(
+    slack: FakeSlack, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"} if body.startswith(b"payload") else {}
+    async with serving(slack, FakeHost()):
+        status, _ = await slack.posts.post(body, slack.posts.signed(body) | form)
+    assert status == 400
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_garbage_is_one_line_in_the_log_a_minute(slack: FakeSlack, caplog: pytest.LogCaptureFixture) -> None:
+    at = http_events()
+    async with serving(slack, FakeHost(), FastClock(speed=0.001), delivery=at), asyncio.timeout(BOUND_S):
+        for garbage in [
+            b"\x16\x03\x01 hello\r\n\r\n",
+            b"GET / HTTP/9\r\n\r\n",
+            b"POST /\x00 HTTP/1.1\r\nA\r\n\r\n",
+        ] * 5:
+            reader, writer = await asyncio.open_connection(at.host, at.port)
+            writer.write(garbage)
+            await reader.read()
+            writer.close()
+    assert len([record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]) == 1
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_events_that_slack_left_out_are_a_line_in_the_log_and_are_read_from_the_history(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        await slack.say("U0ANN", "D0ANN", "hello")
+        await slack.settled()
+        slack.state.write("U0ANN", "D0ANN", "and this?")
+        minute = int(slack.clock.now().timestamp()) // 60 * 60
+        limited = json.dumps({"type": "app_rate_limited", "minute_rate_limited": minute, "team_id": "T0TEAM"}).encode()
+        status, _ = await slack.posts.post(limited, slack.posts.signed(limited))
+        await slack.until(lambda: len(host.taken) == 2)
+    assert status == 200
+    assert "30,000 events an hour" in caplog.text
+
+
+async def test_a_command_that_is_none_of_the_bots_is_logged_and_answered(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(slack, FakeHost()):
+        await slack.command("U0ANN", "D0ANN", "/aks", "hello?")
+        await slack.until(lambda: slack.state.whispers)
+    assert "`/ask`" in slack.state.whispers[0].text
+    assert "command /aks" in caplog.text

@@ -1,6 +1,7 @@
 """One method's calls, shared among the open replies, within Slack's limit at every moment."""
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -127,3 +128,53 @@ def test_calls_are_scarce_while_half_of_a_window_is_used_up() -> None:
         assert budget.wait(who, 100.0) == 0.0
     assert budget.is_scarce(101.0)
     assert not budget.is_scarce(161.0)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Somebody asks after so many seconds, or on a clock that was put back; `stays`: whether they come back if refused,
+    or else say so (`polite`).
+    """
+
+    who: int
+    after: float
+    stays: bool
+    polite: bool
+
+
+_ASKS = st.builds(
+    Ask, st.integers(0, 60), st.sampled_from([0.0, 0.0, 0.1, 1.0, 7.0, 61.0, -5.0]), st.booleans(), st.booleans()
+)
+
+
+@given(st.lists(_ASKS, max_size=150), st.integers(1, 20))
+def test_whoever_is_refused_leaves_or_stays_no_window_holds_too_many_and_nobody_starves(
+    asks: list[Ask], calls: int
+) -> None:
+    budget, now, true_now = Budget(calls, 60.0), 0.0, float("-inf")
+    made, staying = list[float](), dict[str, float]()
+    for ask in asks:
+        now += ask.after
+        true_now = max(true_now, now)
+        for who in [who for who, due in staying.items() if due <= true_now]:
+            wait = budget.wait(who, true_now)
+            made += [true_now] * (wait == 0.0)
+            staying = {**staying, who: true_now + wait} if wait else {k: v for k, v in staying.items() if k != who}
+        name = f"w{ask.who}"
+        wait = budget.wait(name, now)
+        assert wait >= 0.0
+        if wait == 0.0:
+            made.append(true_now)
+            staying.pop(name, None)
+        elif ask.stays:
+            staying[name] = true_now + wait
+        elif ask.polite:
+            budget.left(name)
+            staying.pop(name, None)
+    for at in made:
+        assert sum(at - 60.0 < other <= at for other in made) <= calls
+    waited, true_now = 0.0, max(true_now, 0.0)
+    while (wait := budget.wait("last", true_now)) > 0.0:
+        waited += wait
+        true_now += wait
+        assert waited < 30.0 + 60.0 * (2 + 62 / calls)

@@ -149,3 +149,18 @@ async def test_a_refusal_in_one_channel_holds_there_and_for_a_while(slack: FakeS
     await slack.clock.sleep(601)
     await ornaments.call(Method.SET_STATUS, GENERAL, thread_ts=root.ts, status="is thinking…")
     assert [channel for channel, _, _ in slack.state.statuses] == ["C0SECRET", GENERAL]
+
+
+async def test_more_new_threads_than_slack_takes_leave_out_some_and_fail_none(
+    slack: FakeSlack, sessions: Sessions, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        many = [begun(slack, sessions)[0] for _ in range(2 * BEGINS_PER_MINUTE)]
+        lines = len(slack.state.statuses) + len(many)
+        await slack.until(lambda lines=lines: len(slack.state.statuses) >= lines)
+        for session in many:
+            session.leave(ended=True)
+        await slack.clock.sleep(61)
+    titled = [seen for seen in slack.state.agents.sessions.values() if seen.title]
+    assert len(titled) == 3 * BEGINS_PER_MINUTE
+    assert "never retrieved" not in caplog.text

@@ -21,6 +21,7 @@ from bot.surface import (
     PageLocked,
     PageQueued,
     PageRef,
+    PageRefused,
     PageUnsent,
 )
 from tests.fakes.clock import FakeClock
@@ -71,9 +72,10 @@ async def test_a_page_is_posted_with_its_key_and_then_edited(slack: FakeSlack, s
     ("fault", "error"),
     [
         (Fault(error="message_not_found"), PageGone),
-        (Fault(error="channel_not_found"), PageGone),
-        (Fault(error="is_archived"), PageGone),
-        (Fault(error="restricted_action_read_only_channel"), PageGone),
+        (Fault(error="channel_not_found"), PageRefused),
+        (Fault(error="is_archived"), PageRefused),
+        (Fault(error="restricted_action_read_only_channel"), PageRefused),
+        (Fault(error="invalid_arguments"), PageRefused),
         (Fault(error="edit_window_closed"), PageLocked),
         (Fault(error="cant_update_message"), PageLocked),
         (Fault(error="msg_too_long"), PageFull),
@@ -89,8 +91,9 @@ async def test_a_refused_edit_is_translated(
 ) -> None:
     page = await surface.post(KEY, Look("Hel"))
     slack.faults["chat.update"].append(fault)
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         await surface.edit(page, Look("Hello.", final=True))
+    assert type(raised.value) is error
 
 
 async def test_a_limit_is_obeyed_by_every_reply_of_the_workspace(
