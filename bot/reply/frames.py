@@ -1,7 +1,8 @@
 """What each page of a reply should look like now. Pure.
 
 Rules.
-- An open page is healed while the answer grows, and shown raw once it is complete.
+- An open page is healed while the answer grows, and shown raw once it is complete; a nearly full one only at the very
+  end, as what stands below an answer may need the room.
 - The last characters of an open page are shown only when its cut is known, so that the cut has room without taking back
   what was read: at most TAKEN_BACK characters move to the next page.
 - Where pages can only grow, an open page shows a beginning of its final text: nothing is added that would have to be
@@ -57,7 +58,7 @@ class Frames:
 
     def frames(self, draft: Draft) -> list[Frame]:
         self._text = draft.text
-        shown = len(self._seen) if self._text.startswith(self._seen) else 0
+        shown = _in_common(self._seen, self._text)
         shown = shown if self._limits.grows_only else max(0, shown - TAKEN_BACK)
         self._pager.read(self._text, complete=draft.complete, shown=shown)
         frames = [*self._pages(draft)]
@@ -95,7 +96,8 @@ class Frames:
             pages = [*pages, Page(self._pager.settled, "", "")]  # for steps without a word
         for number, page in enumerate(pages):
             full = number < self._pager.full
-            if full or draft.complete:
+            complete = draft.complete and self._pager.certain(page.text) >= len(page.text)
+            if full or draft.final or complete:
                 frame = Frame(number, Look(page.text, final=full or draft.final), page.opener, page.body, page.end)
             else:
                 frame = self._growing(number, page, writing=not draft.status)
@@ -132,6 +134,13 @@ class Frames:
             text = text[: healing.kept - len(healing.added)]
             healing = heal(text)
         return healing.kept, healing.added
+
+
+def _in_common(seen: str, text: str) -> int:
+    """How many characters both begin with: an end may read differently from what had been shown of it."""
+    if text.startswith(seen):
+        return len(seen)
+    return next((at for at, (one, other) in enumerate(zip(seen, text, strict=False)) if one != other), len(text))
 
 
 def _unfinished(text: str, *, in_code: bool) -> int:

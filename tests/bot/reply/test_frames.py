@@ -5,10 +5,12 @@ from itertools import cycle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.events import CallFinished, CallStarted, TextArrived
+from agent.events import CallFinished, CallStarted, ReplyEnded, TextArrived
 from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.reply_text import joined
+from bot.reply.cut import LEAST_CHARS
 from bot.reply.draft import Draft
-from bot.reply.frames import TAKEN_BACK, Frames
+from bot.reply.frames import TAKEN_BACK, Frame, Frames
 from bot.reply.wall import Delete, Edit, Find, Post, Wall
 from bot.surface import Limits, PageRef
 from tests.fakes.answers import answers, scribbles
@@ -135,3 +137,34 @@ def test_a_reply_that_is_taken_back_shows_no_steps() -> None:
     draft.see(CallStarted("1.1", ToolCall("recall", {})))
     draft.end("")
     assert shown(draft) == []
+
+
+@given(
+    st.integers(1_500, 6_200),
+    st.sampled_from([" ", "\n\n"]),
+    st.sampled_from(["", "*Stopped.*", "One line of a footer. " * 5]),
+    st.sampled_from([4, 40, 900]),
+)
+def test_the_end_takes_back_a_line_at_most_and_leaves_no_scrap_on_the_last_page(
+    length: int, between: str, below: str, step: int
+) -> None:
+    paragraph = " ".join(f"word{number}" for number in range(60)) + between
+    text = (paragraph * 30)[:length]
+    draft, frames, ends = Draft(), Frames(EDITED, 7), dict[int, int]()
+
+    def show() -> list[Frame]:
+        shown = frames.frames(draft)
+        for frame in shown:
+            assert ends.get(frame.number, 0) - frame.end <= TAKEN_BACK
+            frames.seen(frame)
+            ends[frame.number] = frame.end
+        return shown
+
+    for at in range(0, length, step):
+        draft.see(TextArrived(text[at : at + step]))
+        show()
+    draft.see(ReplyEnded())
+    show()
+    draft.end(joined([text, below]))
+    pages = show()
+    assert all(len(frame.body) >= LEAST_CHARS for frame in pages[1:])

@@ -139,10 +139,10 @@ def test_a_page_of_only_whitespace_is_not_shown() -> None:
 
 def test_words_on_a_new_page_come_before_buttons_that_leave_the_old_one() -> None:
     limits = Limits(page_chars=100, edit_interval_s=1, announce_final=False, offers=frozenset({Offer.STOP}))
-    said = draft_of("word " * 20)
+    said = draft_of("word " * 17)
     said.see(ReplyEnded())
     wall = hung(said, limits)
-    longer = draft_of("word " * 30)
+    longer = draft_of("word " * 17 + "x" * 50)
     post = wall.next_write(longer)
     assert isinstance(post, Post)
     perform(wall, post, B)
