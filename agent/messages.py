@@ -36,6 +36,11 @@ class Native:
     dialect: str
     items: tuple[JsonObject, ...] = field(repr=False)
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether tools were called in a form of the vendor's, which has no room for a workspace."""
+        return any("tool_calls" in item for item in self.items)
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -43,6 +43,8 @@ class Heard:
     events: tuple[ProtocolEvent, ...]
     raw: str
     well_formed: Callable[[ToolCall], bool]
+    native_calls: bool = False
+    """The model calls its tools in its vendor's form."""
 
     @property
     def text(self) -> str:
@@ -82,7 +84,7 @@ class Probe:
     hint: str = ""
 
 
-def messages_of(probe: Probe, tools: Registry, now: datetime) -> tuple[Message, ...]:
+def messages_of(probe: Probe, tools: Registry, now: datetime, *, reasons: bool = False) -> tuple[Message, ...]:
     """What the model reads: a whole turn's context and the steps done before."""
     parts = ContextParts(
         persona=PERSONA,
@@ -90,6 +92,7 @@ def messages_of(probe: Probe, tools: Registry, now: datetime) -> tuple[Message, 
         person=PERSON,
         now=now,
         question=probe.question,
+        reasons=reasons,
         word=WORD,
         place=PLACE,
     )
@@ -129,7 +132,7 @@ PROBES: tuple[Probe, ...] = (
     Probe(
         "write its workspace before it calls",
         "Find out what I planned for the summer.",
-        lambda h: _before(h.events, WorkspaceArrived, CallsArrived),
+        lambda h: _before(h.events, WorkspaceArrived, CallsArrived) or (h.native_calls and h.has(CallsArrived)),
     ),
     Probe(
         "call several tools at once",

@@ -218,7 +218,7 @@ class Turn:
             None if reason is None else ToolResult(call.name, ResultStatus.FAILURE, reason)
             for call, reason in zip(calls, refused, strict=True)
         )
-        remind = not self._noted and self._reminders < self._limits.max_reminders
+        remind = not self._noted and not _calls_natively(self._step) and self._reminders < self._limits.max_reminders
         bad = self._secure and None not in refused
         return self._save_step(replace(self._step, calls=calls, results=results, reminded=remind, bad=bad))
 
@@ -335,3 +335,7 @@ def _tells(result: ToolResult) -> bool:
     """Whether the call was tried, and it is known how it went."""
     refused = result.status is ResultStatus.FAILURE and result.content.startswith((REFUSED_CALL, NOT_RUN[:24]))
     return not refused and result.status is not ResultStatus.UNKNOWN
+
+
+def _calls_natively(step: Step) -> bool:
+    return step.native is not None and step.native.has_calls

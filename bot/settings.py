@@ -22,7 +22,7 @@ from agent.authority import Authority
 from agent.errors import SettingsError
 from agent.memory.audience import AudienceKind
 from agent.prices import NANO, Money
-from agent.providers.catalog import Mode, is_loopback
+from agent.providers.catalog import Mode, ToolsForm, is_loopback
 from bot import addresses, casts
 from bot.access import lists
 from bot.attachments.share import TEXT_TOKENS
@@ -79,6 +79,7 @@ class Settings:
     )
     """By the platform's user id; goes before the channel's."""
     mode: Annotated[Mode, From("COGENCY_MODE", casts.one_of(Mode))] = Mode.AUTO
+    tools_form: Annotated[ToolsForm, From("COGENCY_TOOLS_FORM", casts.one_of(ToolsForm))] = ToolsForm.AUTO
     database_url: Annotated[str, From("COGENCY_DATABASE_URL", addresses.database_url)] = field(default="", repr=False)
     """`load_settings` fills it in: a file in the person's data folder."""
     persona: Annotated[str, From("COGENCY_PERSONA", casts.text)] = PERSONA

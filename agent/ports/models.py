@@ -27,6 +27,8 @@ class Capabilities:
     resume: bool = False
     images: bool = False
     effort: bool = False
+    native_calls: bool = False
+    """Tools are called in the vendor's form, which has no room for a workspace."""
     reasons: bool = False
     """The model reasons by itself before it writes: it is not told to think aloud."""
 

@@ -32,6 +32,10 @@ WORKSPACE_SCHEMA = (
 )
 """One line, as a model is to write it."""
 
+SUMMARY_SCHEMA = (
+    '<summary>{"goal": "…", "progress": "…", "current_approach": "…", "key_findings": "…", "next_focus": "…"}</summary>'
+)
+
 STOP_SEQUENCE = "\n</execute>"
 """Where a vendor may stop generating. No valid JSON string contains it, because a string holds no bare line break."""
 
@@ -62,9 +66,11 @@ class ParserLimits:
 
 THINK_FIRST = "- You may reason first in <think>…</think>.\n"
 
-_PROTOCOL = f"""\
-# How you write
+LESSON = "# How you write\n"
+"""Begins what is taught, which ends the system's words (`agent.context`)."""
 
+_PROTOCOL = f"""\
+{LESSON}
 Your text is the answer and is seen as you write it. Blocks are private: each begins at the start of a line, outside
 code fences, and holds strict JSON. To use tools, write these two and stop:
 
@@ -76,7 +82,7 @@ code fences, and holds strict JSON. To use tools, write these two and stop:
 - </execute> stands on its own line, with nothing after it. The system writes <results>[…]</results>, and you go on:
   more calls, or the answer. Never write or guess <results> yourself.
 - An answer needs no block. After one worth carrying on, you may end with:
-<summary>{{"goal": "…", "progress": "…", "current_approach": "…", "key_findings": "…", "next_focus": "…"}}</summary>
+{SUMMARY_SCHEMA}
 {THINK_FIRST}- Asked how this works, say it in words, without blocks.
 
 Example, for "what did I say about the boat?":
@@ -91,6 +97,15 @@ After the results: You said on 3 May that the boat is blue.
 
 LAST_ROUND = "This is the last round: answer the person now, without <execute>."
 
+_NATIVE = f"""\
+{LESSON}
+Your text is the answer and is seen as you write it. To use tools, call them; calls made together run at the same time.
+Never write a call or its result as text, and never guess a result.
+
+- After an answer worth carrying on, you may end with, on a line of its own:
+{SUMMARY_SCHEMA}
+{THINK_FIRST}"""
+
 _NO_TOOLS = "You have no tools now: write no <execute>."
 
 
@@ -101,3 +116,8 @@ def teach(tools_text: str, *, reasons: bool = False) -> str:
     """
     protocol = _PROTOCOL.replace(THINK_FIRST, "") if reasons else _PROTOCOL
     return f"{protocol}\n{f'# Your tools{chr(10)}{chr(10)}{tools_text}' if tools_text else _NO_TOOLS}"
+
+
+def teach_native(*, reasons: bool = False) -> str:
+    """The same for a model that is handed its tools in its vendor's form."""
+    return _NATIVE.replace(THINK_FIRST, "") if reasons else _NATIVE

@@ -33,6 +33,24 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+class ToolsForm(StrEnum):
+    """How a model that is asked by Chat Completions is offered its tools."""
+
+    AUTO = "auto"
+    """In its vendor's form if it is small and runs on this machine: it was trained on that, and bends to no other."""
+    TEXT = "text"
+    NATIVE = "native"
+
+    def is_native(self, endpoint: "Endpoint", model: str) -> bool:
+        if self is ToolsForm.AUTO:
+            return endpoint.is_local and _SMALL.search(model.lower()) is not None
+        return self is ToolsForm.NATIVE
+
+
+_SMALL = re.compile(r"(?:^|[:_-])[0-9](?:\.\d)?b(?![a-z0-9])")
+"""At most nine thousand million parameters, as the names of open models say it: qwen3:8b, Llama-3.1-8B-Instruct."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One service. `base_url` ends where "/chat/completions", "/messages" or "/models" begin.

@@ -4,11 +4,11 @@ Above: `bot.models.chosen`. Below: the dialects, `replay` and the sessions.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from agent.ports import Clock, Provider
-from agent.providers.catalog import Endpoint, Mode
+from agent.providers.catalog import Endpoint, Mode, ToolsForm
 from agent.providers.dialect import Dialect
 from agent.providers.dialogue import SocketDialect
 from agent.providers.either import Either
@@ -42,7 +42,9 @@ class Line:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-def open_provider(endpoint: Endpoint, model: str, key: str | None, line: Line, mode: Mode) -> OpenedProvider:
+def open_provider(
+    endpoint: Endpoint, model: str, key: str | None, line: Line, mode: Mode, form: ToolsForm = ToolsForm.TEXT
+) -> OpenedProvider:
     """The model of that service, in the protocol that suits both."""
     if endpoint.speaks_responses(model):
         return _open_openai(endpoint, model, key, line, mode)
@@ -58,12 +60,15 @@ def open_provider(endpoint: Endpoint, model: str, key: str | None, line: Line, m
         case "gemini-live":
             return open_live(endpoint, model, key, line, mode)
         case _:
-            return open_chat(endpoint, model, key, line)
+            return open_chat(endpoint, model, key, line, form)
 
 
-def open_chat(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:
+def open_chat(
+    endpoint: Endpoint, model: str, key: str | None, line: Line, form: ToolsForm = ToolsForm.TEXT
+) -> ReplayProvider:
     """A model of a service that speaks Chat Completions."""
-    return replaying(endpoint, model, _chat(endpoint, model), key, line)
+    dialect = replace(_chat(endpoint, model), native=form.is_native(endpoint, model))
+    return replaying(endpoint, model, dialect, key, line)
 
 
 def open_messages(endpoint: Endpoint, model: str, key: str | None, line: Line) -> ReplayProvider:

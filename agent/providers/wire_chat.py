@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from agent.messages import Depth, Json, Message, Role, Usage
+from agent.messages import Depth, Json, JsonObject, Message, Native, Role, Usage
 from agent.ports import (
     CallOptions,
     Capabilities,
@@ -29,6 +29,7 @@ from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import reasons
 from agent.providers.dialect import ReaderEvent, Request
 from agent.providers.faults import Fault, read_error
+from agent.providers.native_calls import NativeCalls, answers, functions, untaught
 from agent.providers.reading import as_count, as_list, as_object, as_text, read_json
 from agent.providers.writing import data_url, described, encoded
 
@@ -41,6 +42,9 @@ EFFORT = {Depth.FAST: "low", Depth.DEEP: "high"}
 
 _NO_EFFORT = ("reasoning_effort", "reasoningeffort", "does not support thinking", "think value")
 """How OpenAI, xAI and Ollama say that a model takes none, or not this one; Ollama under more than one status."""
+
+_NO_TOOLS = ("support tools", "--jinja", "tool-call-parser", "tool choice", "tool_choice", "function tools")
+"""How Ollama, llama.cpp, vLLM and OpenAI say that this model is offered no tools here, under more than one status."""
 
 _REASONS = {"length": StopReason.LENGTH, "content_filter": StopReason.FILTERED}
 
@@ -56,36 +60,46 @@ class ChatDialect:
     """Whether the model reads pictures; where it does not, a line says that there was one."""
     effort: bool = False
     """Whether it takes `reasoning_effort`."""
+    native: bool = False
+    """Whether tools are handed over, called and answered in the form of this protocol."""
+
+    @property
+    def name(self) -> str:
+        """Whose calls go back to it."""
+        return f"chat:{self.model}"
 
     @property
     def capabilities(self) -> Capabilities:
         halt = Halt.STOP_SEQUENCE if self.stop else Halt.NONE
-        return Capabilities(halt=halt, images=self.images, effort=self.effort, reasons=reasons(self.model))
+        return Capabilities(
+            halt=halt, images=self.images, effort=self.effort, native_calls=self.native, reasons=reasons(self.model)
+        )
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"authorization": f"Bearer {key}"}
 
     def request(self, messages: Sequence[Message], options: CallOptions) -> Request:
         """The body is UTF-8. Half surrogates, which UTF-8 cannot hold, become question marks."""
-        body: dict[str, Json] = {
-            "model": self.model,
-            "messages": [
-                {"role": str(message.role), "content": self._content(message)} for message in merged(messages)
-            ],
-            "stream": True,
-        }
+        whole = merged(messages)
+        taught = untaught(whole[0].text, reasons=reasons(self.model)) if self._calls(whole, options) else None
+        said = self._with_calls(messages, taught) if taught is not None else list(map(self._said, whole))
+        body: dict[str, Json] = {"model": self.model, "messages": said, "stream": True}
+        if taught is not None:
+            body["tools"] = functions(options.tools)
         if self.include_usage:
             body["stream_options"] = {"include_usage": True}
-        if self.stop:
+        if self.stop and taught is None:
             body["stop"] = [STOP_SEQUENCE]
         if self.effort and options.depth in EFFORT:
             body["reasoning_effort"] = EFFORT[options.depth]
         return Request("/chat/completions", encoded(body))
 
     def reader(self) -> "ChatReader":
-        return ChatReader()
+        return ChatReader(self.name)
 
     def without(self, fault: Fault) -> "ChatDialect | None":
+        if self.native and (fault.names("tool") or fault.says(*_NO_TOOLS)):
+            return replace(self, native=False)
         if self.include_usage and fault.names("stream_options"):
             return replace(self, include_usage=False)
         if self.stop and fault.names("stop"):
@@ -93,6 +107,37 @@ class ChatDialect:
         if self.effort and fault.says(*_NO_EFFORT):
             return replace(self, effort=False)
         return None
+
+    def _calls(self, whole: Sequence[Message], options: CallOptions) -> bool:
+        return self.native and bool(options.tools and whole) and whole[0].role is Role.SYSTEM
+
+    def _said(self, message: Message) -> Json:
+        return {"role": str(message.role), "content": self._content(message)}
+
+    def _with_calls(self, messages: Sequence[Message], taught: str) -> list[Json]:
+        """As the words alone, but what was called in this form goes back in it, and its results behind it."""
+        said: list[Json] = [{"role": str(Role.SYSTEM), "content": taught}]
+        run: list[Message] = []
+        called: JsonObject | None = None
+        for message, after in zip(messages, [*messages[1:], None], strict=True):
+            if called is not None:
+                said += _results(called, message)
+                called = None
+            elif message.native is not None and self._is_own(message) and after is not None and after.role is Role.USER:
+                called = message.native.items[0]
+                said += self._worded(run, said)
+                said.append(dict(called))
+                run = []
+            elif message.role is not Role.SYSTEM:
+                run.append(message)
+        return [*said, *self._worded(run, said)]
+
+    def _worded(self, run: Sequence[Message], behind: Sequence[Json]) -> list[Json]:
+        spoken = grouped(run) if len(behind) > 1 else merged(run)
+        return list(map(self._said, spoken))
+
+    def _is_own(self, message: Message) -> bool:
+        return message.native is not None and message.native.dialect == self.name and message.native.has_calls
 
     def _content(self, message: Message) -> Json:
         if not (self.images and message.images):
@@ -103,13 +148,23 @@ class ChatDialect:
         return [{"type": "text", "text": message.text}, *pictures]
 
 
+def _results(called: JsonObject, results: Message) -> list[Json]:
+    ids = [as_text(as_object(call).get("id")) for call in as_list(called.get("tool_calls"))]
+    texts = answers(results, len(ids))
+    return [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text in zip(ids, texts, strict=True)]
+
+
 def merged(messages: Sequence[Message]) -> list[Message]:
     """The system message first, then user and assistant in turns; what was apart is joined by a blank line."""
     system = [message for message in messages if message.role is Role.SYSTEM]
     spoken = [message for message in messages if message.role is not Role.SYSTEM]
     if spoken and spoken[0].role is Role.ASSISTANT:
         spoken.insert(0, Message(Role.USER, MISSING_QUESTION))
-    return [_joined(role, list(run)) for role, run in groupby([*system, *spoken], key=lambda message: message.role)]
+    return grouped([*system, *spoken])
+
+
+def grouped(messages: Sequence[Message]) -> list[Message]:
+    return [_joined(role, list(run)) for role, run in groupby(messages, key=lambda message: message.role)]
 
 
 def _joined(role: Role, run: Sequence[Message]) -> Message:
@@ -124,10 +179,13 @@ class ChatReader:
     `[DONE]`: from then on only usage may come. `ignored` counts what could not be read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: str = "") -> None:
         self.begun = False
         self.finished = False
         self.ends_openly = False
+        self._dialect = dialect
+        self._calls = NativeCalls()
+        self._said: list[str] = []
         self.ignored = 0
         self._reason = StopReason.END
         self._usage: dict[str, object] = {}
@@ -136,7 +194,7 @@ class ChatReader:
         """The events of one `data` field, in order. A Fault is the last that will be of use."""
         if data.strip() == DONE:
             self.begun = self.finished = True
-            return []
+            return self._close_calls()
         chunk = as_object(read_json(data))
         if error := chunk.get("error"):
             return [read_error(error)]
@@ -149,7 +207,9 @@ class ChatReader:
         return [event for choice in choices if not choice.get("index") for event in self._choice(choice)]
 
     def close(self) -> ResponseEnded:
-        return ResponseEnded(self._reason, read_usage(self._usage) if self._usage else None)
+        items = self._calls.items("".join(self._said))
+        native = Native(self._dialect, items) if items else None
+        return ResponseEnded(self._reason, read_usage(self._usage) if self._usage else None, native)
 
     def _choice(self, choice: dict[str, object]) -> list[ReaderEvent]:
         events: list[ReaderEvent] = []
@@ -162,12 +222,21 @@ class ChatReader:
         if reasoning:
             events.append(ReasoningArrived(reasoning))
         if text:
+            self._said.append(text)
             events.append(TokensArrived(text))
+        before = "".join(self._said[-1:])
+        called = [self._calls.receive(as_object(piece), before) for piece in as_list(delta.get("tool_calls"))]
+        events += [TokensArrived(written) for written in called if written]
         if reason := as_text(choice.get("finish_reason")):
             self.finished = True
             halted = bool(as_text(choice.get("stop_reason")))
             self._reason = _REASONS.get(reason, StopReason.HALTED if halted else StopReason.END)
+            events += self._close_calls() if self._reason is not StopReason.LENGTH else []
         return events
+
+    def _close_calls(self) -> list[ReaderEvent]:
+        written = self._calls.close()
+        return [TokensArrived(written)] if written else []
 
 
 def _content(content: object) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from agent.asking import ask
 from agent.messages import ModelCall, Usage
-from agent.ports import Clock, Provider
+from agent.ports import CallOptions, Clock, Provider
 from agent.prices import cost
 from agent.probes import PROBES, Heard, Probe, messages_of
 from agent.protocol.parser import Parser
@@ -59,9 +59,11 @@ async def _ask(
     provider: Provider, probe: Probe, tools: Registry, clock: Clock, count: Callable[[ModelCall], Awaitable[None]]
 ) -> Heard:
     parser = Parser(tool_names=tools.names)
-    raw = await ask(provider, messages_of(probe, tools, clock.now()), count)
+    able = provider.capabilities
+    messages = messages_of(probe, tools, clock.now(), reasons=able.reasons)
+    raw = await ask(provider, messages, count, CallOptions(tools=tools.specs()))
     events = (*parser.feed(raw), *parser.close())
-    return Heard(events, raw, lambda call: tools.check(call) is None)
+    return Heard(events, raw, lambda call: tools.check(call) is None, able.native_calls)
 
 
 def line(verdict: Verdict) -> str:

@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 
 from agent.errors import SettingsError
 from agent.ports import Clock, Provider
-from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, OPENAI, Endpoint, Mode
+from agent.providers.catalog import ANTHROPIC, ENDPOINTS, GEMINI, OPENAI, Endpoint, Mode, ToolsForm
 from agent.providers.reading import as_list, as_object, as_text, read_json
 from agent.providers.rehearsal import RehearsalProvider
 from agent.providers.retry import RetryPolicy
@@ -56,6 +56,7 @@ class ModelSettings:
     channel_models: Mapping[str, str] = field(default_factory=dict[str, str])
     person_models: Mapping[str, str] = field(default_factory=dict[str, str])
     mode: Mode = Mode.AUTO
+    tools_form: ToolsForm = ToolsForm.AUTO
 
     def endpoint(self, name: str) -> Endpoint:
         """The service of that name, at its address."""
@@ -203,7 +204,7 @@ def open_model(
     patience = Patience(settings.first_token_timeout_s, settings.next_token_timeout_s)
     line = Line(clock, chance, patience, RetryPolicy(settings.provider_retries))
     key = choice.key.reveal() if choice.key else None
-    return open_provider(choice.endpoint, choice.model, key, line, settings.mode)
+    return open_provider(choice.endpoint, choice.model, key, line, settings.mode, settings.tools_form)
 
 
 def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = "") -> ModelChoice:

@@ -11,7 +11,7 @@ from agent.events import AgentEvent, TextArrived, TurnEnded
 from agent.loop import Loop
 from agent.memory.audience import PersonAudience, Place
 from agent.messages import JsonObject, Message, Role
-from agent.ports import Provider, Tool, ToolContext
+from agent.ports import CallOptions, Provider, Tool, ToolContext
 from agent.progress import Progress
 from agent.records import Person
 from agent.tools.registry import Registry
@@ -75,7 +75,8 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
     clock = FakeClock()
     turn = Turn(tools.check, tools.read_only, TurnLimits(max_iterations=rounds, max_same_calls=rounds))
     asker = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c1", 1, clock.now())
-    loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save)
+    options = CallOptions(tools=tools.specs())
+    loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save, options=options)
     async with asyncio.timeout(BOUND_S):
         ended = await loop.run()
     return Ran(ended, events, turn.progress)

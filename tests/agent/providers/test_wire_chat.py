@@ -95,7 +95,10 @@ def test_any_text_makes_a_valid_body(text: str) -> None:
         ),
         (chunk(content=[{"thinking": "b"}, {"text": "a"}]), [ReasoningArrived("b"), TokensArrived("a")]),
         (chunk(refusal="I will not"), [TokensArrived("I will not")]),
-        (chunk(tool_calls=[{"index": 0, "function": {"name": "x"}}]), []),
+        (
+            chunk(tool_calls=[{"index": 0, "function": {"name": "x"}}]),
+            [TokensArrived('<execute>[{"name": "x", "args": ')],
+        ),
         ('{"choices": [{"index": 1, "delta": {"content": "second"}}]}', []),
         ('{"choices": [{"message": {"content": "whole"}}]}', [TokensArrived("whole")]),
         ('{"choices": [null, 3, "x", {}]}', []),

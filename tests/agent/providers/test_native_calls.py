@@ -1,0 +1,272 @@
+"""Tools in Chat Completions' own form: handed over, called and answered as its types have it; to the parser as ever."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+
+from agent.events import CallsArrived, TextArrived
+from agent.messages import JsonObject, Message, Native, Role, ToolCall
+from agent.ports import CallOptions, ResponseEnded, TokensArrived, ToolSpec
+from agent.protocol.grammar import teach
+from agent.protocol.parser import Parser
+from agent.providers.catalog import OLLAMA, OPENAI, OPENROUTER, ToolsForm
+from agent.providers.faults import Fault, FaultKind
+from agent.providers.native_calls import MAX_CALLS, NO_RESULT, NativeCalls, answers
+from agent.providers.opening import Line, open_chat
+from agent.providers.wire_chat import ChatDialect, ChatReader
+from tests.fakes.clock import FakeClock
+from tests.fakes.model_server import ModelServer, event, head, whole
+from tests.fakes.one_turn import Echo, run_turn
+from tests.fakes.vendor_types import fits, knows
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TOOLS = (ToolSpec("echo", "Say it back.", SCHEMA), ToolSpec("look", "Look.", {"type": "object", "properties": {}}))
+OPTIONS = CallOptions(tools=TOOLS)
+DIALECT = ChatDialect("qwen3:8b", native=True)
+SYSTEM = Message(Role.SYSTEM, f"You are a bot.\n\n{teach('echo(text): Say it back.')}")
+HI = Message(Role.USER, "hi")
+
+
+def called(*calls: tuple[str, str, str]) -> Native:
+    items: Any = [
+        {"id": id_, "type": "function", "function": {"name": name, "arguments": args}} for id_, name, args in calls
+    ]
+    return Native(DIALECT.name, ({"role": "assistant", "content": None, "tool_calls": items},))
+
+
+def body(*messages: Message, dialect: ChatDialect = DIALECT, options: CallOptions = OPTIONS) -> Any:
+    sent = json.loads(dialect.request(messages, options).body)
+    assert fits(CompletionCreateParamsStreaming, sent)
+    return sent
+
+
+def piece(index: int | None = 0, id_: str | None = None, name: str | None = None, arguments: object = None) -> Any:
+    function = {key: value for key, value in {"name": name, "arguments": arguments}.items() if value is not None}
+    fields = {"index": index, "id": id_, "type": "function" if name else None, "function": function}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def chunk(*pieces: Any, **fields: Any) -> Any:
+    choice = {"index": 0, "delta": {"tool_calls": list(pieces)} if pieces else {}, **fields}
+    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+
+
+def heard(*chunks: Any) -> tuple[str, ResponseEnded]:
+    reader = ChatReader(DIALECT.name)
+    events = [event for one in chunks for event in reader.receive(one if isinstance(one, str) else json.dumps(one))]
+    return "".join(event.text for event in events if isinstance(event, TokensArrived)), reader.close()
+
+
+def calls_in(text: str) -> tuple[ToolCall, ...]:
+    parser = Parser(tool_names=frozenset({"echo", "look"}))
+    events = [*parser.feed(text), *parser.close()]
+    return next(event.calls for event in events if isinstance(event, CallsArrived))
+
+
+def _json(value: object) -> Any:
+    return value
+
+
+def _calls_back(ended: ResponseEnded) -> Any:
+    assert ended.native is not None
+    return ended.native.items[0]["tool_calls"]
+
+
+def test_the_tools_are_handed_over_and_the_lesson_about_blocks_is_not() -> None:
+    sent = body(SYSTEM, HI)
+    system = str(sent["messages"][0]["content"])
+    assert system.startswith("You are a bot.\n\n# How you write\n")
+    assert "<execute>" not in system
+    assert "echo(" not in system
+    assert "<summary>" in system
+    assert [tool["function"]["name"] for tool in sent["tools"]] == ["echo", "look"]
+    assert "stop" not in sent
+
+
+@pytest.mark.parametrize(
+    ("messages", "options"),
+    [((SYSTEM, HI), CallOptions()), ((Message(Role.SYSTEM, "Learn."), HI), OPTIONS), ((HI,), OPTIONS)],
+)
+def test_what_is_no_turn_is_asked_in_words(messages: Sequence[Message], options: CallOptions) -> None:
+    plain = body(*messages, dialect=ChatDialect("qwen3:8b"), options=options)
+    assert body(*messages, options=options) == plain
+
+
+def test_calls_go_back_as_they_came_with_their_results_behind_them() -> None:
+    native = called(("a", "echo", '{"text": "<b>"}'), ("b", "look", "{}"))
+    results = (
+        '<results>[{"name": "echo", "status": "success", "content": "one"},\n'
+        '{"name": "look", "status": "failure", "content": "no"}]\n</results>\n\nThis is the last round.'
+    )
+    before = body(SYSTEM, HI)
+    sent = body(SYSTEM, HI, Message(Role.ASSISTANT, "in our words", native=native), Message(Role.USER, results))
+    assert sent["messages"][:2] == before["messages"]
+    assert sent["messages"][2:] == [
+        dict(native.items[0]),
+        {"role": "tool", "tool_call_id": "a", "content": "one"},
+        {"role": "tool", "tool_call_id": "b", "content": "failure: no\n\nThis is the last round."},
+    ]
+
+
+def test_what_another_model_called_stands_in_our_words_and_roles_alternate_around_it() -> None:
+    theirs = Native("chat:other", called(("a", "echo", "{}")).items)
+    said = Message(Role.ASSISTANT, "<execute>[]\n</execute>", native=theirs)
+    ours = Message(Role.ASSISTANT, "x", native=called(("a", "look", "{}")))
+    sent = body(
+        SYSTEM, HI, said, Message(Role.USER, "r"), ours, Message(Role.USER, "s"), Message(Role.ASSISTANT, "Done."), HI
+    )
+    roles = [message["role"] for message in sent["messages"]]
+    assert roles == ["system", "user", "assistant", "user", "assistant", "tool", "assistant", "user"]
+
+
+def test_a_call_whose_results_are_missing_does_not_go_back_alone() -> None:
+    sent = body(SYSTEM, HI, Message(Role.ASSISTANT, "x", native=called(("a", "look", "{}"))))
+    assert [message["role"] for message in sent["messages"]] == ["system", "user", "assistant"]
+    assert "tool_calls" not in json.dumps(sent)
+
+
+def test_results_that_do_not_read_stand_whole_and_none_is_left_out() -> None:
+    assert answers(Message(Role.USER, "<results>[broken"), 2) == [NO_RESULT, "<results>[broken"]
+    assert answers(Message(Role.USER, "plain words"), 1) == ["plain words"]
+    assert answers(Message(Role.USER, '<results>[{"name": "a", "status": "success", "content": "<execute>x"}]'), 1) == [
+        "‹execute>x"
+    ]
+
+
+words = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12)
+"""NUL goes nowhere: the parser drops it."""
+arguments = st.dictionaries(words, words | st.integers() | st.booleans(), max_size=3)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["echo", "look"]), arguments), min_size=1, max_size=4), st.data())
+def test_however_they_are_cut_calls_arrive_as_they_were_made_and_can_go_back(
+    calls: list[tuple[str, dict[str, Any]]], data: st.DataObject
+) -> None:
+    chunks: list[Any] = []
+    for number, (name, args) in enumerate(calls):
+        text = json.dumps(args, ensure_ascii=data.draw(st.booleans()))
+        cut = data.draw(st.integers(0, len(text)))
+        for fields in ({"id_": f"c{number}", "name": name, "arguments": text[:cut]}, {"arguments": text[cut:]}):
+            one = chunk(piece(number, **fields))
+            assert knows(ChatCompletionChunk, one)
+            chunks.append(one)
+    text, ended = heard(*chunks, chunk(finish_reason="tool_calls"), "[DONE]")
+    assert calls_in(text) == tuple(ToolCall(name, args) for name, args in calls)
+    again = [json.loads(call["function"]["arguments"]) for call in _calls_back(ended)]
+    assert again == [args for _, args in calls]
+
+
+def test_servers_that_leave_out_indices_ids_and_arguments_are_understood() -> None:
+    text, ended = heard(chunk(piece(None, name="look"), piece(None, name="echo", arguments={"text": "a"})), "[DONE]")
+    assert calls_in(text) == (ToolCall("look", {}), ToolCall("echo", {"text": "a"}))
+    ids = [call["id"] for call in _calls_back(ended)]
+    assert ids == ["call_1", "call_2"]
+
+
+def test_an_answer_in_one_piece_holds_its_calls() -> None:
+    message = {"role": "assistant", "content": "On it.", "tool_calls": [piece(None, "a", "echo", '{"text": "b"}')]}
+    text, _ = heard({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    assert text.startswith("On it.\n<execute>")
+    assert calls_in(text) == (ToolCall("echo", {"text": "b"}),)
+
+
+def test_an_answer_in_words_is_only_that() -> None:
+    text, ended = heard({"choices": [{"delta": {"content": "Hello."}, "finish_reason": "stop"}]})
+    assert (text, ended.native) == ("Hello.", None)
+
+
+def test_arguments_that_do_not_read_are_corrected_like_any_and_do_not_go_back() -> None:
+    text, ended = heard(chunk(piece(0, "a", "echo", '{"text": ')), chunk(finish_reason="tool_calls"))
+    events = Parser(tool_names=frozenset({"echo"})).feed(text)
+    assert not any(isinstance(event, TextArrived) for event in events)
+    assert ended.native is None
+
+
+def test_a_server_that_begins_calls_without_end_is_bounded() -> None:
+    calls = NativeCalls()
+    written = [calls.receive(piece(number, name="look"), "") for number in range(10 * MAX_CALLS)]
+    assert sum(map(bool, written)) <= MAX_CALLS + 1
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+        (500, "tools param requires --jinja flag"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+        (400, "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions."),
+    ],
+)
+def test_a_model_that_is_offered_no_tools_there_is_asked_in_words(status: int, message: str) -> None:
+    fault = Fault(FaultKind.ANSWERED, status, message=message)
+    assert DIALECT.without(fault) == ChatDialect("qwen3:8b")
+
+
+@pytest.mark.parametrize(
+    ("form", "model", "native"),
+    [
+        (ToolsForm.AUTO, "qwen3:8b", True),
+        (ToolsForm.AUTO, "hf.co/meta/Llama-3.1-8B-Instruct", True),
+        (ToolsForm.AUTO, "qwen2.5:0.5b", True),
+        (ToolsForm.AUTO, "llama3.3:70b", False),
+        (ToolsForm.AUTO, "qwen3:30b-a3b", False),
+        (ToolsForm.AUTO, "gpt-oss:20b", False),
+        (ToolsForm.AUTO, "llama3.2", False),
+        (ToolsForm.TEXT, "qwen3:8b", False),
+        (ToolsForm.NATIVE, "llama3.3:70b", True),
+    ],
+)
+def test_which_models_are_handed_tools_in_their_own_form(form: ToolsForm, model: str, native: bool) -> None:
+    assert form.is_native(OLLAMA, model) is native
+
+
+def test_elsewhere_than_on_this_machine_only_the_setting_decides() -> None:
+    assert not ToolsForm.AUTO.is_native(OPENROUTER, "qwen3:8b")
+    assert ToolsForm.NATIVE.is_native(OPENROUTER, "qwen3:8b")
+
+
+async def test_a_turn_calls_a_tool_in_the_vendors_form_and_answers_from_its_result() -> None:
+    first = [
+        chunk(piece(0, "a1", "echo", '{"text"')),
+        chunk(piece(0, arguments=': "boat"}')),
+        chunk(finish_reason="tool_calls"),
+    ]
+    second: list[object] = [
+        {"choices": [{"index": 0, "delta": {"content": "Anna hears it."}, "finish_reason": "stop"}]}
+    ]
+    script = [[head(), *map(event, chunks)] for chunks in (first, second)]
+    async with ModelServer(script) as server:
+        line = Line(FakeClock(), lambda: 0.0)
+        provider = open_chat(OPENAI.at(server.url), "m-1", "sk-1", line, ToolsForm.NATIVE)
+        tool = Echo()
+        ran = await run_turn(provider, tool, (SYSTEM, HI))
+        await provider.aclose()
+    assert tool.said == ["boat"]
+    assert ran.shown == "Anna hears it."
+    one, two = (_json(request.json) for request in server.requests)
+    assert fits(CompletionCreateParamsStreaming, one)
+    assert fits(CompletionCreateParamsStreaming, two)
+    assert two["messages"][: len(one["messages"])] == one["messages"]
+    *_, step, result = two["messages"]
+    assert step["tool_calls"][0]["function"] == {"name": "echo", "arguments": '{"text": "boat"}'}
+    assert result == {"role": "tool", "tool_call_id": "a1", "content": "Anna hears boat"}, "no reminder of a workspace"
+
+
+async def test_a_server_that_refuses_tools_is_asked_once_more_in_words() -> None:
+    refusal = whole(400, {"error": {"message": "m-1 does not support tools", "type": "api_error"}})
+    answer = [head(), event({"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]})]
+    async with ModelServer([refusal, answer]) as server:
+        provider = open_chat(OPENAI.at(server.url), "m-1", "sk-1", Line(FakeClock(), lambda: 0.0), ToolsForm.NATIVE)
+        ran = await run_turn(provider, Echo(), (SYSTEM, HI))
+        await provider.aclose()
+    assert ran.shown == "Hello."
+    one, two = (_json(request.json) for request in server.requests)
+    assert "tools" in one
+    assert "tools" not in two
+    assert "<execute>" in str(two["messages"])
