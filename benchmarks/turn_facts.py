@@ -1,9 +1,9 @@
 """What many facts of a person cost their question, and everybody else meanwhile; a part of `benchmarks.turns`.
 
 facts_ms_0, …_100, …_1000, …_5000   from a claimed question to what the model reads, at the median: everything that is
-                                    known and may be used, read and composed, of a person with so many facts who also
-                                    has a past thread
-loop_lag_p99_ms                     how late the event loop wakes up while ten people with 5,000 facts each ask at once
+                                    known and may be used, read and composed, of a person with so many facts
+loop_lag_p99_ms                     how late the event loop wakes up while ten people with 5,000 facts each ask at once,
+                                    and past threads are looked for, too
 
 The facts lie in five places, all of which may flow into the question's; a fifth of them is superseded.
 
@@ -15,12 +15,13 @@ import asyncio
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 
 from sqlalchemy import Connection, insert, select
 
-from agent.context import ContextBudget, Persona
+from agent.context import Context, ContextBudget, Persona
 from agent.events import Outcome
 from agent.memory.audience import PersonAudience, Place, label
 from agent.memory.statements import Statement, read
@@ -123,6 +124,7 @@ class Asking:
         self._store = store
         self._now = now
         self._count = 0
+        self._composing = asyncio.Semaphore(1)
         self._mind = Mind(
             provider=always(ScriptedProvider([])),
             persona=lambda _: Persona("You are a bot.", "Answer in English."),
@@ -145,10 +147,15 @@ class Asking:
         self._count += 1
         claim = await self._claimed(person, self._count)
         begun = time.perf_counter()
-        context, _ = await known_context(self._mind, self._store.knowledge, claim, frozenset(GROUPS))
+        context = await self._context(replace(self._mind, recollect=None), claim)
         took = 1000 * (time.perf_counter() - begun)
         await self._answered(claim, context.fact_ids)
         return took
+
+    async def _context(self, mind: Mind, claim: Claim) -> Context:
+        knowledge, groups = self._store.knowledge, frozenset(GROUPS)
+        context, _ = await known_context(mind, knowledge, claim, groups, composing=self._composing)
+        return context
 
     async def _claimed(self, person: str, number: int) -> Claim:
         asked_ = asked(person, number, self._now)
@@ -172,7 +179,7 @@ class Asking:
 
         async def one(of: Sequence[Claim]) -> None:
             for claim in of:
-                await known_context(self._mind, self._store.knowledge, claim, frozenset(GROUPS))
+                await self._context(self._mind, claim)
 
         await asyncio.gather(*(one(claims[n * EACH : (n + 1) * EACH]) for n in range(len(people))))
         for claim in claims:

@@ -64,6 +64,8 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out ab
     def near(self, said: frozenset[str]) -> list[Superseded]:
         """Those that may stand in a text with these words."""
         known = self.by_word
+        if said.isdisjoint(known):
+            return []
         places = {at for word in said & known.keys() for at in known[word]}
         some = (self[at] for at in sorted(places))
         return [value for value in some if value.stale & said or said.issuperset(value.words)]
@@ -167,8 +169,8 @@ def _holds(text: Sequence[str], words: tuple[str, ...]) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     """The words of the tokens of a text."""
-    words = (found.rstrip(".,:'’/-").lower() for found in _TOKEN.findall(text))
-    return tuple(word.removesuffix("'s") for word in words if word)
+    words = [found.rstrip(".,:'’/-") for found in _TOKEN.findall(text.lower())]
+    return tuple([word.removesuffix("'s") for word in words if word])
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -7,6 +7,7 @@ Rule: only what may flow to the place of the question is read.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from agent.context import Context, ContextParts, build_context
@@ -40,12 +41,14 @@ async def known_context(
     progress: Progress = UNBEGUN,
     *,
     reasons: bool = False,
+    composing: asyncio.Semaphore | None = None,
 ) -> tuple[Context, int | None]:
     """The context of a claimed question, and up to which message its conversation is to be summarised (None: it need
     not be). Raises StoreError.
 
     `groups`: the group places that may be drawn from where only one person reads. `files`: what came with it.
     `progress`: what an earlier process had done before it ended. `reasons`: whether the model reasons by itself.
+    `composing`: how many contexts are composed at the same time, in threads that take the interpreter from one another.
     """
     incoming = claim.incoming
     audiences = may_flow_from(incoming.place, groups)
@@ -88,7 +91,8 @@ async def known_context(
         execution=Execution(len(progress.steps) + 1, mind.turn_limits.max_iterations),
     )
     if parts.earlier or len(known.facts) > FEW_FACTS:  # it takes milliseconds, in which other replies go on
-        return await asyncio.to_thread(build_context, parts, mind.budget), until
+        async with composing or nullcontext():
+            return await asyncio.to_thread(build_context, parts, mind.budget), until
     return build_context(parts, mind.budget), until
 
 

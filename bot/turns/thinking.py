@@ -53,6 +53,7 @@ class Thinking:
         self._ledger = ledger
         self._knowledge = knowledge
         self._clock = clock
+        self._composing = asyncio.Semaphore(1)  # more at once would only keep the loop waiting for longer
 
     async def think(self, claim: Claim, live: LiveReply, stopped: Callable[[], bool]) -> Closing:
         """Everything up to the complete reply, shown on `live` as it grows.
@@ -79,7 +80,14 @@ class Thinking:
             groups = await self._mind.groups_of(claim.incoming.place)
             provider = await self._mind.provider(claim.incoming)
             context, until = await known_context(
-                self._mind, self._knowledge, claim, groups, files, turn.progress, reasons=provider.capabilities.reasons
+                self._mind,
+                self._knowledge,
+                claim,
+                groups,
+                files,
+                turn.progress,
+                reasons=provider.capabilities.reasons,
+                composing=self._composing,
             )
             turn.drew_on(context.sources)
             closing = replace(

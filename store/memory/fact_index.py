@@ -9,11 +9,11 @@ What a value says (`agent.memory.statements.read`) is kept beside it, with the v
 changed, all of them are read anew at the next start.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 
 from agent.memory.statements import READER, WORD, Statement, is_function_word, read, stem
 from store.tables import fact, fact_term, meta
@@ -35,13 +35,14 @@ WHOLE: Final = "is:"
 _READER: Final = "reader"
 _BATCH: Final = 500
 
-_OF_TERM: Final = (
+OF_TERM: Final = (
     select(fact_term.c.fact)
     .join(fact, fact.c.id == fact_term.c.fact)
     .where(fact_term.c.person == bindparam("whose"), fact_term.c.term == bindparam("term"))
     .order_by(fact_term.c.fact.desc())
     .limit(PER_TERM)
 )
+"""The newest facts of the person `whose` to which `term` leads."""
 
 
 def terms(key: str, value: str, said: Statement) -> list[str]:
@@ -89,19 +90,14 @@ def remove(connection: Connection, ids: Collection[int]) -> None:
 
 
 def leading_to(
-    connection: Connection,
-    person: str,
-    wanted: Iterable[str],
-    usable: Sequence[ColumnElement[bool]],
-    values: Mapping[str, object],
+    connection: Connection, looked_up: Select[int], wanted: Iterable[str], values: Mapping[str, object]
 ) -> list[int]:
-    """The ids of the facts that these terms lead to, the most telling first, of equals the newest. `usable`: which of
-    them count, with the `values` of its parameters.
+    """The ids of the facts that these terms lead to, the most telling first, of equals the newest. `looked_up`: those
+    of OF_TERM that count, with the `values` of its parameters.
     """
     weight = dict[int, float]()
-    looked_up: Select[Any] = _OF_TERM.where(*usable)
     for term in wanted:
-        found = connection.execute(looked_up, {**values, "whose": person, "term": term}).scalars().all()
+        found = connection.execute(looked_up, {**values, "term": term}).scalars().all()
         for id_ in found:
             weight[id_] = weight.get(id_, 0.0) + 1 / len(found)
     return sorted(weight, key=lambda id_: (weight[id_], id_), reverse=True)

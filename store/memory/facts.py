@@ -43,13 +43,15 @@ from store.memory import fact_index
 from store.search.text import index_words, keywords
 from store.tables import fact, fact_ground, fact_term, message, person
 
-SHOWN: Final = 100
-"""Valid facts that a question is given to choose from: about as many as its context has room for."""
-BINDING: Final = 30
+SHOWN: Final = 80
+"""So many valid facts are all given to a question: about as many as its context has room for."""
+CHOSEN: Final = 60
+"""Of more, so many are chosen."""
+BINDING: Final = 20
 """Of them, the newest that bind, whatever the question is about."""
-ASKED_FOR: Final = 50
+ASKED_FOR: Final = 40
 """Of them, those that the words of the question lead to."""
-PAST: Final = 40
+PAST: Final = 30
 """Superseded facts whose values are marked where a text still holds them, beside those of the visible messages."""
 COMPARED: Final = 150
 """Facts that a write is compared with, if there are more: those that share the most telling words with it."""
@@ -58,7 +60,14 @@ CHAIN: Final = 100
 ABOUT: Final = frozenset({"person", "they", "user"})
 """Words by which a model speaks of whoever said it."""
 # Made once: making a statement takes longer than running it.
-_COLUMNS: Final = tuple(column.name for column in fact.c if column.name != "used")
+_COLUMNS: Final = (
+    *("id", "key", "value", "source", "time", "audience", "person", "authority", "is_valid", "superseded_by"),
+    *("supersedes", "memory_type", "scope", "scope_id", "needs_review", "is_constraint", "constraint_type"),
+    *("source_message", "everywhere", "reading", "reader"),
+)
+_AUTHORITIES: Final = {int(one): one for one in Authority}
+_MEMORY_TYPES: Final = {str(one): one for one in MemoryType}
+_SCOPES: Final = {str(one): one for one in Scope}
 _LINKED: Final = (
     select(*(fact.c[name] for name in _COLUMNS), message.c.permalink)
     .outerjoin_from(fact, message, message.c.id == fact.c.source_message)
@@ -85,6 +94,9 @@ _UNDER_KEYS: Final = (
     .order_by(fact_term.c.fact.desc())
     .limit(SHOWN)
 )
+_ASKED: Final = fact_index.OF_TERM.where(fact.c.is_valid, *_CONCERNED)
+_ALIKE: Final = fact_index.OF_TERM.where(_THERE)
+_KEYS: Final = select(fact.c.key).where(fact.c.id.in_(listed("chosen"))).distinct()
 _GROUNDS: Final = (
     select(fact_ground)
     .where(or_(fact_ground.c.fact.in_(listed("found")), fact_ground.c.ground.in_(listed("found"))))
@@ -225,7 +237,7 @@ def _compared(connection: Connection, new: NewFact, named: Sequence[str]) -> lis
     """What of a partition a write may touch."""
     said = read(new.value, about=new.key)
     wanted = [*fact_index.key_terms(named), *fact_index.written_terms(new.key, new.value, said)]
-    alike = fact_index.leading_to(connection, new.person, wanted, (_THERE,), {"audiences": [new.audience]})
+    alike = fact_index.leading_to(connection, _ALIKE, wanted, {"whose": new.person, "audiences": [new.audience]})
     waiting = {*alike[:COMPARED], *(int(name) for name in named if name.isdecimal())}
     known = dict[str, Fact]()
     for _ in range(CHAIN):
@@ -281,9 +293,9 @@ def _concerned(connection: Connection, which: Mapping[str, Any], question: str, 
     if len(valid) <= SHOWN:
         return found
     words = fact_index.asked_terms(question)
-    asked = fact_index.leading_to(connection, which["whose"], words, (fact.c.is_valid, *_CONCERNED), which)
-    chosen = list(dict.fromkeys([*ids(_BINDING), *asked[:ASKED_FOR], *valid]))[:SHOWN]
-    named = connection.execute(select(fact.c.key).where(fact.c.id.in_(chosen)).distinct()).scalars()
+    asked = fact_index.leading_to(connection, _ASKED, words, which)
+    chosen = list(dict.fromkeys([*ids(_BINDING), *asked[:ASKED_FOR], *valid]))[:CHOSEN]
+    named = connection.execute(_KEYS, {"chosen": chosen}).scalars()
     under = ids(_UNDER_KEYS, keys=fact_index.key_terms(named), chosen=chosen)  # a narrower one shadows a wider one
     return (found - set(valid)) | set(chosen) | set(under)
 
@@ -360,31 +372,35 @@ def _with_grounds(connection: Connection, found: Sequence[Row[Any]]) -> list[Fac
 
 
 def _fact(row: Row[Any], grounds: Iterable[str], derived: Iterable[str]) -> Fact:
-    constraint = row.constraint_type
+    """Of a row of `_COLUMNS`, taken apart at once: hundreds of these are made while somebody waits."""
+    cells: tuple[Any, ...] = tuple(row)
+    id_, key, value, source, time, audience, whose, authority, is_valid, superseded_by, supersedes = cells[:11]
+    memory_type, scope, scope_id, needs_review, is_constraint, limit, source_message, everywhere = cells[11:19]
+    reading, reader, permalink = cells[19:]
     return Fact(
-        id=str(row.id),
-        key=row.key,
-        value=row.value,
-        source=row.source,
-        timestamp=row.time,
-        audience=row.audience,
-        person=row.person,
-        authority=Authority(row.authority),
-        is_valid=row.is_valid,
-        superseded_by=_text(row.superseded_by),
-        supersedes=_text(row.supersedes),
-        memory_type=MemoryType(row.memory_type),
-        scope=Scope(row.scope),
-        scope_id=row.scope_id,
+        id=str(id_),
+        key=key,
+        value=value,
+        source=source,
+        timestamp=time,
+        audience=audience,
+        person=whose,
+        authority=_AUTHORITIES[authority],
+        is_valid=is_valid,
+        superseded_by=_text(superseded_by),
+        supersedes=_text(supersedes),
+        memory_type=_MEMORY_TYPES[memory_type],
+        scope=_SCOPES[scope],
+        scope_id=scope_id,
         depends_on=tuple(grounds),
         derived_facts=tuple(derived),
-        needs_review=row.needs_review,
-        is_constraint=row.is_constraint,
-        constraint_type=None if constraint is None else ConstraintType(constraint),
-        source_message=row.source_message,
-        permalink=row.permalink,
-        everywhere=row.everywhere,
-        reading=fact_index.statement(row.value, row.reading, row.reader) if row.is_valid else None,
+        needs_review=needs_review,
+        is_constraint=is_constraint,
+        constraint_type=None if limit is None else ConstraintType(limit),
+        source_message=source_message,
+        permalink=permalink,
+        everywhere=everywhere,
+        reading=fact_index.statement(value, reading, reader) if is_valid else None,
     )
 
 

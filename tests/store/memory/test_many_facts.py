@@ -81,7 +81,7 @@ async def test_a_question_is_given_what_its_words_lead_to_however_many_facts_the
     await store.database.write(fill, 600, "group:club")
     asked = await given(store, "What is my cat called?")
     assert "The cat is called Minka." in {one.value for one in asked}
-    assert len(asked) <= facts.SHOWN
+    assert len(asked) <= facts.CHOSEN
     assert "Boat 599 lies at the pier." in {one.value for one in asked}, "and the newest"
     assert "Boat 7 lies at the pier." in await values(store, "Where does boat 7 lie?")
 
