@@ -70,6 +70,8 @@ class FakeDiscord:
         """The permissions of whoever uses a command, in its channel."""
         self._silent: set[web.WebSocketResponse] = set()
         self.gateway_token = TOKEN
+        self.close_identify = 0
+        """The code with which every session is refused, if any."""
         self.refuse_sockets = False
         self.refused = 0
         self.identified = 0
@@ -342,6 +344,9 @@ class FakeDiscord:
 
     async def _identify(self, socket: web.WebSocketResponse, data: Payload) -> None:
         wants_content = bool(data["intents"] & MESSAGE_CONTENT)
+        if self.close_identify:
+            await socket.close(code=self.close_identify)
+            return
         if data["token"] != self.gateway_token:
             await socket.close(code=4004)
             return

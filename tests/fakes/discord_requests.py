@@ -36,7 +36,9 @@ class Call:
 
 @dataclass
 class Fault:
-    """The next `times` requests that match answer `status`; `lost`: they take effect nevertheless."""
+    """The next `times` requests that match answer `status`; `lost`: they take effect nevertheless. With `delay_s`
+    alone they are answered well, and late.
+    """
 
     method: str
     path: str
@@ -44,6 +46,7 @@ class Fault:
     code: int = 0
     times: int = 1
     lost: bool = False
+    delay_s: float = 0.0
     headers: dict[str, str] = field(default_factory=dict[str, str])
     body: Payload = field(default_factory=dict[str, Any])
 
@@ -112,6 +115,9 @@ class Requests:
         if needs_token and request.headers.get("Authorization") != f"Bot {TOKEN}":
             raise Refused(401, 0, "401: Unauthorized")
         fault = self._fault(request)
+        if fault is not None and fault.delay_s:
+            await self._clock.sleep(fault.delay_s)
+            fault = fault if fault.status else None
         if fault is not None and not fault.lost:
             return _failed(fault)
         if (limited := self._count(request, headers)) is not None:

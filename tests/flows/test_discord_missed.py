@@ -279,7 +279,7 @@ async def test_what_was_forgotten_never_comes_back_and_what_was_answered_is_not_
             async with asyncio.timeout(PATIENCE_S):
                 await host.turns.idle()
         assert [call for call in fake.calls if call.method == "GET" and call.path == f"/channels/{GENERAL}/messages"]
-        assert [request[-1].text.splitlines()[-1] for request in model.requests][2:] == ["and now?"]
+        assert [request[-1].text.splitlines()[-1] for request in model.requests][2:] == ["Bo: and now?"]
 
 
 def open_the_quay(fake: FakeDiscord) -> None:

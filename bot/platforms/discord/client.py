@@ -23,7 +23,7 @@ from bot.platforms.discord.intake import Intake
 from bot.platforms.discord.members import permissions, places
 from bot.platforms.discord.members.members import Members
 from bot.platforms.discord.members.membership import UNREADABLE
-from bot.platforms.discord.members.place import known_as
+from bot.platforms.discord.members.place import SOURCE, known_as
 from bot.platforms.discord.members.servers import Servers, refused_line
 from bot.platforms.discord.missed import Missed
 from bot.platforms.discord.reading.conversations import Conversations
@@ -130,15 +130,27 @@ class DiscordClient(discord.Client):
         self.first_connected.set()
 
     async def on_resumed(self) -> None:
-        await self._shards.resumed(0)
+        await self._resumed(0)
 
     async def on_ready(self) -> None:
         await self._told_of_servers(0)
 
     async def on_disconnect(self) -> None:
-        self._shards.lost(0)
+        self._lost(0)
         if not self.first_connected.is_set():
             self.lost_first.set()
+
+    def _lost(self, shard: int) -> None:
+        self._shards.lost(shard)
+        self._host.connected(SOURCE, "Discord's gateway ended the connection; the bot connects again by itself.")
+
+    async def _resumed(self, shard: int) -> None:
+        await self._shards.resumed(shard)
+        self._tell_connected()
+
+    def _tell_connected(self) -> None:
+        if self._listening.connected:
+            self._host.connected(SOURCE)
 
     async def _told_of_servers(self, shard: int) -> None:
         here = [guild for guild in self.guilds if guild.shard_id == shard]
@@ -152,6 +164,7 @@ class DiscordClient(discord.Client):
             told = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacking.items())
             log.warning("Discord: I lack permissions (%s): give them to my role in the server's settings.", told)
         await self._shards.ready(shard)
+        self._tell_connected()
 
     def _missed_on(self, shard: int) -> Missed:
         intake = self._intake
@@ -264,10 +277,10 @@ class ShardedClient(DiscordClient, discord.AutoShardedClient):
         self._shards.began(shard_id)
 
     async def on_shard_resumed(self, shard_id: int) -> None:
-        await self._shards.resumed(shard_id)
+        await self._resumed(shard_id)
 
     async def on_shard_ready(self, shard_id: int) -> None:
         await self._told_of_servers(shard_id)
 
     async def on_shard_disconnect(self, shard_id: int) -> None:
-        self._shards.lost(shard_id)
+        self._lost(shard_id)

@@ -10,14 +10,13 @@ refers to, or to store it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 import discord
 
-from agent.errors import CogencyError, Refused
+from agent.errors import CogencyError, Refused, StoreUnavailable
 from agent.records import Incoming
 from bot import wording
 from bot.access.lists import Who
@@ -26,13 +25,14 @@ from bot.host import Host
 from bot.logs import severity
 from bot.platforms.discord.commands import refusals
 from bot.platforms.discord.members import permissions
-from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.members import Members, MemberUnknown
+from bot.platforms.discord.members.membership import UNREADABLE
 from bot.platforms.discord.members.place import SOURCE
 from bot.platforms.discord.members.servers import Servers, refusal
 from bot.platforms.discord.reading import inbound, orders, reading
 from bot.platforms.discord.reading.conversations import Conversations, Said
 from bot.platforms.discord.reading.inbound import Me, Post
-from bot.platforms.discord.reading.surroundings import Surroundings
+from bot.platforms.discord.reading.surroundings import ChannelUnknown, Surroundings
 from bot.platforms.discord.replies import reactions
 from bot.platforms.discord.replies.address import decode
 from bot.platforms.discord.replies.connection import Connection
@@ -42,6 +42,12 @@ from bot.triggers import Trigger, is_stop, trigger
 from bot.turns.missed import Listening
 
 log = logging.getLogger(__name__)
+
+PASSING: Final = (StoreUnavailable, MemberUnknown, ChannelUnknown)
+"""What waits and is tried again: nothing of it is an answer to a question."""
+NOT_YET_KNOWN: Final = (
+    "Discord does not answer me at the moment. Your message is not lost: I answer it as soon as I can."
+)
 
 
 class HelpText(Protocol):
@@ -88,20 +94,21 @@ class Intake:
             await before(message)
             return await self._take(message)
 
-        async def tell_to_wait(_: CogencyError) -> None:
+        async def tell_to_wait(why: CogencyError) -> None:
+            waits = wording.KEPT_WAITING if isinstance(why, StoreUnavailable) else NOT_YET_KNOWN
             me, post = self._me(message.guild), reading.post_of(message, self._connection.clock.now())
             for_us = post.where.direct or inbound.mentioned(post, me)
-            if for_us and not self._told.just_now(str(message.author.id), wording.KEPT_WAITING):
-                await _reply(message, wording.KEPT_WAITING)
+            if for_us and not self._told.just_now(str(message.author.id), waits):
+                await self._reply(message, waits)
 
         async with self.in_order(message.channel.id):
             try:
-                await self._listening.insist(take, tell_to_wait)
+                await self._listening.insist(take, tell_to_wait, passing=PASSING)
             except Refused as refused:
-                await refusals.tell(message.author, refused)
+                await refusals.tell(message.author, refused, self._connection)
             except CogencyError as error:
                 log.log(severity(error), "message %d could not be taken in: %s", message.id, error)
-                await _reply(message, wording.failure(error))
+                await self._reply(message, wording.failure(error))
 
     async def arrived_late(self, message: discord.Message) -> bool:
         """The same for what was missed; whether it was new, and is answered. Raises CogencyError."""
@@ -127,15 +134,19 @@ class Intake:
 
     async def deleted(self, channel: int, guild: int | None, messages: Collection[int]) -> None:
         async with self.in_order(channel):
-            parent = channel if guild is None else await self._surroundings.parent_of(channel)
             gone = {again for each in messages for again in (str(each), *repeats_of(str(each)))}
-            await self.follow(lambda: self._host.withdraw(str(parent), gone))
+
+            async def withdraw() -> None:
+                parent = channel if guild is None else await self._surroundings.parent_of(channel)
+                await self._host.withdraw(str(parent), gone)
+
+            await self.follow(withdraw)
             await self.follow(lambda: reactions.gone(self._host, self._connection, channel, messages))
 
     async def follow(self, change: Callable[[], Awaitable[object]]) -> None:
-        """Let something follow what happened on Discord, however often the database fails."""
+        """Let something follow what happened on Discord, however often the database or Discord fails."""
         try:
-            await self._listening.insist(change)
+            await self._listening.insist(change, passing=PASSING)
         except CogencyError as error:
             log.warning("what was edited, deleted or closed on Discord is kept as it was: %s", error)
 
@@ -196,15 +207,25 @@ class Intake:
 
     def _may_order(self, incoming: Incoming, decided: Trigger) -> bool:
         """Whether somebody may say here what is to be done. Raises Refused if not, for who spoke to the bot."""
-        why = self._host.closed_to(Who.wrote(incoming), incoming.authority)
-        if why is not None and decided is Trigger.ANSWER:
-            raise Refused(why, told=self._told.just_now(incoming.person.id, why))
-        return why is None
+        try:
+            self._host.admit_order(Who.wrote(incoming), incoming.authority, incoming.person.time_zone)
+        except Refused as refused:
+            if decided is not Trigger.ANSWER:
+                return False
+            told = refused.told or self._told.just_now(incoming.person.id, str(refused))
+            raise Refused(str(refused), told=told) from None
+        return True
 
     async def _answer(self, message: discord.Message, words: str) -> None:
         """Reply to an order, once in a while: whoever goes on ordering the same there has read it."""
         if not self._told.just_now(str(message.author.id), f"{message.channel.id}:{words}"):
-            await _reply(message, words)
+            await self._reply(message, words)
+
+    async def _reply(self, message: discord.Message, words: str) -> None:
+        try:
+            await message.reply(words, mention_author=False, suppress_embeds=True)
+        except UNREADABLE as error:
+            self._connection.complain("a message could not be answered", error)
 
     async def _once(self, message: discord.Message, obey: Callable[[], Awaitable[None]]) -> None:
         """Do what its words ask for at the first of the processes to which it comes. Raises CogencyError."""
@@ -239,8 +260,3 @@ def _trigger(post: Post, me: Me, author: str, participants: frozenset[str] | Non
     if decided is Trigger.ANSWER and post.author.automatic and not (mentioned or direct):
         return Trigger.OVERHEAR  # two bots that answer each other's every message never end
     return decided
-
-
-async def _reply(message: discord.Message, words: str) -> None:
-    with suppress(discord.HTTPException):  # nothing more can be done for them
-        await message.reply(words, mention_author=False, suppress_embeds=True)

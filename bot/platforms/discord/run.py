@@ -48,6 +48,9 @@ FORGOTTEN: Final = "Forgotten"
 RECONNECT_S = 5.0
 """Slow enough not to use up Discord's thousand logins a day at once."""
 
+LONGEST_WAIT_S = 3_600.0
+"""Whatever an answer says: after an hour Discord is asked once more."""
+
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """How the library fails on an event of an unexpected form. One such event should not end the bot."""
 
@@ -58,11 +61,17 @@ WITHOUT_CONTENT = (
 
 _AUTHENTICATION_FAILED = 4004
 _SHARDING_REQUIRED = 4011
+_FOR_EVER = {4010, 4012, 4013}
+"""A shard, a version or intents that there are not: nothing that passes."""
 _UNREACHABLE = (aiohttp.ClientError, discord.GatewayNotFound, OSError, TimeoutError)
 
 
 class DiscordUnreachable(PlatformUnavailable):
     """Discord could not be reached when the bot started, or ended the connection for good."""
+
+
+class DiscordRefused(CogencyError):
+    """Discord does not take the connection, and never will."""
 
 
 async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn:
@@ -101,6 +110,7 @@ async def serve(host: Host, settings: DiscordSettings, clock: Clock) -> NoReturn
                     await clock.sleep(RECONNECT_S)
     finally:
         await connection.close()
+        host.hide(SOURCE)
 
 
 async def clear(connection: Connection, shown: ShownPage) -> None:
@@ -148,9 +158,15 @@ async def _serve(client: DiscordClient, settings: DiscordSettings) -> NoReturn:
             raise _wrong_token() from None
         except discord.ConnectionClosed as closed:
             raise _closed(closed, settings) from None
+        except discord.RateLimited as limited:
+            raise DiscordUnreachable(
+                f"Discord asks to wait {limited.retry_after:.0f} s before the login.", retry_after_s=limited.retry_after
+            ) from None
         except discord.HTTPException as error:
             raise DiscordUnreachable(
-                f"Discord answered the login with {error.status}: try again later, or check DISCORD_API_BASE_URL."
+                f"Discord answered the login with {error.status}: look at https://discordstatus.com, or check "
+                "DISCORD_API_BASE_URL.",
+                retry_after_s=_asked_to_wait(error),
             ) from None
         except _UNREACHABLE:
             raise DiscordUnreachable(
@@ -173,11 +189,17 @@ async def _connected(client: DiscordClient, settings: DiscordSettings) -> NoRetu
             )
         log.info("Discord: connected as %s", client.user)
         await connecting
-        raise DiscordUnreachable("Discord ended the connection without a reason: restart the bot.")
+        raise DiscordUnreachable("Discord ended the connection without a reason.")
     finally:
         for task in [connecting, *first]:
             task.cancel()
         await asyncio.gather(connecting, *first, return_exceptions=True)
+
+
+def _asked_to_wait(error: discord.HTTPException) -> float:
+    """The seconds that an answer names."""
+    said = error.response.headers.get("Retry-After", "")
+    return min(float(said), LONGEST_WAIT_S) if said.isascii() and said.isdecimal() else 0.0
 
 
 def _raise_reason(connecting: asyncio.Task[None]) -> None:
@@ -192,10 +214,12 @@ def _closed(closed: discord.ConnectionClosed, settings: DiscordSettings) -> Coge
         return _wrong_token()
     if closed.code == _SHARDING_REQUIRED:
         return SettingsError("The bot is in too many servers for its connections: set COGENCY_DISCORD_SHARDS=auto.")
-    return DiscordUnreachable(
-        f"Discord's gateway at {settings.gateway_url} ended the connection for good (code {closed.code}); "
-        "restart, and if it happens again, look this code up in Discord's documentation."
-    )
+    if closed.code in _FOR_EVER:
+        return DiscordRefused(
+            f"Discord's gateway at {settings.gateway_url} does not take this bot (code {closed.code}): look it up in "
+            "Discord's documentation."
+        )
+    return DiscordUnreachable(f"Discord's gateway at {settings.gateway_url} ended the connection (code {closed.code}).")
 
 
 def _wrong_token() -> SettingsError:

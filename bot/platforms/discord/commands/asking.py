@@ -33,6 +33,7 @@ from bot.platforms.discord.commands.interactions import (
     offered,
 )
 from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.membership import UNREADABLE
 from bot.platforms.discord.members.place import known_as
 from bot.platforms.discord.reading import reading
 from bot.platforms.discord.reading.conversations import Conversations
@@ -41,7 +42,6 @@ from bot.platforms.discord.reading.inbound import Question, Where
 from bot.platforms.discord.reading.markup import Names, readable
 from bot.platforms.discord.reading.surroundings import Surroundings
 from bot.platforms.discord.replies.connection import Connection
-from bot.platforms.discord.replies.rest import ALREADY_ACKNOWLEDGED, UNKNOWN_INTERACTION
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class Commands:
             storing = asyncio.ensure_future(self._store(interaction, question, wish))
             await asyncio.wait({storing}, timeout=STORE_FIRST_S)
             if refusals.failure(storing) is None:
-                await _acknowledge(interaction, private=question.private and not question.where.direct)
+                await self._acknowledge(interaction, private=question.private and not question.where.direct)
         finally:
             self._connection.acknowledged(str(interaction.id))
         try:
@@ -132,7 +132,14 @@ class Commands:
         except CogencyError as error:
             if not isinstance(error, Refused | SettingsError):
                 log.warning("a question could not be taken in: %s", error)
-            await refusals.answer(interaction, error)
+            await refusals.answer(interaction, error, self._connection)
+
+    async def _acknowledge(self, interaction: Interaction, *, private: bool) -> None:
+        """Never raises: the question is stored, and is answered in the channel or in the asker's DM else."""
+        try:
+            await interaction.response.defer(ephemeral=private, thinking=True)
+        except UNREADABLE as error:
+            self._connection.complain("a command could not be acknowledged, and is answered elsewhere", error)
 
     async def models(self, interaction: Interaction, typed: str) -> list[Choice]:
         """The models that the caller may choose among, offered while they type."""
@@ -147,7 +154,7 @@ class Commands:
         if wish.model and wish.model not in (menu := await self._open_models(interaction)):
             others = f"choose one of {', '.join(menu)}" if menu else "there is only one here"
             raise SettingsError(f"That model cannot be chosen: {others}.")
-        author = await self._members.known(question.author)
+        author = await self._members.known_at_last(question.author)
         incoming = await self._conversations.of_question(replace(question, author=author))
         self._remember((question.where.channel, question.author.id), incoming.conversation)
         brought = await self._surroundings.of_question(
@@ -177,15 +184,6 @@ class Commands:
 
     async def _is_new_thread(self, where: Where, incoming: Incoming) -> bool:
         return where.parent is not None and await self._host.participants(incoming.conversation) is None
-
-
-async def _acknowledge(interaction: Interaction, *, private: bool) -> None:
-    try:
-        await interaction.response.defer(ephemeral=private, thinking=True)
-    except discord.HTTPException as error:
-        if error.code not in {UNKNOWN_INTERACTION, ALREADY_ACKNOWLEDGED}:
-            raise
-        log.info("an interaction could not be acknowledged any more (Discord's error %d)", error.code)
 
 
 def _question(interaction: Interaction, wish: Wish, now: datetime, *, private: bool) -> Question:

@@ -11,6 +11,7 @@ from discord import app_commands
 
 from agent.errors import CogencyError
 from bot import wording
+from bot.access.lists import Who
 from bot.host import Host
 from bot.platforms.discord.commands import callers
 from bot.platforms.discord.commands.interactions import (
@@ -95,6 +96,7 @@ class Control:
 
     async def _stop(self, interaction: Interaction) -> str:
         """Stop what runs in this channel, and what the caller asked here by command."""
+        await self._admit(interaction)
         channel, person = interaction.channel_id or interaction.id, interaction.user.id
         here = {known_as(channel), private_conversation(channel, person), self._asked_last(channel, person)}
         if callers.is_direct(interaction):
@@ -102,7 +104,15 @@ class Control:
         stopped = [await self._host.stop(conversation) for conversation in here if conversation]
         return wording.STOPPING if any(stopped) else wording.NOTHING_RUNNING
 
+    async def _admit(self, interaction: Interaction) -> None:
+        """Raises Refused for who may not say here what is to be done, or says so too often, and MemberUnknown."""
+        author = await self._members.known_at_last(reading.author_of(interaction.user))
+        standing = author.standing
+        who = Who(known_as(author.id), reading.channel_of(interaction), standing.roles, standing.team)
+        self._host.admit_order(who, standing.authority)
+
     async def _begin(self, interaction: Interaction) -> str:
+        await self._admit(interaction)
         await self._host.begin_conversation(known_as(interaction.channel_id or interaction.id), str(interaction.id))
         return BEGUN
 

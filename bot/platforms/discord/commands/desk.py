@@ -22,6 +22,7 @@ from bot.platforms.discord.commands.preferences import Preferences
 from bot.platforms.discord.commands.syncing import sync
 from bot.platforms.discord.commands.translations import Translator
 from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.membership import UNREADABLE
 from bot.platforms.discord.members.servers import refusal
 from bot.platforms.discord.reading.conversations import Conversations
 from bot.platforms.discord.reading.surroundings import Surroundings
@@ -70,26 +71,37 @@ class Desk:
         Control(host, members, commands.asked_last).add_to(tree)
         self._preferences.add_to(tree)
         self._menus.add_to(tree)
-        tree.error(_failed)
+        tree.error(self._failed)
 
     async def tell(self, client: discord.Client) -> None:
         """Tell Discord of the commands, if they have changed. Everything else works without them."""
         await self._tree.set_translator(Translator())
         try:
             await sync(client, self._tree)
-        except discord.HTTPException as error:
-            log.warning("Discord did not take the slash commands (%s); everything else works", error)
+        except UNREADABLE as error:
+            self._connection.complain("the slash commands were not taken; everything else works", error)
 
     async def admits(self, interaction: Interaction) -> bool:
         """Whether something that was used is carried out; in a server that is not served its user learns why not."""
         if not self._members.servers.refuses_use(interaction):
             return True
-        with suppress(discord.HTTPException):
+        with suppress(*UNREADABLE):
             if interaction.type is discord.InteractionType.autocomplete:
                 await interaction.response.autocomplete([])
             else:
                 await panels.refuse(interaction, refusal(interaction.guild_id or 0))
         return False
+
+    async def _failed(self, interaction: Interaction, error: app_commands.AppCommandError) -> None:
+        """A command could not be carried out. What concerns the caller has been told to them where it went wrong."""
+        cause: Exception = error.original if isinstance(error, app_commands.CommandInvokeError) else error
+        if isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch):
+            with suppress(*UNREADABLE):
+                await panels.refuse(interaction, CHANGED)
+        elif isinstance(cause, UNREADABLE):
+            self._connection.complain("a command could not be answered", cause)
+        else:
+            log.error("a command failed", exc_info=cause)
 
     async def take(self, interaction: Interaction) -> None:
         """Slash commands and entries of menus are the tree's; here the buttons, choices and windows come in."""
@@ -99,8 +111,8 @@ class Desk:
             if not await self.admits(interaction):
                 return
             await self._pressed(interaction, str(interaction.data.get("custom_id", "")))
-        except discord.HTTPException as error:
-            log.info("a button or a window could not be answered (Discord's error %d)", error.code)
+        except UNREADABLE as error:
+            self._connection.complain("a button or a window could not be answered", error)
 
     async def _pressed(self, interaction: Interaction, said: str) -> None:
         if (made := forgetting.decision(said)) is not None:
@@ -113,14 +125,3 @@ class Desk:
             await self._menus.ask(interaction, about)
         elif (below := buttons.pressed(said)) is not None:
             await self._pressing.press(interaction, below)
-
-
-async def _failed(interaction: Interaction, error: app_commands.AppCommandError) -> None:
-    """A command could not be carried out. What concerns the caller has been told to them where it went wrong."""
-    if isinstance(error, app_commands.CommandNotFound | app_commands.CommandSignatureMismatch):
-        with suppress(discord.HTTPException):
-            await panels.refuse(interaction, CHANGED)
-    elif isinstance(error, app_commands.CommandInvokeError) and isinstance(error.original, discord.HTTPException):
-        log.info("a command could not be answered (Discord's error %d)", error.original.code)
-    else:
-        log.error("a command failed", exc_info=error)

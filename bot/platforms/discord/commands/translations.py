@@ -100,11 +100,11 @@ TRANSLATIONS: Final[Mapping[str, Mapping[Locale, str]]] = {
         "Ver lo que recuerdo de ti y decidir sobre ello",
         "私が覚えていることを確認し、管理する",
     ),
-    "delete 3, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help": _in(
-        "delete 3, correct 3 NEUE WORTE, everywhere 3, here 3, export, pause, resume oder help",
-        "delete 3, correct 3 NOUVEAUX MOTS, everywhere 3, here 3, export, pause, resume ou help",
-        "delete 3, correct 3 PALABRAS NUEVAS, everywhere 3, here 3, export, pause, resume o help",
-        "delete 3、correct 3 新しい言葉、everywhere 3、here 3、export、pause、resume、help",
+    "delete 3, undo, correct 3 NEW WORDS, everywhere 3, here 3, export, pause, resume or help": _in(
+        "delete 3, undo, correct 3 NEUE WORTE, everywhere 3, here 3, export, pause, resume oder help",
+        "delete 3, undo, correct 3 NOUVEAUX MOTS, everywhere 3, here 3, export, pause, resume ou help",
+        "delete 3, undo, correct 3 PALABRAS NUEVAS, everywhere 3, here 3, export, pause, resume o help",
+        "delete 3、undo、correct 3 新しい言葉、everywhere 3、here 3、export、pause、resume、help",
     ),
     "Show what your questions took today and this month": _in(
         "Zeigen, was deine Fragen heute und diesen Monat gekostet haben",

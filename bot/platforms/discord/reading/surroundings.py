@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import discord
 
+from agent.errors import CogencyError
 from agent.memory.audience import GroupAudience, PersonAudience, Place, may_flow
 from agent.records import Attachment, Quoted
 from bot.platforms.discord.members.membership import UNREADABLE, can_read
@@ -41,6 +42,13 @@ PATIENCE_S = 8.0
 """The person sees nothing meanwhile, so it must be short."""
 
 
+class ChannelUnknown(CogencyError):
+    """Discord does not say what a channel is, which may pass: what was said there waits."""
+
+    def __init__(self) -> None:
+        super().__init__("Discord did not tell me where this is, so I could not do that: please try again soon.")
+
+
 @dataclass(frozen=True, slots=True)
 class Brought:
     """What a message brings along: words, and files to be read when its turn runs."""
@@ -54,7 +62,10 @@ class Surroundings:
         self._client = client
 
     async def find_channel(self, message: discord.Message) -> None:
-        """Where it stands, if that is a thread that the library has not heard of yet, as one that was archived."""
+        """Where it stands, if that is a thread that the library has not heard of yet, as one that was archived.
+
+        Raises ChannelUnknown.
+        """
         if message.guild is None or not isinstance(message.channel, discord.PartialMessageable):
             return
         found = await self._fetched(message.channel.id)  # without one it stays a place of which nothing is known
@@ -62,15 +73,18 @@ class Surroundings:
             message.channel = found
 
     async def parent_of(self, channel: int) -> int:
-        """The channel that a thread of a server belongs to; any other channel itself."""
+        """The channel that a thread of a server belongs to; any other channel itself. Raises ChannelUnknown."""
         found = self._client.get_channel(channel) or await self._fetched(channel)
         return found.parent_id if isinstance(found, discord.Thread) else channel
 
     async def _fetched(self, channel: int) -> object:
+        """None if there is none that we may see. Raises ChannelUnknown."""
         try:
             return await self._client.fetch_channel(channel)
-        except (discord.InvalidData, *UNREADABLE):
+        except (discord.InvalidData, discord.Forbidden, discord.NotFound):
             return None
+        except UNREADABLE as error:
+            raise ChannelUnknown from error
 
     async def of_message(self, message: discord.Message, place: Place, *, import_thread: bool) -> Brought:
         """Everything that this message refers to, in the order in which a reader would come upon it."""

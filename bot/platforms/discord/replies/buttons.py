@@ -19,7 +19,8 @@ Components = list[dict[str, Any]]
 NONE: Components = []
 
 OFFERS: Final = frozenset(Offer)
-"""All of them fit one row, which holds five: "Stop" stands alone."""
+IN_A_ROW: Final = 5
+"""Discord's limit; what does not fit stands in a row below."""
 
 _ACTION_ROW, _BUTTON, _SECONDARY = 1, 2, 2
 """Discord's numbers for a row, a button in it, and a grey one."""
@@ -74,4 +75,5 @@ def row(offers: AbstractSet[Offer], conversation: str, turn: int) -> Components:
         if offer in offers and (turn or offer in _OF_CONVERSATION)
     ]
     shown = [{"type": _BUTTON, "style": _SECONDARY, "custom_id": button.id, **_FACES[button.offer]} for button in made]
-    return [{"type": _ACTION_ROW, "components": shown}] if shown else NONE
+    rows = [shown[start : start + IN_A_ROW] for start in range(0, len(shown), IN_A_ROW)]
+    return [{"type": _ACTION_ROW, "components": buttons} for buttons in rows] if rows else NONE

@@ -6,13 +6,17 @@ Turns may go on before the bot has logged in, as after a restart: whoever needs 
 """
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from weakref import WeakValueDictionary
 
 from agent.ports import Clock
+from bot.backoff import OncePerMinute
 from bot.platforms.discord.replies.gate import Gate
-from bot.platforms.discord.replies.rest import Rest
+from bot.platforms.discord.replies.rest import Rest, explained
 from bot.surface import PageUnsent
+
+log = logging.getLogger(__name__)
 
 LOGIN_PATIENCE_S = 30.0
 """How long a write waits for the bot to be logged in; then it counts as unsent and is tried again later."""
@@ -33,6 +37,7 @@ class Connection:
         self._typed: dict[str, float] = {}
         """When the bot typed in a channel, whichever of its replies it was for."""
         self._acknowledging: dict[str, asyncio.Event] = {}
+        self._logged = OncePerMinute()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def log_in(self, rest: Rest) -> None:
@@ -80,6 +85,12 @@ class Connection:
                     await event.wait()
             except TimeoutError:
                 raise PageUnsent("the interaction is not yet acknowledged") from None
+
+    def complain(self, what: str, error: Exception) -> None:
+        """Log what Discord refused, or did not do: once a minute for each cause, with what helps."""
+        why = explained(error)
+        if (more := self._logged.due(f"{what} {why}", self.clock.monotonic())) is not None:
+            log.warning("Discord: %s: %s%s", what, why, more)
 
     def in_background(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Run it until it ends, or until `close`."""

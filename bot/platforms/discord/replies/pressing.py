@@ -21,12 +21,14 @@ import discord
 from agent.errors import CogencyError, Refused
 from agent.records import Answered, Incoming, Verdict
 from bot import wording
+from bot.access.lists import Who
 from bot.host import Host
 from bot.latest import Latest
 from bot.platforms.discord.commands import panels, refusals
 from bot.platforms.discord.commands.interactions import STORE_FIRST_S, Interaction, installed_by_person
 from bot.platforms.discord.members import permissions
 from bot.platforms.discord.members.members import Members
+from bot.platforms.discord.members.membership import UNREADABLE
 from bot.platforms.discord.members.place import known_as
 from bot.platforms.discord.reading import reading
 from bot.platforms.discord.reading.surroundings import Surroundings
@@ -76,12 +78,16 @@ class Pressing:
                     await self._take_back(interaction, made.turn)
                 case _:
                     assert_never(made.offer)
-        except discord.HTTPException as error:
-            log.info("a button could not be answered (Discord's error %d)", error.code)
+        except UNREADABLE as error:
+            self.connection.complain("a button could not be answered", error)
 
     async def _stop(self, interaction: Interaction, made: Pressed) -> None:
         await interaction.response.defer()
         try:
+            author = await self.members.known(reading.author_of(interaction.user))
+            person, standing = known_as(author.id), author.standing
+            who = Who(person, reading.channel_of(interaction), standing.roles, standing.team)
+            self.host.admit_order(who, standing.authority)
             if await self.host.stop(made.conversation):
                 return  # the reply's own last edit takes the button away
         except CogencyError as error:
@@ -161,6 +167,13 @@ class Pressing:
 
         await self._ask(interaction, question, _without(interaction.message, button))
 
+    async def _acknowledge(self, interaction: Interaction, below: discord.ui.View | None) -> None:
+        """Never raises: the question is stored, and its answer finds its way."""
+        try:
+            await interaction.response.edit_message(view=below)
+        except UNREADABLE as error:
+            self.connection.complain("a button could not be acknowledged", error)
+
     async def _ask(
         self,
         interaction: Interaction,
@@ -173,16 +186,16 @@ class Pressing:
             return
 
         async def store() -> bool:
-            author = await self.members.known(made.author)
+            author = await self.members.known_at_last(made.author)
             return await self.host.take(await question(replace(made, author=author)))
 
         storing = asyncio.ensure_future(store())
         try:
             await asyncio.wait({storing}, timeout=STORE_FIRST_S)
             if (failed := refusals.failure(storing)) is not None:  # the button stays, for others and for later
-                await refusals.answer(interaction, failed)
+                await refusals.answer(interaction, failed, self.connection)
                 return
-            await interaction.response.edit_message(view=below)
+            await self._acknowledge(interaction, below)
         finally:
             self.connection.acknowledged(str(interaction.id))
         try:

@@ -10,7 +10,7 @@ started before the server is in the cache, as after a restart.
 
 Every method raises a SurfaceError:
     PageLimited   too fast, by Discord's own word
-    PageGone      the message, the channel or our right to write there is gone
+    PageGone      the message or the channel is gone; `PageRefused` if it is our right to write there
     PageLocked    this message can no longer be edited; `TokenGone` if only because its interaction has ended
     PageUnsent    everything else: it may work later
 """
@@ -18,14 +18,14 @@ Every method raises a SurfaceError:
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import aiohttp
 import discord
 from discord.http import Route
 
 from bot.platforms.discord.replies.buttons import NONE, Components
-from bot.surface import OutFile, PageGone, PageLimited, PageLocked, PageUnsent, SurfaceError
+from bot.surface import OutFile, PageGone, PageLimited, PageLocked, PageRefused, PageUnsent, SurfaceError
 
 SUPPRESS_EMBEDS = 1 << 2
 EPHEMERAL = 1 << 6
@@ -35,9 +35,21 @@ ARCHIVE_MINUTES = 1440
 
 UNKNOWN_INTERACTION = 10062
 ALREADY_ACKNOWLEDGED = 40060
-_GONE = {10003, 10004, 10008, 50001, 50007, 50013, 160002, 160005}
-"""Unknown channel, server or message; no access, no DM with this person, no permission, no right to read what is
-replied to, a locked thread."""
+_GONE = {10003, 10004, 10008}
+"""Unknown channel, server or message."""
+REMEDIES: Final = {
+    50001: "Let my role see that channel (View Channel), or ask me elsewhere.",
+    50007: "They take no direct messages from me; in a server's privacy settings they can allow them.",
+    50013: "Give my role the right to send messages there (in threads: Send Messages in Threads), or ask me elsewhere.",
+    160002: "Give my role the right to read that channel's history (Read Message History).",
+    160005: "The thread is locked: somebody who manages threads can unlock it.",
+    50035: "That is an error of mine: please report it with the lines around this one.",
+    40001: "DISCORD_TOKEN is no longer accepted: copy it again from the developer portal, and restart me.",
+    0: "",
+}
+"""By Discord's code of a refusal, what somebody can do about it."""
+_REFUSED = {50001, 50007, 50013, 160002, 160005}
+"""No access, no DM with this person, no permission, no right to read what is replied to, a locked thread."""
 _TOKEN_GONE = {10015, 40094, 50027, UNKNOWN_INTERACTION}
 """Unknown webhook, invalid webhook token, too many messages behind it: an interaction that has ended, or was never
 acknowledged."""
@@ -215,12 +227,29 @@ def translated(error: Exception) -> SurfaceError:
             return TokenGone(f"the interaction has ended (Discord's error {code})")
         case discord.HTTPException(code=code) if code in _LOCKED:
             return PageLocked(f"the message can no longer be edited (Discord's error {code})")
-        case discord.HTTPException(code=code, status=status) if code in _GONE or status in {403, 404}:
+        case discord.HTTPException(code=code, status=status) if code in _REFUSED or status == 403:
+            return PageRefused(f"Discord refused it with error {code}.", REMEDIES.get(code, ""))
+        case discord.HTTPException(code=code, status=status) if code in _GONE or status == 404:
             return PageGone(f"the message or its place is gone (Discord's error {code})")
+        case discord.HTTPException(status=401):
+            return PageUnsent(explained(error))
         case discord.HTTPException():
             return PageUnsent(f"Discord answered {error.status} (error {error.code})")
         case _:
             return PageUnsent(f"Discord could not be reached ({type(error).__name__})")
+
+
+def explained(error: Exception) -> str:
+    """A failed request in one sentence for the log, with what helps; nothing that people wrote stands in it."""
+    match error:
+        case discord.RateLimited():
+            return f"Discord asks to wait {error.retry_after:.0f} s"
+        case discord.HTTPException(status=401):
+            return f"Discord answered 401. {REMEDIES[40001]}"
+        case discord.HTTPException(code=code):
+            return f"Discord answered {error.status} (error {code}). {REMEDIES.get(code, '')}".rstrip()
+        case _:
+            return f"Discord could not be reached ({type(error).__name__})"
 
 
 def _body(text: str, flags: int = 0, components: Components | None = None) -> Payload:

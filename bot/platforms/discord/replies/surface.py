@@ -25,7 +25,19 @@ from bot.platforms.discord.replies.buttons import Components
 from bot.platforms.discord.replies.connection import Connection
 from bot.platforms.discord.replies.gate import Gate
 from bot.platforms.discord.replies.rest import NoThread, Rest, Token, TokenGone
-from bot.surface import Limits, Look, Offer, OutFile, PageFound, PageGone, PageKey, PageQueued, PageRef, SurfaceError
+from bot.surface import (
+    Limits,
+    Look,
+    Offer,
+    OutFile,
+    PageFound,
+    PageGone,
+    PageKey,
+    PageQueued,
+    PageRef,
+    PageRefused,
+    SurfaceError,
+)
 
 PAGE_CHARS = 2_000
 """Discord's limit of a message's content."""
@@ -56,6 +68,8 @@ class DiscordSurface:
         self._token = Token(self._address.application, self._address.token)
         self._token_ended = False
         """Discord has said so, whatever our clock says."""
+        self._refused = False
+        """Nothing may be shown where the question was asked."""
         self._place: tuple[str, str] | None = None
         self._typing: object | None = None
         self._limits = Limits(
@@ -77,7 +91,11 @@ class DiscordSurface:
 
     async def post(self, key: PageKey, look: Look) -> PageRef:
         rest = await self._connection.rest()
-        page = await self._post(rest, key, look.text, self._row(look))
+        try:
+            page = await self._post(rest, key, look.text, self._row(look))
+        except PageRefused:
+            self._refused = True
+            raise
         self._typing = None
         self._below[page] = look.offers
         return PageRef(page)
@@ -132,10 +150,15 @@ class DiscordSurface:
         return ""
 
     async def aside(self, text: str) -> None:
-        """Only a command's answer can be followed by what its caller alone sees."""
+        """Only a command's answer can be followed by what its caller alone sees; why there can be no answer is said in
+        a direct message else.
+        """
+        rest = await self._connection.rest()
         if self._token_lives():
-            rest = await self._connection.rest()
             await rest.follow_up(self._token, text, private=True)
+        elif self._refused:
+            nonce = blake2s(f"{self._asked.message_id} aside".encode(), digest_size=NONCE_BYTES).hexdigest()
+            await rest.send(await rest.open_dm(self._address.person), text, nonce)
 
     async def status(self, text: str) -> None:
         """Discord says itself that a deferred interaction is being answered; elsewhere the bot is typing."""

@@ -25,7 +25,8 @@ def test_each_button_means_what_it_was_made_for(offers: frozenset[Offer], channe
 
 
 @given(st.frozensets(st.sampled_from(Offer)).filter(lambda offers: Offer.STOP not in offers))
-def test_what_may_be_offered_at_the_end_fits_one_row(offers: frozenset[Offer]) -> None:
+def test_what_may_be_offered_at_the_end_fits_its_rows(offers: frozenset[Offer]) -> None:
+    assert sum(len(each["components"]) for each in row(offers, "discord:1", 1)) == len(offers)
     assert all(len(each["components"]) <= MAX_IN_ROW for each in row(offers, "discord:1", 1))
 
 
