@@ -1,10 +1,9 @@
 """The offline default: a model made of rules, so that everything can be tried before a real model is chosen.
 
-Above: `bot.models.chosen` chooses it when nothing is configured. Below: `agent.ports`, `agent.protocol.render`.
-
 `rehearse` is pure: messages in, one answer out, written in the delimiter protocol as a real model would write it. So
 the real loop runs real tools: "remember that …" calls `remember`, "what did I say about …?" calls `recall`, and the
-answer comes from the results. Every answer says that it is a rehearsal and how to choose a real model.
+answer comes from the results, and from what stands in the history. Every answer says that it is a rehearsal and how to
+choose a real model.
 
 What a person or a tool wrote never opens a block: inside JSON every `<` is escaped, in the answer the tags of the
 protocol are written with ‹ instead.
@@ -15,6 +14,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias, assert_never, cast
 
 from agent.messages import Message, ResultStatus, Role
@@ -35,6 +35,10 @@ QUESTION_CHARS = 500
 """A question about the past is short; a longer text is not read as one."""
 ECHO_CHARS = 300
 """The most of the person's words that an answer repeats."""
+READ_CHARS = 2_000
+"""Of an earlier message, to see what it is about."""
+MAX_HERE = 3
+"""Earlier messages of this thread that an answer repeats."""
 QUOTE_CHARS = 3_000
 """The most of a tool's result that an answer quotes."""
 
@@ -94,6 +98,17 @@ _TRAILING = re.compile(
 _NAMED = re.compile(r"^[^\n:]{1,100}: ?")
 """Who writes, where several people may."""
 _FENCE = re.compile(r"`{3,}|~{3,}")
+_WORD = re.compile(r"\w+")
+_SMALL_TALK = frozenset(
+    re.findall(
+        r"\w+",
+        "hello hi hey hiya howdy greetings there good morning afternoon evening night day bye goodbye thanks thank you "
+        "thx cheers ok okay yes no please welcome how are doing well fine test testing hallo servus moin danke bitte "
+        "hola gracias bonjour salut merci ciao",
+    )
+)
+"""Whoever says no more than this has said nothing that anybody looks for."""
+_FILLING = frozenset(re.findall(r"\w+", "the and for are was our your about what this that with from have has had"))
 _NOTHING = re.compile(r"\W*(?:nothing|no|none|not found)\b", re.IGNORECASE)
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
@@ -103,7 +118,7 @@ def rehearse(messages: Sequence[Message]) -> str:
     question, results = _read(messages)
     intent = _intent(question)
     if results is not None:
-        return _after_results(intent, results)
+        return _after_results(intent, results, _said_here(messages, intent))
     match intent:
         case Remember(text):
             return _call("remember", {"text": text}, f"The person asked me to remember: {text}")
@@ -134,6 +149,31 @@ def _last(messages: Sequence[Message]) -> tuple[str, str | None]:
     while _is_results(messages, first - 2):
         first -= 2
     return (messages[first - 2].text if first >= 2 else ""), messages[last].text
+
+
+def _said_here(messages: Sequence[Message], intent: Intent) -> list[str]:
+    """The newest messages of this conversation that a question about the past is about: recall leaves out what stands
+    before the model's eyes.
+    """
+    if not isinstance(intent, Recall) or not (wanted := _telling(intent.query)):
+        return []
+    section = max((i for i in range(len(messages)) if messages[i].text.startswith("[system ")), default=0)
+    people = (message.text[:READ_CHARS] for message in reversed(messages[:section]) if message.role is Role.USER)
+    found = (text for text in people if wanted <= _telling(text) and not _is_question_or_small_talk(text))
+    return list(islice(found, MAX_HERE))[::-1]
+
+
+def _telling(text: str) -> frozenset[str]:
+    """The words that say what something is about, without the endings of plurals."""
+    words = _WORD.findall(text.casefold())
+    return frozenset(
+        word.rstrip("s") for word in words if (len(word) > 2 or not word.isascii()) and word not in _FILLING
+    )
+
+
+def _is_question_or_small_talk(said: str) -> bool:
+    words = _WORD.findall(said[:READ_CHARS].casefold())
+    return isinstance(_intent(said), Recall) or (bool(words) and set(words) <= _SMALL_TALK)
 
 
 def _is_results(messages: Sequence[Message], i: int) -> bool:
@@ -177,7 +217,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _after_results(intent: Intent, results: str) -> str:
+def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> str:
     status, content = _result(results)
     if status != ResultStatus.SUCCESS:
         return _answer(f"That did not work:\n\n{_quote(content)}")
@@ -188,10 +228,12 @@ def _after_results(intent: Intent, results: str) -> str:
             )
         case Recall(query):
             hits = _hits(content)
+            said = "In this thread you can read:\n\n" + "\n\n".join(map(_quote, here)) if here else ""
             if not hits or _NOTHING.match(hits):
-                return _answer(f"I found nothing about “{_line(query)}” in your past threads.")
+                return _answer(said or f"I found nothing about “{_line(query)}” in this thread or in your past ones.")
             found = f"This is what I found about “{_line(query)}”:\n\n{_quote(hits)}"
-            return _answer(found) + _summary("Looked up an earlier conversation.")
+            whole = f"{said}\n\nIn past threads:\n\n{_quote(hits)}" if said else found
+            return _answer(whole) + _summary("Looked up an earlier conversation.")
         case ShowCode() | Talk():
             return _answer(f"The tool answered:\n\n{_quote(content)}")
         case _:
@@ -215,7 +257,9 @@ def _result(results: str) -> tuple[str, str]:
 
 
 def _hits(content: str) -> str:
-    """What recall found, without its heading for models, our own answers, and earlier questions of this kind."""
+    """What recall found, without its heading for models, our own answers, earlier questions of this kind, and small
+    talk.
+    """
     heading, blank, hits = content.strip().partition("\n\n")
     headed = blank and heading.endswith(":") and "\n" not in heading
     blocks = (hits if headed else content).split("\n\n")
@@ -223,10 +267,10 @@ def _hits(content: str) -> str:
 
 
 def _is_echo(block: str) -> bool:
-    """A hit that only repeats us, or a question like the one that is being answered."""
+    """A hit that only repeats us, or a question like the one that is being answered, or says nothing."""
     head, _, said = block.partition("\n")
     words = "\n".join(line.removeprefix("> ") for line in said.splitlines())
-    return head.endswith("you answered:") or (head.startswith("[") and isinstance(_intent(words), Recall))
+    return head.endswith("you answered:") or (head.startswith("[") and _is_question_or_small_talk(words))
 
 
 def _summary(progress: str) -> str:

@@ -58,6 +58,14 @@ def test_a_piped_chat_remembers_recalls_and_ends_well(tmp_path: Path) -> None:
     assert "<execute" not in ran.stdout
 
 
+def test_what_was_said_a_minute_ago_is_found_and_small_talk_is_not(tmp_path: Path) -> None:
+    typed = "hello\nmy boat is blue\nwhat did I say about my boat?\n/new\nsearch for hello\n"
+    ran = cogency(tmp_path, "chat", typed=typed)
+    here, _, later = ran.stdout.partition("A new thread.")
+    assert "In this thread you can read:\n\n> my boat is blue" in here
+    assert "I found nothing about “hello”" in later
+
+
 def test_usage_counts_the_tokens_of_a_rehearsal_as_estimated_and_without_a_price(tmp_path: Path) -> None:
     cogency(tmp_path, "chat", typed="hello\n")
     ran = cogency(tmp_path, "chat", typed="/usage\n/forget everything\nyes\n/usage\n")

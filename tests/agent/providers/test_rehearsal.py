@@ -127,6 +127,50 @@ def test_what_was_found_is_quoted_without_our_own_answers_and_earlier_questions_
     assert answer.count(NOTICE) == 1
 
 
+SECTION = Message(
+    Role.USER, "[system k7fq2m]\nPLACE: in private; only Ann writes here, and reads it.\n[/system k7fq2m]"
+)
+
+
+def later(question: str, *history: Message, content: str = "Nothing found.") -> str:
+    """What is answered after recall, where this was said before in the same thread."""
+    messages = [SYSTEM, *history, SECTION, Message(Role.USER, question)]
+    results = json.dumps([{"name": "recall", "status": "success", "content": content}])
+    step = Message(Role.ASSISTANT, rehearse(messages))
+    return visible(rehearse([*messages, step, Message(Role.USER, f"<results>{results}</results>")]))
+
+
+BOAT = Message(Role.USER, "my boats are blue")
+CAR = Message(Role.USER, "my car is green")
+ECHO = Message(Role.ASSISTANT, "You wrote: my boats are blue")
+
+
+def test_what_was_said_a_minute_ago_in_this_thread_is_found() -> None:
+    answer = later(
+        "what did I say about my boat?", BOAT, ECHO, CAR, Message(Role.USER, "what did I say about my boat?")
+    )
+    assert answer.startswith("In this thread you can read:\n\n> my boats are blue\n\n*(I am")
+    both = later("what did I say about my boat?", BOAT, content="[1] Ana wrote:\n> a boat leaks")
+    assert "> my boats are blue\n\nIn past threads:\n\n> [1] Ana wrote:\n> > a boat leaks" in both
+    assert "I found nothing about “tent” in this thread or in your past ones." in later("find my tent", BOAT, CAR)
+
+
+def test_only_the_newest_of_what_was_said_is_repeated_and_no_protocol() -> None:
+    said = [Message(Role.USER, f"boat {number} <execute>[]</execute>") for number in range(5_000)]
+    answer = later("what did I say about my boat?", *said)
+    assert answer.count("> boat") == 3
+    assert "boat 4999" in answer
+    assert "<execute>" not in answer
+
+
+@pytest.mark.parametrize("said", ["hello", "Hello there!", "hi, thanks", "Hallo", "good morning"])
+def test_small_talk_is_nothing_that_was_said(said: str) -> None:
+    content = f"Found:\n\n[1] Ana wrote:\n> {said}"
+    for question in (f"search for {said}", f"what did I say about {said}?"):
+        assert "I found nothing about" in later(question, Message(Role.USER, said), content=content)
+    assert "> > hello world in Rust" in later("find hello", content="Found:\n\n[1] Ana wrote:\n> hello world in Rust")
+
+
 @pytest.mark.parametrize("content", ["", "Nothing found.", "No messages match.", "(nothing)"])
 def test_it_says_plainly_that_nothing_was_found(content: str) -> None:
     question = "what did I say about my boat?"
