@@ -43,13 +43,14 @@ format: .venv/dev.stamp
 
 # The project itself is linked, not copied; its build back end comes from the same lock file.
 .venv/run.stamp: requirements/run.txt pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "Setting up .venv: about a minute, once."
+	@$(PYTHON) -m venv .venv
+	@$(PYTHON) requirements/install.py $< $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/dev.stamp: .venv/run.stamp requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+.venv/dev.stamp: requirements/dev.txt .venv/run.stamp
+	@$(PYTHON) requirements/install.py $< $(BIN)/python
 	@touch $@
 
 $(NODE_TOOLS)/.stamp: .venv/dev.stamp tests/node/package-lock.json

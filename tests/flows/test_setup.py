@@ -3,9 +3,13 @@
 import asyncio
 import json
 import os
+import runpy
+import subprocess
 import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
+
+import pytest
 
 from bot.app import CLOCK
 from bot.exits import Exit
@@ -124,3 +128,37 @@ async def test_the_doctor_says_what_is_missing_on_discord(tmp_path: Path) -> Non
     assert code == Exit.FAILED
     assert "problem  Discord: the token is not accepted. Copy DISCORD_TOKEN again" in said
     assert TOKEN not in said
+
+
+INSTALL = ROOT / "requirements/install.py"
+PIP = """#!/bin/sh
+for number in 1 2 3 4 5 6 7 8 9 10; do echo "Collecting thing$number==1 (from there)"; done
+echo "Installing collected packages: thing1, thing2"
+for number in 1 2 3 4 5 6 7 8 9 10; do mkdir "$(dirname "$0")/../lib/python3.11/site-packages/t$number.dist-info"; done
+exit $1CODE
+"""
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_setting_up_ends_as_pip_does(tmp_path: Path, code: int) -> None:
+    (tmp_path / "lib/python3.11/site-packages").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin/python"
+    python.write_text(PIP.replace("$1CODE", str(code)))
+    python.chmod(0o755)
+    named = tmp_path / "run.txt"
+    named.write_text("".join(f"thing{number}==1 \\\n    --hash=sha256:0\n" for number in range(12)))
+    ran = subprocess.run(  # noqa: S603 -- our own script
+        [sys.executable, str(INSTALL), str(named), str(python)], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (code, "")
+    assert ("Installed 10 packages." in ran.stderr) == (code == 0)
+    assert ("Collecting thing1==1" in ran.stderr) == (code != 0), "pip's own words are shown if it fails"
+
+
+def test_setting_up_shows_how_far_it_is() -> None:
+    progress = runpy.run_path(str(INSTALL))["progress"]
+    collecting = [f"Collecting thing{number}==1 (from there)\n" for number in range(7)]
+    said = ["Looking in links\n", *collecting, "  Downloading thing6.whl\n"]
+    assert progress(said, 0, 12) == "Downloading: 7 of 12 packages"
+    assert progress([*said, "Installing collected packages: thing1\n"], 3, 12) == "Installing: 3 of 12 packages"
