@@ -44,9 +44,9 @@ from store.engine import Store
 
 log = logging.getLogger(__name__)
 
-GRACE_S = 8.0
-"""Open replies may finish in this time after SIGTERM; with parking them it stays under the ten seconds that
-supervisors usually give."""
+GRACE_S = 6.0
+"""Open replies may finish in this time after SIGTERM; with parking them, and leaving a platform that has frozen, it
+stays under the ten seconds that supervisors usually give."""
 
 
 async def serve_platforms(settings: Settings) -> None:

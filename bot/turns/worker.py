@@ -13,6 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import Final
 
 from agent.admission import Terms
 from agent.errors import CogencyError, LeaseLost, StoreError
@@ -28,6 +29,10 @@ from bot.turns.slots import Slots, TurnsLimits
 from bot.turns.thinking import Thinking
 
 log = logging.getLogger(__name__)
+
+LEAVE_S: Final = 1.5
+"""At the end, for writes to a platform that are in flight: one that hangs is given up with its connection. Its turn is
+not given back, since nobody knows whether that write took effect."""
 
 
 class Turns:
@@ -80,8 +85,11 @@ class Turns:
                 await asyncio.wait(tasks, timeout=grace_s)
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(worker, *tasks, return_exceptions=True)
-            await self._give_back([running.claim for running in open_turns if running.task.cancelled()])
+            await asyncio.wait([worker, *tasks], timeout=LEAVE_S)
+            parked = [running for running in open_turns if running.task.done() and running.task.cancelled()]
+            if (hanging := sum(not task.done() for task in tasks)) > 0:
+                log.warning("%d answers wait for their platform as the process ends; their leases run out", hanging)
+            await self._give_back([running.claim for running in parked])
             for asking in self._asking.values():
                 asking.resolve(None)
 

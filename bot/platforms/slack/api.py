@@ -180,7 +180,7 @@ class SlackApi:
                     if len(content) >= most:
                         break
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(f"Slack cannot be reached (a file: {type(error).__name__}).") from error
+            raise SlackDown(f"Slack cannot be reached (a file: {_in_words(error)}).") from error
         return bytes(content[:most])
 
     async def upload(self, url: str, content: bytes) -> None:
@@ -189,7 +189,7 @@ class SlackApi:
             async with self._session.post(url, data=content, proxy=self._proxy, timeout=FILE_TIMEOUT) as response:
                 status = response.status
         except (ClientError, TimeoutError, ValueError) as error:
-            raise SlackDown(f"Slack cannot be reached (a file: {type(error).__name__}).") from error
+            raise SlackDown(f"Slack cannot be reached (a file: {_in_words(error)}).") from error
         if status != 200:
             raise SlackRefused("a file", f"status {status}")
 
@@ -208,7 +208,7 @@ class SlackApi:
             raise _translated(method, error) from error
         except (ClientError, SlackClientError, TimeoutError, ValueError, AttributeError) as error:
             # The last: JSON that is no object, from whatever stands between; slack-sdk takes it for one.
-            raise SlackDown(f"Slack cannot be reached ({method}: {type(error).__name__}).") from error
+            raise SlackDown(f"Slack cannot be reached ({method}: {_in_words(error)}).") from error
 
     async def respond(self, url: str, **message: Json) -> None:
         """Answer through a `response_url`: valid for 30 minutes and five answers. None and errors as in `call`."""
@@ -218,13 +218,23 @@ class SlackApi:
             async with self._session.post(url, json=said, proxy=self._proxy) as response:
                 status, answer = response.status, await response.text()
         except (ClientError, TimeoutError) as error:
-            raise SlackDown(f"Slack cannot be reached (response_url: {type(error).__name__}).") from error
+            raise SlackDown(f"Slack cannot be reached (response_url: {_in_words(error)}).") from error
         if status == 429:
             raise SlackLimited("response_url", _seconds(response.headers.get("Retry-After", "")))
         if status >= 500:
             raise SlackDown(f"Slack failed (response_url: status {status}).")
         if status != 200 or _refusal(answer):
             raise SlackRefused("response_url", _refusal(answer) or f"status {status}")
+
+
+def _in_words(error: Exception) -> str:
+    match error:
+        case TimeoutError():
+            return "no answer in time"
+        case ClientError():
+            return "the connection failed"
+        case _:
+            return "an answer that cannot be read"
 
 
 def _body(response: _Response) -> JsonObject:

@@ -7,10 +7,10 @@ Rules: one workspace, one bot token. What is wrong at the start ends in one sent
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn, assert_never
+from typing import Final, NoReturn, assert_never
 
 from aiohttp import ClientSession, ClientTimeout
 from slack_bolt.app.async_app import AsyncApp
@@ -61,13 +61,18 @@ from bot.turns.missed import Listening
 log = logging.getLogger(__name__)
 
 
+DELIVERY_CLOSE_S: Final = 0.8
+CLOSE_S: Final = 1.2
+"""Supervisors kill after ten seconds, and Slack may have frozen: what has not ended by then is left to its fate."""
+
+
 class SlackUnreachable(PlatformUnavailable):
     """Slack could not be reached at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What runs while a workspace is served. `closing`: what ends with it, in this order."""
+    """What runs while a workspace is served. `closing`: what ends with it, after nothing more is delivered."""
 
     delivery: Delivery
     listening: Listening
@@ -101,9 +106,19 @@ async def serve(host: Host, settings: SlackSettings, clock: Clock) -> None:
         finally:
             for task in keeping:
                 task.cancel()
-            for close in parts.closing:
-                await close()
+            await _close([parts.delivery.close], DELIVERY_CLOSE_S)
+            await _close(parts.closing, CLOSE_S)
             host.hide(me.source)
+
+
+async def _close(closing: Collection[Callable[[], Awaitable[None]]], patience_s: float) -> None:
+    tasks = [asyncio.ensure_future(close()) for close in closing]
+    done, hanging = await asyncio.wait(tasks, timeout=patience_s)
+    for task in hanging:
+        task.cancel()
+    for task in done:
+        if (failed := task.exception()) is not None:
+            log.warning("something of Slack could not be closed: %r", failed)
 
 
 def _put_together(
@@ -137,7 +152,7 @@ def _put_together(
     app = bolt_app(web, settings.bot_token, me, owed, missed.gap, desk, control, windows)
     delivery = _delivery(app, api, web, settings, clock, missed)
     ending = (desk.underway, missed, owed, groups, agent, home)
-    return _Parts(delivery, listening, guests, owed, desk.asking, (delivery.close, *(part.close for part in ending)))
+    return _Parts(delivery, listening, guests, owed, desk.asking, tuple(part.close for part in ending))
 
 
 async def _clear(api: SlackApi, sessions: Sessions, home: Home, shown: ShownPage) -> None:
