@@ -92,7 +92,7 @@ def visible_from(messages: Sequence[StoredMessage], window: int, *, is_cut: bool
     """
     room, first = window * SURE, 0
     for message in reversed(messages):
-        room -= estimate_tokens(message.text)
+        room -= estimate_tokens(message.text) + message.text.count("\n") // 2  # each further line is marked
         if room < 0:
             return first or message.id + 1
         first = message.id

@@ -150,7 +150,7 @@ def render_step(text: str, workspace: Workspace | None, calls: Sequence[ToolCall
 
 def _bare(name: str) -> str:
     """On one line, without a colon, and without anything that is not seen."""
-    seen = "".join(char if char.isprintable() else " " for char in one_line(name))
+    seen = "".join(char if char.isprintable() else " " for char in one_line(name[: 4 * MAX_NAME_CHARS]))
     return " ".join(_NOT_IN_NAMES.sub(" ", seen).split())[:MAX_NAME_CHARS].strip() or _NAMELESS
 
 

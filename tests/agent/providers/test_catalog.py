@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.providers.catalog import ENDPOINTS, OLLAMA, OPENAI
+from agent.providers.catalog import ENDPOINTS, OLLAMA, OPENAI, reasons
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,30 @@ def test_this_machine_is_known_by_its_names(address: str, *, local: bool) -> Non
 )
 def test_only_openais_reasoning_models_are_known_to_refuse_stop(base_url: str, model: str, *, stops: bool) -> None:
     assert OPENAI.at(base_url).stops_at_sequences(model) is stops
+
+
+@pytest.mark.parametrize(
+    ("model", "by_itself"),
+    [
+        ("gpt-6.1-terra", True),
+        ("o4-mini", True),
+        ("gpt-4.1", False),
+        ("claude-sonnet-5-5", True),
+        ("claude-3-haiku", False),
+        ("gemini-3.8-flash", True),
+        ("gemini-3.5-flash-lite", False),
+        ("llama3.2", False),
+        ("qwen3:8b", True),
+        ("qwen3-30b-a3b-instruct-2507", False),
+        ("deepseek-r1:14b", True),
+        ("openai/gpt-oss-20b", True),
+        ("kimi-k2-thinking", True),
+        ("mistral-medium", False),
+        ("grok-4-fast-non-reasoning", False),
+    ],
+)
+def test_models_that_reason_by_themselves_are_known_by_their_names(model: str, *, by_itself: bool) -> None:
+    assert reasons(model) is by_itself
 
 
 def test_every_service_is_complete() -> None:

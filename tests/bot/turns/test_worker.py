@@ -12,11 +12,12 @@ from agent.context import ContextBudget, Persona
 from agent.errors import StoreError
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, TeamAudience
-from agent.messages import Depth, Message, Role
+from agent.messages import Depth, Message, ResultStatus, Role, ToolCall, ToolResult
 from agent.ports import ModelChanged
+from agent.progress import Progress, Step, encode
 from agent.providers.scripted import Answer, Answering, ScriptedProvider, Until
 from agent.records import Claiming, Incoming
-from agent.state import SituationSummary
+from agent.state import SituationSummary, Workspace
 from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
@@ -184,6 +185,27 @@ async def test_a_turn_that_killed_its_process_too_often_is_given_up() -> None:
     (reply,) = world.shown()
     assert reply.startswith("I could not finish this answer after 10 attempts (turn 1).")
     assert world.model.requests == []
+
+
+async def test_a_turn_that_goes_on_after_a_crash_knows_its_round_and_its_workspace() -> None:
+    world = World(["In the harbour."])
+    await world.turns().submit(said("Where is my boat?"))
+    claim = await world.store.claim(Claiming("crashed", world.clock.now(), LEASE))
+    assert claim is not None
+    found = ToolResult("recall", ResultStatus.SUCCESS, "It lies in the harbour.")
+    calls = (ToolCall("recall", {"query": "boat"}),)
+    steps = (Step(world.clock.now(), workspace=Workspace("Find the boat"), calls=calls, results=(found,)),)
+    await world.store.save(claim, progress=encode(Progress(steps)))
+    await world.store.release_all()
+    async with world.serving() as turns:
+        await turns.idle()
+    assert world.shown() == ["In the harbour."]
+    system, section, question, step, results = world.model.requests[0]
+    assert (system.role, step.role) == (Role.SYSTEM, Role.ASSISTANT)
+    assert "WORKSPACE:\nobjective: Find the boat" in section.text
+    assert "EXECUTION: round 2 of 10." in section.text
+    assert question.text == "Where is my boat?"
+    assert "It lies in the harbour." in results.text
 
 
 async def test_a_reply_that_somebody_deletes_stops_its_turn() -> None:
