@@ -35,6 +35,15 @@ def read_calls(body: str, limits: ParserLimits, *, whole: bool) -> CallsArrived 
         values = _values(reader, body, whole=whole)
     except Unreadable as error:
         return CallsRejected(f"The JSON in <execute> cannot be read: {error}. {FORM}")
+    return _checked(values, limits, reader)
+
+
+def read_calls_of(calls: list[Json], limits: ParserLimits) -> CallsArrived | CallsRejected:
+    """The same for values that have been read already, each a call."""
+    return _checked([calls], limits, JsonReader(limits))
+
+
+def _checked(values: list[Json], limits: ParserLimits, reader: JsonReader) -> CallsArrived | CallsRejected:
     try:
         calls = tuple(_call(item, reader) for item in _items(values))
     except _NotCalls as error:

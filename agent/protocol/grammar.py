@@ -56,6 +56,8 @@ class ParserLimits:
     """Blanks before a tag or a fence. Deeper than any list is nested."""
     fence: int = 200
     """A fence's opening line. A longer one can only be prose."""
+    notes: int = 2_000
+    """From `<workspace>` to its end, if it holds no JSON. Longer notes are prose about the tag."""
     depth: int = 64
     """Levels of JSON. Deeper than any tool's arguments, far from Python's recursion limit."""
     number: int = 400

@@ -13,6 +13,7 @@ from agent.events import Violation
 from agent.protocol.blocks import Opening, Where
 from agent.protocol.fences import read_fence, read_item_fence
 from agent.protocol.grammar import Kind, ParserLimits
+from agent.protocol.native import NativeOpening, read_native
 from agent.protocol.output import Gap
 from agent.protocol.tags import (
     BLANKS,
@@ -20,8 +21,10 @@ from agent.protocol.tags import (
     Maybe,
     Tag,
     ends_line,
+    read_call_in_words,
     read_json_after_prose,
     read_json_start,
+    read_notes,
     read_tag,
     read_typical_json,
     skip_blanks,
@@ -29,6 +32,8 @@ from agent.protocol.tags import (
 
 QUOTES = "`'\"“‘«"
 """Before a tag in the middle of a line: somebody writes about tags."""
+
+_MISTRAL = "[TOOL_CALLS]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class Fence:
     end: int
 
 
-Beginning: TypeAlias = Text | Orphan | Fence | Opening
+Beginning: TypeAlias = Text | Orphan | Fence | Opening | NativeOpening
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,16 @@ class Openings:
         """Does a tool of this name exist?"""
         return self.tool_names is None or name in self.tool_names
 
+    def is_named_tool(self, name: str) -> bool:
+        """As `is_tool`, but a name has to be known: out of place, any other one is an example."""
+        return self.tool_names is not None and name in self.tool_names
+
     def at_line_start(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
         """At the first character of a line that is not blank, or behind a closing tag."""
+        native = self._mistral(text, start) or read_native(text, start, "", QUOTES, self.is_named_tool)
         match text[start]:
+            case "<" | "[" if native is not None:
+                return native
             case "<":
                 return self._tag(text, start, talked_about)
             case "`" | "~":
@@ -86,6 +98,9 @@ class Openings:
 
     def in_line(self, text: str, start: int, before: str, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
         """At a `<` in the middle of a line, behind the character `before`."""
+        native = read_native(text, start, before, QUOTES, self.is_named_tool)
+        if native is not None:
+            return native
         tag = read_tag(text, start, self.limits)
         if tag is None:
             return Text(start + 1)
@@ -122,6 +137,15 @@ class Openings:
         violation = Violation.CALLS_FENCED if marker else Violation.TAG_MISPLACED
         return replace(opening, where=where, tagged=tagged, marker=marker, violation=violation)
 
+    def _mistral(self, text: str, start: int) -> Opening | Maybe | None:
+        """Calls as in `<execute>`, behind a token instead of a tag."""
+        if not text.startswith(_MISTRAL, start):
+            return None
+        begin = read_typical_json(text, start + len(_MISTRAL), Kind.EXECUTE, self.limits, self.is_named_tool)
+        if not isinstance(begin, int):
+            return begin
+        return Opening(Kind.EXECUTE, begin, violation=Violation.TAG_MISPLACED)
+
     def _tag(self, text: str, start: int, talked_about: AbstractSet[Kind]) -> Beginning | Maybe:
         tag = read_tag(text, start, self.limits)
         if tag is None:
@@ -150,8 +174,16 @@ class Openings:
             return Orphan(tag.kind, end.end, Gap.OWN_LINE)
         if tag.kind is Kind.EXECUTE:
             begin = read_json_after_prose(text, tag.end, self.limits, self.is_tool)
-            if begin is not None:
-                return MAYBE if begin is MAYBE else self._misplaced(text, tag, begin)
+            if isinstance(begin, int):
+                return self._misplaced(text, tag, begin)
+            words = read_call_in_words(text, tag.end, self.limits, self.is_named_tool)
+            if words is True:
+                return Opening(tag.kind, tag.end, json=False, violation=Violation.TAG_MISPLACED)
+            return MAYBE if MAYBE in (begin, words) else Text(tag.end, tag.kind)
+        if tag.kind is Kind.WORKSPACE:
+            notes = read_notes(text, tag.end, self.limits)
+            if notes is not False:
+                return MAYBE if notes is MAYBE else Opening(tag.kind, tag.end, json=False)
         return Text(tag.end, tag.kind)
 
     def _misplaced(self, text: str, tag: Tag, begin: int) -> Opening:

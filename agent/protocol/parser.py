@@ -2,13 +2,14 @@
 
 Above: `agent.loop`. Below: `agent.protocol.openings`, `.blocks`, `.trial`, `.output`.
 
-Theory of operation. The parser is always in one of five places:
+Theory of operation. The parser is always in one of six places:
 
     LINE_START   at the start of a line, or behind a closing tag: a block or a fence may begin
     TEXT         in the middle of a line
     FENCE        in a code fence: everything is text until it ends
     BLOCK        behind an opening tag: nothing is shown until the block is over
     TRIAL        behind a block that stands where none may (see `agent.protocol.trial`)
+    NATIVE       in a call or thoughts in a language of the model's own (see `agent.protocol.native`)
 
 Each step looks at the text from one position on and either uses some of it or says that it needs more; then the rest is
 held back and comes again before the next piece. What a step does depends on the place and on the text alone, never on
@@ -21,7 +22,8 @@ Rules that are ours to choose, where the protocol leaves them open.
 - Text that has been said cannot be taken back. An orphan `</think>` is not shown, but what came before it was.
 - A closing tag without its block is not shown at the start of a line, except where the opening tag was text: HTML's
   <summary> keeps both. An empty block is not shown either, and asks for nothing.
-- Behind `<summary>` no text is visible, but calls still count.
+- Behind `<summary>` no text is visible, but calls still count. A summary before the first word of the answer hides none
+  of it: the model has written them in the wrong order.
 - A tag that the end of the stream cuts off is not shown at the start of a line. In the middle of one it is text.
 - Unclosed thoughts stay private; calls in them count if the stream ends there (see `agent.protocol.thoughts`).
 """
@@ -36,6 +38,7 @@ from agent.protocol.blocks import Block, Opening, Where
 from agent.protocol.fences import OpenFence
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.json_text import SaneStream
+from agent.protocol.native import Form, Native, NativeOpening, is_token
 from agent.protocol.openings import Beginning, Fence, Openings, Orphan, Text
 from agent.protocol.output import Gap, Output, ends_stream
 from agent.protocol.tags import BLANKS, NO_TAG_BEGINS, Maybe, is_cut_tag, skip_blanks
@@ -53,6 +56,7 @@ class _Mode(Enum):
     FENCE = auto()
     BLOCK = auto()
     TRIAL = auto()
+    NATIVE = auto()
 
 
 class Parser:
@@ -77,6 +81,7 @@ class Parser:
         self._fence = OpenFence("```", limits)
         self._block = Block(Opening(Kind.THINK, 0), limits)
         self._trial: Trial | None = None
+        self._native: Native | None = None
         self._talked_about: set[Kind] = set()
         """Blocks whose opening tag was text; so is then their closing tag."""
         self._halted = False
@@ -138,6 +143,8 @@ class Parser:
                 return self._in_fence(text, position)
             case _Mode.TRIAL:
                 return self._on_trial(text, position)
+            case _Mode.NATIVE:
+                return self._in_native(text, position)
             case _:
                 assert_never(self._mode)
 
@@ -182,6 +189,14 @@ class Parser:
                 self._fence = OpenFence(marker, self._limits)
                 self._mode = _Mode.FENCE
                 return end
+            case NativeOpening(form, end):
+                if form is Form.TOKENS:
+                    self._output.gap = Gap.OWN_LINE if self._mode is _Mode.LINE_START else Gap.IN_LINE
+                    self._mode = _Mode.LINE_START
+                else:
+                    self._native = Native(beginning, self._limits)
+                    self._mode = _Mode.NATIVE
+                return end
             case Opening():
                 if beginning.where is not Where.IN_PLACE:
                     self._trial = Trial(beginning, text[position : beginning.begin], self._openings)
@@ -208,7 +223,7 @@ class Parser:
     def _open(self, opening: Opening) -> int:
         self._block = Block(opening, self._limits)
         self._mode = _Mode.BLOCK
-        if opening.kind is Kind.SUMMARY:
+        if opening.kind is Kind.SUMMARY and self._output.visible:
             self._emit(ReplyEnded())
         return opening.begin
 
@@ -226,6 +241,20 @@ class Parser:
         else:
             self._output.gap = Gap.OWN_LINE
             self._mode = _Mode.LINE_START
+        return used
+
+    def _in_native(self, text: str, position: int) -> int | None:
+        native = self._native
+        if native is None:
+            return position
+        used = native.feed(text, position)
+        if not native.is_over:
+            return used if used > position else None
+        for event in native.events():
+            self._emit(event)
+        self._native = None
+        self._output.gap = Gap.OWN_LINE
+        self._mode = _Mode.LINE_START
         return used
 
     def _emit(self, event: ProtocolEvent) -> None:
@@ -277,6 +306,9 @@ class Parser:
         if self._mode is _Mode.BLOCK:
             for event in self._end_of_block():
                 self._emit(event)
+        elif self._native is not None:
+            for event in self._native.end_of_stream(self._held):
+                self._emit(event)
         elif self._mode is not _Mode.TRIAL and self._held:
             self._end_of_text(self._held)
         if self._trial:
@@ -286,7 +318,9 @@ class Parser:
     def _end_of_text(self, held: str) -> None:
         """What was held back began no block. A tag that the end of the stream has cut is not shown."""
         at_line_start = self._mode is _Mode.LINE_START
-        if is_cut_tag(held, self._limits, at_line_start=at_line_start):
+        if (at_line_start or not self._output.last[-1:].isspace()) and is_token(held):
+            self._output.emit(ViolationFound(Violation.TAG_ORPHANED, "token"))
+        elif is_cut_tag(held, self._limits, at_line_start=at_line_start):
             self._output.emit(ViolationFound(Violation.BLOCK_UNCLOSED, "tag"))
         else:
             self._say(held, 0, len(held))

@@ -64,7 +64,7 @@ _NAMELESS: Final = "somebody"
 
 def neutralise(text: str) -> str:
     """The same text, readable, without anything that the parser could take for a tag."""
-    return TAG_LIKE.sub("‹", sane_text(text))
+    return TAG_LIKE.sub("‹", sane_text(text)).replace("[TOOL_CALLS]", "‹TOOL_CALLS]")
 
 
 def one_line(text: str) -> str:

@@ -53,6 +53,16 @@ _PROSE = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*(?=[\[{])")
 _PROSE_BEGUN = re.compile(r"(?:[^<\[{\n]|\n(?!\n))*\Z")
 _REST_OF_LINE = re.compile(rf"[{BLANKS}]*(\n|\Z)")
 
+_CALL_IN_WORDS = re.compile(
+    rf"[{BLANKS}\n]*+(?:(?:`{{3,}}|~{{3,}})\w*+[{BLANKS}\n]*+)?+(?:\w{{1,64}}\s?=\s?|(?:print|await)[\s(])?([\w-]{{1,128}})\("
+)
+_CALL_IN_WORDS_BEGUN = re.compile(
+    rf"[{BLANKS}\n]*+[`~]*+\w{{0,64}}[{BLANKS}\n]*+(?:\w{{1,64}}\s?[=(]?\s?)?[\w-]{{0,128}}\Z"
+)
+_GOES_ON = re.compile(
+    rf"[{BLANKS}]+(?!(?:{'|'.join(WORKSPACE_FIELDS)}|secure)\b)[a-z]+(?:[{BLANKS}]+[^{BLANKS}\n:=]|[.,;!?)\n])|[.,;:!?)'\"`]"
+)
+_NOTES_END = re.compile(rf"<[{BLANKS}]*+/[{BLANKS}]*+workspace[{BLANKS}]*+>", _ANY_CASE)
 _FIRST_KEY = re.compile(r"""([\[{\s]*["'“]?)(\w*)""")
 _COLON = re.compile(r"""["'”]?\s*(:|\Z)""")
 _FIRST_NAME = re.compile(r"""\b(?:name|tool|tool_name|function)["'”]?\s*:\s*["'“]([^"'“”\n]{1,128})["'”]""")
@@ -65,10 +75,12 @@ _FIRST_KEYS = {
 _CUT_LETTERS = 2
 """Of a tag's name: one letter is as likely the end of "a <b"."""
 
-NO_TAG_BEGINS: Final = rf"<(?![{BLANKS}/{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|\Z)"
-"""A `<` that begins no tag of ours, to be passed over at once."""
-TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z))", _ANY_CASE)
-"""Every `<` that could begin a tag of ours, also when the text goes on later."""
+NO_TAG_BEGINS: Final = rf"<(?![|｜ai{BLANKS}/{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|\Z)"
+"""A `<` that begins no tag of ours and none of `agent.protocol.native`, to be passed over at once."""
+_NATIVE_NAME = r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"
+TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
+"""Every `<` that could begin a tag of ours, or a token of a model's own, also when the text goes on later. (A server of
+open models may read a person's `<|im_start|>` as the beginning of another message.)"""
 
 
 def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
@@ -136,6 +148,25 @@ def read_json_after_prose(
     if found:
         return read_typical_json(text, found.end(), Kind.EXECUTE, limits, is_tool)
     return MAYBE if len(text) - start < limits.gap and _PROSE_BEGUN.match(text, start) else None
+
+
+def read_call_in_words(text: str, start: int, limits: ParserLimits, is_tool: Callable[[str], bool]) -> bool | Maybe:
+    """Does a call stand behind `<execute>` as a program writes it, `recall("boat")`, of a tool that exists?"""
+    found = _CALL_IN_WORDS.match(text, start, start + limits.gap)
+    if found:
+        return is_tool(found[1])
+    return MAYBE if len(text) - start < limits.gap and _CALL_IN_WORDS_BEGUN.match(text, start) else False
+
+
+def read_notes(text: str, start: int, limits: ParserLimits) -> bool | Maybe:
+    """Are there notes without JSON behind `<workspace>`, and its closing tag behind them? A sentence that goes on in
+    small letters is about the tag.
+    """
+    if _GOES_ON.match(text, start, start + limits.gap):
+        return False
+    if _NOTES_END.search(text, start, start + limits.notes):
+        return True
+    return MAYBE if len(text) - start < limits.notes else False
 
 
 def ends_line(text: str, start: int, limits: ParserLimits) -> bool | Maybe:

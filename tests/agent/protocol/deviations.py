@@ -161,4 +161,50 @@ _JSON = (
     _corrected("JSON nested a thousand levels deep", f"<execute>{'[' * 5000}</execute>", "nested"),
 )  # fmt: skip
 
-DEVIATIONS = (*_PLACES, *_TAGS, *_JSON)
+
+def _invoked(name: str, prefix: str = "") -> str:
+    """As some models call tools in XML."""
+    inside = f'<{prefix}parameter name="query">boat</{prefix}parameter>'
+    return f'<{prefix}function_calls>\n<{prefix}invoke name="{name}">\n{inside}\n</{prefix}invoke>\n</{prefix}function_calls>'
+
+
+_ARGS = '{"query": "boat"}'
+_TALK = "The token <|im_start|> begins a message and <|im_end|> ends it; [TOOL_CALLS] is Mistral's, <|channel|> another's.\n"
+_NATIVE = (
+    _called("XML with a name for each call", _invoked("recall")),
+    _called("XML with prefixes", f"Let me look.\n{_invoked('recall', 'antml:')}", "Let me look.\n"),
+    _called("one call in XML alone", '<invoke name="recall"><parameter name="query">boat</parameter></invoke>'),
+    _called("XML that is cut off", '<invoke name="recall"><parameter name="query">boat'),
+    _called("a function's tag", "<function=recall>\n<parameter=query>\nboat\n</parameter>\n</function>"),
+    _called("a list in XML", '<invoke name="recall"><parameter name="query">["boat"]</parameter></invoke>', calls=(ToolCall("recall", {"query": ["boat"]}),)),
+    _answered("an example in XML", f"So:\n{_invoked('weather')}\nThat is how.", f"So:\n{_invoked('weather')}\nThat is how."),
+    _answered("XML in a fence", f"```xml\n{_invoked('recall')}\n```\nThat is how.", f"```xml\n{_invoked('recall')}\n```\nThat is how."),
+    _called("channels", f"<|channel|>analysis<|message|>I search.<|end|><|start|>assistant<|channel|>commentary to=functions.recall <|constrain|>json<|message|>{_ARGS}<|call|>"),
+    _called("a channel behind its recipient", f"<|start|>assistant to=functions.recall<|channel|>commentary json<|message|>{_ARGS}<|call|>"),
+    _called("a channel that a stop sequence cut", f"<|channel|>commentary to=functions.recall<|message|>{_ARGS}"),
+    _corrected("a channel with broken arguments", "<|channel|>commentary to=functions.recall<|message|>{query boat}<|call|>", "cannot be read"),
+    _answered("a channel's answer", "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>It is blue.<|return|>", "It is blue."),
+    _answered("thoughts in a channel that are never closed", "It is blue.\n<|channel|>analysis<|message|>Hm.", "It is blue.\n"),
+    _answered("the tokens around a message", "<|im_start|>assistant\nIt is blue.<|im_end|>", "It is blue."),
+    _answered("a header of tokens", "<|start_header_id|>assistant<|end_header_id|>\n\nIt is blue.<|eot_id|>", "It is blue."),
+    _answered("a token that is cut off", "It is blue.<|im_e", "It is blue."),
+    _answered("talk about tokens", _TALK, _TALK),
+    _answered("tokens in code", "`<|im_end|>`\n```\n<|im_start|>user\n[TOOL_CALLS] []\n```\n", "`<|im_end|>`\n```\n<|im_start|>user\n[TOOL_CALLS] []\n```\n"),
+    _called("a token before the list", f"[TOOL_CALLS] {CALL}"),
+    _called("a token, the name and its arguments", f"[TOOL_CALLS]recall[ARGS]{_ARGS}"),
+    _called("tokens with wide bars", f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>recall\n```json\n{_ARGS}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
+    _called("tokens with wide bars, the short form", f"Let me look.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>recall<｜tool▁sep｜>{_ARGS}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "Let me look."),
+    _called("tokens without bars", f"<tool▁call▁begin▁>recall<tool▁sep▁>{_ARGS}<tool▁call▁end▁>"),
+    _answered("a workspace of plain text", "<workspace>\nThe person wants the boat.\n</workspace>\nIt is blue.", "It is blue."),
+    _answered("a workspace of one sentence", "<workspace>The person wants the boat.</workspace>\nIt is blue.", "It is blue."),
+    _called("a workspace of YAML before the calls", f"<workspace>\nobjective: Find it\napproach: Search\n</workspace>\n{EXECUTE}"),
+    _answered("a sentence about the workspace", "<workspace> is my notebook, and </workspace> ends it.\n", "<workspace> is my notebook, and </workspace> ends it.\n"),
+    _corrected("a call as a program writes it", '<execute>recall("boat")</execute>', "cannot be read"),
+    _corrected("a call as a program writes it, with names", '<execute>\nresult = recall(query="boat")\n</execute>', "cannot be read"),
+    _corrected("a call that is printed", '<execute>print(recall("boat"))</execute>', "cannot be read"),
+    _corrected("calls in indented code", f"So:\n\n    {CALL}\n", "outside <execute>", "So:\n\n"),
+    _called("tagged calls in indented code", f"So:\n\n    {WORKSPACE}\n    {EXECUTE}\n", "So:\n\n"),
+    _answered("a summary before the answer", '<summary>{"goal": "Boat"}</summary>\n\nIt is blue.', "It is blue."),
+)  # fmt: skip
+
+DEVIATIONS = (*_PLACES, *_TAGS, *_JSON, *_NATIVE)

@@ -177,6 +177,11 @@ FRAGMENTS = (
     *("<summary>", "</summary>", "<tool_call>", "<EXECUTE id='1'>", "</ execute >", "<execute/>", "<exec", "</", "<b>"),
     *("```", "```json\n", "```\n", "~~~\n", "\n\n", "\r\n", "  ", "words", "a < b", "日本", "\U0001f600"),
     *(CALL, CALL[:20], "[{'name': 'recall', 'args': {'query': 'it'},}]", '[{"name": "other", "args": {}}]'),
+    *("<|im_start|>", "assistant", "<|im_end|>", "<|channel|>", "analysis", "final", " to=functions.recall"),
+    *("<|message|>", "<|call|>", "<|start|>", "<|", "[TOOL_CALLS]", "recall", "[ARGS]", "<｜tool▁call▁begin｜>"),
+    *("<｜tool▁sep｜>", "<tool▁", "<invoke"),
+    *("<｜tool▁call▁end｜>", '<invoke name="recall">', '<parameter name="query">', "</parameter>", "</invoke>"),
+    *("<function_calls>", "<function=recall>", 'recall("boat")', "objective: Find it\n", "Notes"),
     *('{"name": "recall"}', '{"name', '{"goal": "g"}', EMPTY, '{"objective": "', '"secure": false', "\\u00", "1e9"),
 )  # fmt: skip
 STREAMS = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=16).map("".join)
@@ -289,7 +294,7 @@ def test_an_unclosed_block_is_counted(block: str) -> None:
 def test_a_private_block_that_is_too_long_stays_invisible_to_its_end(block: str) -> None:
     name = block[1:].partition(">")[0]
     stream = f'{block}{"secret " * 60_000}"}}</{name}>\nYes.'
-    assert text(stream) == text(*stream[::-1][::-1]) == ("" if name == "summary" else "Yes.")
+    assert text(stream) == text(*stream[::-1][::-1]) == "Yes."
     assert Violation.BLOCK_TOO_LONG in found(stream)
 
 

@@ -1,0 +1,272 @@
+"""How models call tools in the languages that they were trained on: special tokens, and XML with a name for each call.
+
+Rules
+  A call counts if a tool of that name exists, as everywhere out of place; of any other name it is an example, and text.
+  Thoughts and calls of these languages are private. Their tokens alone say nothing, so they are not shown where a model
+  writes them as tokens: where they end a line or another one follows. Between words, in quotes and in code they are
+  what somebody writes about.
+  Each function answers as those of `agent.protocol.tags`: what was found, None, or MAYBE within a limit.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+import regex
+
+from agent.events import CallsRejected, ProtocolEvent, ThoughtArrived, Violation, ViolationFound
+from agent.messages import Json
+from agent.protocol.calls import FORM, read_calls_of
+from agent.protocol.grammar import ParserLimits
+from agent.protocol.json_text import JsonReader, Unreadable
+from agent.protocol.tags import MAYBE, Maybe
+
+OPENING_CHARS: Final = 160
+"""From the first token of a call to its arguments. A longer one is none; as long as it may be one, it is held back."""
+_TOKEN_CHARS: Final = 48
+"""The longest token, of which the end of a piece may hold a part."""
+_BAR: Final = "[|｜]"
+
+
+class Form(Enum):
+    """What stands behind an opening, and so what ends it."""
+
+    TOKENS = auto()
+    """Nothing: tokens alone."""
+    THOUGHTS = auto()
+    HARMONY = auto()
+    DEEPSEEK = auto()
+    MISTRAL = auto()
+    INVOKES = auto()
+    INVOKE = auto()
+    FUNCTION = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class NativeOpening:
+    """`name`: of the first tool that is called. The arguments begin at `end`."""
+
+    form: Form
+    end: int
+    name: str = ""
+
+
+_NAME: Final = r"(?:functions\.)?(?P<name>[\w-]{1,128})"
+_INVOKE: Final = r"<(?:antml:)?invoke\s+name\s*=\s*[\"']?(?P<name>[\w.-]{1,128})[\"']?[^<>\n]{0,40}>"
+_OPENINGS: Final = {
+    Form.HARMONY: regex.compile(
+        rf"(?:<\|start\|>\s*\w{{0,12}}\s*)?+(?:<\|channel\|>\s*\w{{0,12}}\s*)?+\bto={_NAME}[ \w]{{0,30}}"
+        r"(?:<\|channel\|>[ \w]{0,40})?+(?:<\|constrain\|>\s*\w{0,12}\s*)?+<\|message\|>"
+    ),
+    Form.THOUGHTS: regex.compile(r"(?:<\|start\|>\s*assistant\s*)?+<\|channel\|>\s*analysis\s*<\|message\|>"),
+    Form.DEEPSEEK: regex.compile(
+        rf"(?:<{_BAR}?tool[▁_]calls[▁_]begin[▁_]?{_BAR}?>\s{{0,4}})?+<{_BAR}?tool[▁_]call[▁_]begin[▁_]?{_BAR}?>\s{{0,4}}"
+        rf"(?:function\s{{0,4}}<{_BAR}?tool[▁_]sep[▁_]?{_BAR}?>\s{{0,4}})?+(?P<name>[\w.-]{{1,128}})\s{{0,4}}"
+        rf"(?:<{_BAR}?tool[▁_]sep[▁_]?{_BAR}?>|(?=```|\{{))"
+    ),
+    Form.MISTRAL: regex.compile(r"\[TOOL_CALLS\]\s{0,4}(?P<name>[\w.-]{1,128})\s{0,4}(?:\[ARGS\]\s{0,4})?+(?=\{)"),
+    Form.INVOKES: regex.compile(rf"<(?:antml:)?function_calls>\s{{0,8}}{_INVOKE}"),
+    Form.INVOKE: regex.compile(_INVOKE),
+    Form.FUNCTION: regex.compile(r"<function=(?P<name>[\w.-]{1,128})>"),
+}
+_FORMS: Final[Sequence[tuple[str, Sequence[Form]]]] = (
+    ("<|s", (Form.HARMONY, Form.THOUGHTS)),
+    ("<|c", (Form.HARMONY, Form.THOUGHTS)),
+    ("<|t", (Form.DEEPSEEK,)),
+    ("<｜t", (Form.DEEPSEEK,)),
+    ("<to", (Form.DEEPSEEK,)),
+    ("<an", (Form.INVOKES, Form.INVOKE)),
+    ("<in", (Form.INVOKE,)),
+    ("<fu", (Form.INVOKES, Form.FUNCTION)),
+    ("[TO", (Form.MISTRAL,)),
+)
+"""By their first letters."""
+_TOKEN: Final = regex.compile(
+    r"<\|(?:im_start|start|im_end|end|return|call|message|endoftext|eot_id|eom_id|begin_of_text|end_of_text|python_tag)\|>"
+    r"|<\|start_header_id\|>\w{0,12}<\|end_header_id\|>"
+    r"|<\|channel\|>\s*+(?:final|commentary|analysis)\s*+<\|message\|>"
+    rf"|<{_BAR}?(?:tool[▁_](?:calls?|outputs?)[▁_](?:begin|end)|tool[▁_]sep)[▁_]?{_BAR}?>"
+    r"|<｜(?:begin▁of▁sentence|end▁of▁sentence|User|Assistant)｜>"
+)
+_ROLES: Final = ("assistant", "user", "system", "developer", "tool")
+_BEFORE_ROLES: Final = ("<|im_start|>", "<|start|>")
+_BEFORE_TEXT: Final = ("<|message|>", "<|end_header_id|>", "<｜Assistant｜>")
+"""With these tokens a message begins on the same line."""
+_HARMONY_END: Final = regex.compile(r"<\|(?:call|end|return|start|channel)\|>")
+_ENDS: Final = {
+    Form.THOUGHTS: _HARMONY_END,
+    Form.HARMONY: _HARMONY_END,
+    Form.DEEPSEEK: regex.compile(rf"<{_BAR}?tool[▁_]calls?[▁_]end[▁_]?{_BAR}?>"),
+    Form.MISTRAL: regex.compile(r"\[/?TOOL_CALLS\]|</s>"),
+    Form.INVOKES: regex.compile(r"</(?:antml:)?function_calls>"),
+    Form.INVOKE: regex.compile(r"</(?:antml:)?invoke>"),
+    Form.FUNCTION: regex.compile(r"</function>"),
+}
+_NEXT_INVOKE: Final = regex.compile(_INVOKE)
+_PARAMETER: Final = regex.compile(
+    r"<(?:antml:)?parameter(?:\s+name\s*=\s*[\"']?|=)(?P<key>[\w.-]{1,128})[\"']?[^<>\n]{0,40}>"
+)
+_PARAMETER_END: Final = regex.compile(r"</(?:antml:)?parameter>")
+_FENCED: Final = regex.compile(r"\s*+(?:```\w*+\s*+)?+")
+_LITERALS: Final = regex.compile(r"[\[{].*+|true|false|null|-?\d{1,18}", regex.DOTALL)
+
+
+def read_native(
+    text: str, start: int, before: str, quotes: str, is_tool: Callable[[str], bool]
+) -> NativeOpening | Maybe | None:
+    """What begins at `text[start]`, behind the character `before`: "" at the start of a line."""
+    if text[start] not in "<[" or (before and before in quotes):
+        return None
+    end = start + OPENING_CHARS
+    maybe = False
+    for form in _forms_at(text, start):
+        found = _OPENINGS[form].match(text, start, end, partial=True)
+        if found is None:
+            continue
+        if found.partial:
+            maybe = maybe or len(text) < end
+        elif form is Form.THOUGHTS:
+            if not before or not before.isspace():
+                return NativeOpening(form, found.end())
+        elif is_tool(found["name"]):
+            return NativeOpening(form, found.end(), found["name"])
+    return MAYBE if maybe else _token(text, start, end, before)
+
+
+def _forms_at(text: str, start: int) -> Sequence[Form]:
+    """Those that may begin here by their first letters, for most places none."""
+    head = text[start : start + 3]
+    return next((forms for sign, forms in _FORMS if head.startswith(sign) or sign.startswith(head)), ())
+
+
+def _token(text: str, start: int, end: int, before: str) -> NativeOpening | Maybe | None:
+    """A token where a model writes it: it ends its line or another one follows, and no blank stands before it."""
+    if before.isspace():
+        return None
+    found = _token_at(text, start, end)
+    if not isinstance(found, int):
+        return found
+    token, behind = text[start:found], found
+    if token in _BEFORE_ROLES:
+        rest = text[found : found + len("developer")]
+        if any(role != rest and role.startswith(rest) for role in _ROLES) and found + len(rest) == len(text):
+            return MAYBE
+        behind += next((len(role) for role in _ROLES if rest.startswith(role)), 0)
+    if behind == len(text):
+        return MAYBE
+    follows = _token_at(text, behind, behind + OPENING_CHARS) if text[behind] == "<" else None
+    if follows is MAYBE:
+        return MAYBE
+    meant = follows is not None or text[behind] == "\n" or token.endswith(_BEFORE_TEXT)
+    return NativeOpening(Form.TOKENS, behind) if meant else None
+
+
+def _token_at(text: str, start: int, end: int) -> int | Maybe | None:
+    """The position behind the token that begins at `start`."""
+    if not text.startswith(("<|", "<｜", "<t"), start) and text[start:] != "<":
+        return None
+    found = _TOKEN.match(text, start, end, partial=True)
+    if found is None:
+        return None
+    return found.end() if not found.partial else MAYBE if len(text) < end else None
+
+
+def is_token(held: str) -> bool:
+    """Is this, with which the stream ends, a token, or a part of one that its end has cut off?"""
+    words = held.strip()
+    for role in _ROLES:
+        words = words.removesuffix(role) if words.endswith(f">{role}") else words
+    return len(words) > len("<|") and words[0] == "<" and _TOKEN.fullmatch(words, partial=True) is not None
+
+
+class Native:
+    """What stands behind an opening. Feed it until it `is_over`; then `events` tells what it said."""
+
+    def __init__(self, opening: NativeOpening, limits: ParserLimits) -> None:
+        self.is_over = False
+        self._opening = opening
+        self._limits = limits
+        self._end = _ENDS[opening.form]
+        self._body: list[str] = []
+        self._size = 0
+
+    def feed(self, text: str, start: int) -> int:
+        """The position up to which the text is read; the rest is to be fed again, with more."""
+        found = self._end.search(text, start)
+        if found is not None:
+            self._keep(text[start : found.start()])
+            self.is_over = True
+            tells = self._opening.form in {Form.THOUGHTS, Form.HARMONY} and found[0] in {"<|start|>", "<|channel|>"}
+            return found.start() if tells else found.end()
+        sure = max(start, len(text) - _TOKEN_CHARS)
+        signs = [at for sign in "<[\n" if (at := text.find(sign, sure)) >= 0]
+        end = min(signs, default=len(text))
+        self._keep(text[start:end])
+        return end
+
+    def _keep(self, piece: str) -> None:
+        self._size += len(piece)
+        if self._size <= self._limits.block:
+            self._body.append(piece)
+
+    def end_of_stream(self, held: str) -> list[ProtocolEvent]:
+        self._keep(held)
+        unclosed = ViolationFound(Violation.BLOCK_UNCLOSED, "think" if self._thinks else "execute")
+        return [unclosed, *([] if self._thinks else self.events())]
+
+    @property
+    def _thinks(self) -> bool:
+        return self._opening.form is Form.THOUGHTS
+
+    def events(self) -> list[ProtocolEvent]:
+        body = "".join(self._body)
+        if self._thinks:
+            return [ThoughtArrived(body.strip())] if body.strip() else []
+        if self._size > self._limits.block:
+            return [CallsRejected(f"The call is longer than {self._limits.block} characters. {FORM}")]
+        misplaced = ViolationFound(Violation.TAG_MISPLACED, "execute")
+        try:
+            calls = self._calls(body)
+        except Unreadable as error:
+            return [misplaced, CallsRejected(f"The arguments of {self._opening.name} cannot be read: {error}. {FORM}")]
+        return [misplaced, read_calls_of(calls, self._limits)]
+
+    def _calls(self, body: str) -> list[Json]:
+        """The calls, as the list in `<execute>` holds them. Raises Unreadable."""
+        name = self._opening.name
+        if self._opening.form not in {Form.INVOKES, Form.INVOKE, Form.FUNCTION}:
+            inside = body[_FENCED.match(body).end() :] if _FENCED.match(body) else body  # pyright: ignore[reportOptionalMemberAccess]
+            inside = inside.rstrip().rstrip("`").strip()
+            return [{"name": name, "args": JsonReader(self._limits).read(inside)[0] if inside else {}}]
+        calls: list[Json] = []
+        at = 0
+        while True:
+            following = _NEXT_INVOKE.search(body, at)
+            calls.append({"name": name, "args": self._parameters(body[at : following.start() if following else None])})
+            if following is None or len(calls) > self._limits.calls:
+                return calls
+            name, at = following["name"], following.end()
+
+    def _parameters(self, body: str) -> Json:
+        """From XML; or JSON, which some write there."""
+        found: dict[str, Json] = {}
+        at = 0
+        while (key := _PARAMETER.search(body, at)) is not None:
+            end = _PARAMETER_END.search(body, key.end())
+            value = body[key.end() : end.start() if end else None].strip()
+            found[key["key"]] = self._value(value)
+            if end is None:
+                break
+            at = end.end()
+        inside = body.strip()
+        return JsonReader(self._limits).read(inside)[0] if not found and inside.startswith("{") else found
+
+    def _value(self, text: str) -> Json:
+        """What is no text by its looks is read as JSON; everything else is the text that it is."""
+        if _LITERALS.fullmatch(text) is None:
+            return text
+        try:
+            return JsonReader(self._limits).read(text)[0]
+        except Unreadable:
+            return text
