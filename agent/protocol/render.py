@@ -85,7 +85,9 @@ def speakers(people: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     names = {id_: _bare(name) for id_, name in people}
     shared = Counter(map(_alike, names.values()))
     told = {
-        id_: f"{name} ~{_bare(id_)[-6:]}" if shared[_alike(name)] > 1 or _alike(name) in _ROLES else name
+        id_: f"{name} ~{''.join(filter(str.isalnum, id_))[-6:]}"
+        if shared[_alike(name)] > 1 or _alike(name) in _ROLES
+        else name
         for id_, name in names.items()
     }
     if len(set(map(_alike, told.values()))) == len(told):

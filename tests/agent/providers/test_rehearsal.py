@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent.messages import Message, Role
 from agent.ports import ResponseEnded, StopReason, TokensArrived
+from agent.protocol.render import WRITES_ALONE
 from agent.providers.rehearsal import NOTICE, PIECE_CHARS, RehearsalProvider, rehearse
 
 SYSTEM = Message(Role.SYSTEM, "You are Cogency. Write <execute> to call a tool.")
@@ -277,3 +278,17 @@ async def test_the_provider_streams_the_answer_in_several_pieces_at_its_pace() -
     assert slept == [0.5] * (len(texts) - 1)
     assert isinstance(events[-1], ResponseEnded)
     assert events[-1].reason is StopReason.END
+
+
+SHARED = Message(Role.USER, "[system w0rd]\nIDENTITY: Ann\n\nPLACE: Slack, a public channel <#C1>.\n[/system w0rd]")
+PRIVATE = Message(Role.USER, f"[system w0rd]\nIDENTITY: Ann\n\nPLACE: only Ann {WRITES_ALONE}.\n[/system w0rd]")
+
+
+def test_where_several_may_write_the_name_and_the_marks_of_further_lines_are_not_remembered() -> None:
+    _, args = call_in(rehearse([SYSTEM, SHARED, Message(Role.USER, "Ann: remember that\n> my boat\n> is blue")]))
+    assert args == {"text": "my boat\nis blue"}
+    assert "> hello there" in rehearse([SYSTEM, SHARED, Message(Role.USER, "Ann: hello there")])
+
+
+def test_where_one_person_writes_nothing_is_taken_for_a_name() -> None:
+    assert "> aside: hello" in rehearse([SYSTEM, PRIVATE, Message(Role.USER, "aside: hello")])
