@@ -254,6 +254,12 @@ class Host(Protocol):
         """
         ...
 
+    async def delete_growing(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        """Take back the reply that still grows and of which this is a page, for the person whom it answers: it is not
+        answered any more. False if there is none, or it answers somebody else. `channel` as in `reply_at`.
+        """
+        ...
+
     async def reply_of(self, turn: int) -> Answered | None:
         """The finished reply of a turn; None if there is none (any more)."""
         ...

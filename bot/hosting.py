@@ -173,6 +173,12 @@ class BotHost:
     async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
         return await self.replies.at(source, page, channel)
 
+    async def delete_growing(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        reply = await self.replies.growing(source, page, channel)
+        if reply is None or reply.person != person:
+            return False
+        return await self.turns.withdraw(reply.channel, reply.message_id)
+
     async def reply_of(self, turn: int) -> Answered | None:
         return await self.desks.replies.of(turn)
 

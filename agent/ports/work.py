@@ -131,6 +131,10 @@ class Replies(Protocol):
         """
         ...
 
+    async def growing(self, source: str, shown: str, channel: str = "") -> Answered | None:
+        """The reply that is not finished yet and of which this is a page, with the pages that it has so far."""
+        ...
+
     async def of(self, turn: int) -> Answered | None:
         """The finished reply of a turn; None if it shows none (any more)."""
         ...

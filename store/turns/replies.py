@@ -6,6 +6,7 @@ tables.
 Rule: a reply is known as long as its question is and its own words are; its pages go with them.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
@@ -14,7 +15,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, func, insert, sele
 
 from agent.records import Answered, Author, Claim, Verdict
 from store.databases.database import Database, in_order
-from store.tables import message, page, turn, verdict
+from store.tables import RUNNING, WAITING, message, page, turn, verdict
 
 _SHOW: Final = insert(page)
 _QUESTION: Final = (
@@ -44,6 +45,9 @@ class SqlReplies:
     async def at(self, source: str, shown: str, channel: str = "") -> Answered | None:
         return await self._database.read(at, source, shown, channel)
 
+    async def growing(self, source: str, shown: str, channel: str = "") -> Answered | None:
+        return await self._database.read(growing, source, shown, channel)
+
     async def of(self, turn: int) -> Answered | None:
         return await self._database.read(of, turn)
 
@@ -67,6 +71,18 @@ def at(connection: Connection, source: str, shown: str, channel: str) -> Answere
         here = here.join_from(page, turn, turn.c.id == page.c.turn).where(turn.c.channel == channel)
     found = connection.execute(here.order_by(page.c.turn.desc()).limit(1)).scalar_one_or_none()
     return None if found is None else of(connection, found)
+
+
+def growing(connection: Connection, source: str, shown: str, channel: str) -> Answered | None:
+    open_ = select(turn.c.id, turn.c.reply_ref).where(
+        turn.c.state.in_((RUNNING, WAITING)), turn.c.source == source, turn.c.reply_ref != ""
+    )
+    for number, stored in connection.execute(open_.where(turn.c.channel == channel) if channel else open_):
+        pages: tuple[str, ...] = tuple(json.loads(stored))
+        if shown in pages:
+            asked = connection.execute(_QUESTION.where(turn.c.id == number)).one_or_none()
+            return None if asked is None else Answered(*asked, pages=pages)
+    return None
 
 
 def of(connection: Connection, number: int) -> Answered | None:

@@ -1,5 +1,6 @@
 """The contract of the port Replies: found by page and by turn, judged, and gone with their words."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -117,3 +118,18 @@ async def test_when_something_was_said_last_is_told(store: AnyStore) -> None:
     asked = said("where is my boat?")
     await store.ledger.accept(asked)
     assert await store.conversations.last_said("thread") == asked.time
+
+
+async def test_a_reply_that_grows_is_found_by_its_pages_until_it_has_ended(store: AnyStore) -> None:
+    asked = said("where is my boat?")
+    await store.ledger.accept(asked)
+    claim = await claimed(store)
+    await store.ledger.save(claim, reply_ref=json.dumps(["page 1", "page 2"]))
+    found = await store.replies.growing(asked.source, "page 2", asked.channel)
+    assert found is not None
+    assert (found.turn, found.message_id, found.person, found.pages) == (claim.turn, asked.message_id, "ann", PAGES)
+    assert await store.replies.growing(asked.source, "page") is None
+    assert await store.replies.growing("elsewhere", "page 1") is None
+    assert await store.replies.growing(asked.source, "page 1", "another channel") is None
+    await store.ledger.finish(claim, Closing(Outcome.ANSWERED, "there", pages=PAGES), asked.time)
+    assert await store.replies.growing(asked.source, "page 1") is None

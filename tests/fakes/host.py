@@ -77,6 +77,7 @@ class FakeHost:
     memberships: dict[str, Membership] = field(default_factory=dict[str, Membership])
     fetchers: dict[str, Fetch] = field(default_factory=dict[str, Fetch])
     asked_for_models: list[Who] = field(default_factory=list[Who])
+    deleted_growing: list[tuple[str, str, str, str]] = field(default_factory=list[tuple[str, str, str, str]])
     hidden: list[str] = field(default_factory=list[str])
     troubles: dict[str, str] = field(default_factory=dict[str, str])
     """Why each platform is not connected; "" if it is."""
@@ -206,6 +207,10 @@ class FakeHost:
     async def reply_at(self, source: str, page: str, channel: str = "") -> Answered | None:
         found = (one for one in self.replies if one.source == source and page in one.pages)
         return next((one for one in found if channel in ("", one.channel)), None)
+
+    async def delete_growing(self, source: str, page: str, person: str, channel: str = "") -> bool:
+        self.deleted_growing.append((source, page, person, channel))
+        return False
 
     async def reply_of(self, turn: int) -> Answered | None:
         return next((one for one in self.replies if one.turn == turn), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,24 @@ class FakeReplies:
             here = asked.source == source and channel in ("", asked.channel)
             if here and turn.closing is not None and shown in turn.closing.pages:
                 return await self.of(turn.id)
+        return None
+
+    async def growing(self, source: str, shown: str, channel: str = "") -> Answered | None:
+        for turn in self.store.turns:
+            asked, pages = turn.incoming, tuple[str, ...](json.loads(turn.reply_ref or "[]"))
+            if turn.closing is None and shown in pages and asked.source == source and channel in ("", asked.channel):
+                question = next(m for number, m in self.store.messages if number == turn.id)
+                return Answered(
+                    turn.id,
+                    asked.source,
+                    asked.conversation,
+                    asked.channel,
+                    asked.message_id,
+                    asked.person.id,
+                    question.text,
+                    question.audience,
+                    pages,
+                )
         return None
 
     async def of(self, turn: int) -> Answered | None:

@@ -49,6 +49,19 @@ async def test_the_growing_answer_to_a_question_that_is_deleted_disappears() -> 
         assert [answer.text for answer in world.slack.state.answers(world.general)] == ["Hello."]
 
 
+async def test_a_growing_answer_disappears_when_its_asker_reacts_with_a_wastebasket_and_nobody_else() -> None:
+    async with workspace([[HALF, Until(hang)], "Hello."]) as world, world.running():
+        await world.slack.say(world.ann, world.general, f"{ME} hello?")
+        await world.slack.until(lambda: world.slack.state.answers(world.general))
+        (growing,) = world.slack.state.answers(world.general)
+        await world.slack.until(lambda: world.store.turns[0].reply_ref)
+        await world.slack.acked(await world.slack.react(world.bob, growing, "wastebasket"))
+        assert world.slack.state.answers(world.general)
+        await world.slack.react(world.ann, growing, "wastebasket")
+        await world.slack.until(lambda: not world.slack.state.answers(world.general))
+        await world.answered()
+
+
 async def test_an_answer_that_was_cut_goes_on_at_a_click() -> None:
     script = [[HALF, StreamBroken("The answer broke off.")], "The other half."]
     async with workspace(script) as world, world.running():

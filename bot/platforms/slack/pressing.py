@@ -115,9 +115,11 @@ class Replies:
     async def reacted(self, reacted: Reacted) -> None:
         """Somebody reacted to a message, or took that back. Raises CogencyError."""
         reply = await self.host.reply_at(self.me.source, reacted.ts, reacted.channel)
-        if reply is None:
-            return
         person = inbound.person_id(self.me, reacted.user)
+        if reply is None:
+            if reacted.name in DELETE and reacted.added:
+                await self.host.delete_growing(self.me.source, reacted.ts, person, reacted.channel)
+            return
         if reacted.name in DELETE:
             if reacted.added and reply.person == person:
                 await self.host.delete_reply(reply.turn, person)
