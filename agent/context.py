@@ -126,6 +126,8 @@ class ContextParts:
     """What the question's files hold, cut to what they may take by whoever read them."""
     profile: UserProfile | None = None
     authority: Authority = Authority.EMPLOYEE
+    organization: str = ""
+    """What the workspace or server is called that the person is a member of."""
     audiences: frozenset[str] = frozenset()
     """The labels of what may be used here."""
     scopes: frozenset[tuple[Scope, str | None]] = frozenset()
@@ -246,7 +248,7 @@ def _words(person: str, text: str, speaking: Mapping[str, str]) -> str:
 
 
 def _memory(parts: ContextParts, me: str, budget: int) -> MemoryContext:
-    identity = IdentityRole(me, parts.person.id, parts.authority)
+    identity = IdentityRole(me, parts.person.id, parts.authority, organization=parts.organization)
     environment = Environment(parts.now, parts.person.time_zone)
     layers = Layers(identity, environment, parts.facts, parts.working_set, parts.earlier)
     return memory_context(layers, Reader(parts.audiences, parts.question, parts.scopes), budget)

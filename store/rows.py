@@ -42,6 +42,7 @@ def payload(incoming: Incoming) -> str:
             "authority": incoming.authority,
             "roles": sorted(incoming.roles),
             "team": incoming.team,
+            "organization": incoming.organization,
             "model": incoming.model,
         }
     )
@@ -99,6 +100,7 @@ def _incoming(row: Row, kept: Mapping[str, Any]) -> Incoming:
         authority=Authority(kept.get("authority", Authority.EMPLOYEE)),
         roles=frozenset(kept.get("roles", ())),
         team=kept.get("team", ""),
+        organization=kept.get("organization", ""),
         model=kept.get("model", ""),
     )
 

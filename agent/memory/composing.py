@@ -207,9 +207,13 @@ def _section(title: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{title}:", *(f"> {line}" if _TITLE.match(line) else line for line in lines)]) if lines else ""
 
 
+_NO_BRACKETS: Final = str.maketrans("", "", "()（）")
+
+
 def _identity(identity: IdentityRole) -> str:
     rank = "" if identity.authority is Authority.EMPLOYEE else identity.authority.name.lower()
-    about = ", ".join(filter(None, (rank, identity.department, identity.organization)))
+    organization = f"at {identity.organization}" if identity.organization else ""  # nor is a server's name one
+    about = ", ".join(filter(None, (rank, identity.department, organization.translate(_NO_BRACKETS))))
     name = _RANK_OPENS.sub("[", identity.user_name)  # a display name that ends in "(admin)" is no rank
     return " ".join(f"IDENTITY: {name}{f' ({about})' if about else ''}".split())
 

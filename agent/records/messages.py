@@ -84,6 +84,8 @@ class Incoming:
     """The platform's ids of the person's roles there."""
     team: str = ""
     """The platform's id of the workspace or server; "" where there is none."""
+    organization: str = ""
+    """What that workspace or server is called, if the person is a member of it."""
     model: str = ""
     """The model that the person chose for this question alone; "" for the one that answers them else."""
 

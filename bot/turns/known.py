@@ -79,6 +79,7 @@ async def known_context(
         files=files.quoted,
         profile=known.profile,
         authority=incoming.authority,
+        organization=incoming.organization,
         audiences=audiences,
         scopes=_scopes(claim, history),
         assumed=assumed_in(_said(claim, history), incoming.text),

@@ -1,5 +1,7 @@
 """The contract of the port Knowledge: what its parts say, in one answer."""
 
+from dataclasses import replace
+
 from agent.events import Outcome
 from agent.messages import ToolCall
 from agent.records import Claim, Closing, Known
@@ -46,3 +48,8 @@ async def test_what_was_done_last_stands_in_for_a_summary_and_not_beside_it(stor
     await store.ledger.finish(second, Closing(Outcome.ANSWERED, "Done.", summary=summary), START)
     found = await known(store, await asked(store))
     assert (found.summary, found.actions) == (summary, LastActions())
+
+
+async def test_a_claim_knows_what_the_workspace_of_its_asker_is_called(store: AnyStore) -> None:
+    await store.ledger.accept(replace(said("Hello?"), organization="Acme"))
+    assert (await claimed(store)).incoming.organization == "Acme"

@@ -362,6 +362,7 @@ class Asking:
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
+            organization=inbound.organization(self.me, member.authority),
         )
 
     def _private(self, question: Question, member: Member, to: ReplyTo) -> Incoming:
@@ -380,6 +381,7 @@ class Asking:
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
+            organization=inbound.organization(self.me, member.authority),
         )
 
 

@@ -241,6 +241,7 @@ class Intake:
             authority=Authority.EMPLOYEE if heard.by_bot else member.authority,
             roles=member.groups,
             team=self.me.team,
+            organization=inbound.organization(self.me, member.authority),
             files=tuple(replace(file, author=member.person.name) for file in heard.files),
         )
 

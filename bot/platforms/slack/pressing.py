@@ -217,6 +217,7 @@ class Replies:
             authority=member.authority,
             roles=member.groups,
             team=self.me.team,
+            organization=inbound.organization(self.me, member.authority),
             time=self.clock.now(),
             reply_to=(to if to.private else replace(to, response_url="")).encode(),
         )

@@ -201,6 +201,7 @@ async def _sign_in(api: SlackApi, settings: SlackSettings) -> Me:
         address=text(who, "url"),
         name=text(who, "user") or "bot",
         prefix=settings.command_prefix,
+        organization=text(who, "team"),
     )
 
 

@@ -293,3 +293,17 @@ def test_who_writes_the_mark_of_a_binding_fact_binds_nobody(key: str, value: str
 def test_a_display_name_is_no_rank() -> None:
     assert "IDENTITY: Ann [admin)\n" in f"{shown((), identity=IdentityRole('Ann (admin)')).text}\n"
     assert "IDENTITY: Ann (admin)" in shown((), identity=IdentityRole("Ann", authority=Authority.ADMIN)).text
+
+
+@pytest.mark.parametrize(
+    ("role", "said"),
+    [
+        (IdentityRole("Ann", organization="Acme"), "IDENTITY: Ann (at Acme)"),
+        (IdentityRole("Ann", authority=Authority.MANAGER, organization="Acme"), "IDENTITY: Ann (manager, at Acme)"),
+        (IdentityRole("Ann", organization="admin) (admin"), "IDENTITY: Ann (at admin admin)"),
+        (IdentityRole("Ann"), "IDENTITY: Ann"),
+    ],
+)
+def test_the_organisation_is_said_and_is_no_rank_however_it_is_called(role: IdentityRole, said: str) -> None:
+    layers = Layers(role, Environment(MONDAY))
+    assert memory_context(layers, Reader(frozenset({HERE}), "")).sections[0] == said

@@ -43,11 +43,14 @@ _CHANNEL: Final = re.compile(r"<#(\d{1,20})>", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What somebody is in a server, their roles there, and the server; Discord's ids."""
+    """What somebody is in a server, their roles there, and the server; Discord's ids. `organization`: what a member's
+    server is called.
+    """
 
     authority: Authority = Authority.EMPLOYEE
     roles: frozenset[str] = frozenset()
     team: str = ""
+    organization: str = field(default="", compare=False)
 
 
 MEMBER = Standing()
@@ -186,6 +189,7 @@ def read(post: Post, me: Me, mode: ReplyMode) -> Incoming | None:
         authority=Authority.EMPLOYEE if author.automatic else author.standing.authority,
         roles=author.standing.roles,
         team=author.standing.team,
+        organization=author.standing.organization,
     )
 
 
@@ -225,6 +229,7 @@ def asked(question: Question, mode: ReplyMode, quoted: tuple[Quoted, ...] = ()) 
         authority=author.standing.authority,
         roles=author.standing.roles,
         team=author.standing.team,
+        organization=author.standing.organization,
     )
 
 

@@ -76,7 +76,8 @@ def standing_of(user: Speaker) -> Standing:
     if guild.get_role(guild.id) is None:  # a server of which we know no more than its id
         return replace(STRANGER, team=str(guild.id))
     roles = frozenset(str(role.id) for role in user.roles if role.id != guild.id)
-    return Standing(_authority(user), roles, str(guild.id))
+    authority = _authority(user)
+    return Standing(authority, roles, str(guild.id), guild.name if authority >= Authority.EMPLOYEE else "")
 
 
 def _authority(member: discord.Member) -> Authority:

@@ -87,4 +87,5 @@ def _pressed(press: Press, text: str, once: str) -> Incoming:
         authority=author.standing.authority,
         roles=author.standing.roles,
         team=author.standing.team,
+        organization=author.standing.organization,
     )

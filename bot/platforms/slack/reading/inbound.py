@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final
 
+from agent.authority import Authority
 from agent.messages import Depth, JsonObject
 from agent.records import Attachment
 from bot.platforms.slack.markup import mentioned_users, without_mention
@@ -48,6 +49,8 @@ class Me:
     address: str = ""
     name: str = "bot"
     prefix: str = ""
+    organization: str = ""
+    """What the workspace is called."""
 
     @property
     def source(self) -> str:
@@ -134,6 +137,11 @@ def root_of(conversation: str) -> str:
 def whole_channel(me: Me, channel: str) -> str:
     """What was said in a DM outside its threads, while all of that was one conversation."""
     return f"{me.source}:{channel}"
+
+
+def organization(me: Me, authority: Authority) -> str:
+    """What the workspace is called, for its members: whoever comes from another one is not of it."""
+    return me.organization if authority >= Authority.EMPLOYEE else ""
 
 
 def is_direct(channel: str) -> bool:

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.authority import Authority
 from bot.platforms.slack.reading.inbound import (
     Me,
     ask_words,
     conversation,
     nearly_private,
+    organization,
     permalink,
     read_event,
     time_of,
@@ -119,3 +121,11 @@ def test_links_have_the_form_that_slack_gives_them() -> None:
         "https://acme.slack.com/archives/C1/p1700000000000100?thread_ts=1700000000.000050&cid=C1"
     )
     assert permalink(Me("T1", "U", "B"), "C1", "1.1") is None
+
+
+@pytest.mark.parametrize(
+    ("authority", "called"),
+    [(Authority.ADMIN, "Acme"), (Authority.EMPLOYEE, "Acme"), (Authority.GUEST, ""), (Authority.STRANGER, "")],
+)
+def test_members_alone_are_of_the_workspaces_organisation(authority: Authority, called: str) -> None:
+    assert organization(Me("T1", "UBOT", "BBOT", organization="Acme"), authority) == called
