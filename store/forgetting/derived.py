@@ -28,9 +28,10 @@ def drop_records(connection: Connection, doomed: Doomed) -> tuple[int, frozenset
     """How many action records of turns that stay went, and in which conversations."""
     since = None if doomed.facts else earliest(doomed.said)
     told = contexts(connection, since) if doomed.said or doomed.facts else ()
+    near = [one for one in told if one.context & doomed.said.keys() or one.facts & doomed.facts]
     gone, conversations = 0, set[str]()
-    for one in told:
-        if one.turn in doomed.turns or not (one.context & doomed.said.keys() or one.facts & doomed.facts):
+    for one in near:
+        if one.turn in doomed.turns:
             continue
         conversations.add(one.conversation)
         gone += _delete(connection, action_record, one.turn)

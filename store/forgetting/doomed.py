@@ -72,11 +72,8 @@ def reached(connection: Connection, plan: ForgettingPlan, limit: int | None = No
     named = chosen(connection, plan, limit)
     said = dict(named.said) | _replies(connection, named.said)
     again = Retellings(connection, _asker(plan), None if named.facts or named.entries else earliest(said))
-    retold, may = dict[int, Said](), dict[int, Said]()
-    kept, scratch = again.remembered(said)
-    fresh = Falling(
-        said, facts_of(connection, said, named.facts | kept), named.entries | unlearn.reached(connection, said)
-    )
+    retold, may, scratch = dict[int, Said](), dict[int, Said](), frozenset[int]()
+    fresh = Falling(said, facts_of(connection, said, named.facts), named.entries | unlearn.reached(connection, said))
     facts_, entries = fresh.facts, fresh.entries
     while fresh.said or fresh.facts or fresh.entries:
         found = again.of(fresh, said)
@@ -86,9 +83,9 @@ def reached(connection: Connection, plan: ForgettingPlan, limit: int | None = No
         new = {id_: one for id_, one in new.items() if id_ not in said}
         retold |= new
         said |= new
-        kept, more = again.remembered(new)
-        scratch |= more
-        fresh = Falling(new, facts_of(connection, new, kept) - facts_, unlearn.reached(connection, new) - entries)
+        scratch |= found.scratch
+        kept = facts_of(connection, new, found.facts) - facts_
+        fresh = Falling(new, kept, unlearn.reached(connection, new) - entries)
         facts_, entries = facts_ | fresh.facts, entries | fresh.entries
     turns, worn = _emptied(connection, said)
     return Doomed(

@@ -18,7 +18,7 @@ Rules
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Final
@@ -39,8 +39,8 @@ CLOCKS: Final = timedelta(days=1)
 """More than a platform's clock and ours ever differ."""
 RARE: Final = 3
 """In so many more of a person's messages a word may stand and still tell where it came from."""
-LOOKUPS: Final = 500
-"""Words whose rarity is looked up for one plan: some tenths of a second. Of what comes then it is not known."""
+LOOKUPS: Final = 100
+"""Words whose rarity is looked up for one plan, some milliseconds each. Of those that come then it is not known."""
 
 
 class _Came(Enum):
@@ -79,10 +79,14 @@ class Falling:
 
 @dataclass(frozen=True, slots=True)
 class Retold:
-    """The replies that fall with it, and the messages that may have been made of it."""
+    """The replies that fall with it, the messages that may have been made of it, and what the turns remembered of it:
+    facts, and items of working sets.
+    """
 
-    falls: dict[int, Said] = field(default_factory=dict[int, Said])
-    may: dict[int, Said] = field(default_factory=dict[int, Said])
+    falls: dict[int, Said]
+    may: dict[int, Said]
+    facts: frozenset[int]
+    scratch: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ def contexts(connection: Connection, since: datetime | None) -> Iterable[Told]:
     told = select(*columns).where((turn.c.context_messages != "[]") | (turn.c.context_facts != "[]"))
     if since is not None:
         told = told.where(turn.c.ended >= since - CLOCKS)
-    for turn_id, conversation, *held in connection.execute(told).all():
+    for turn_id, conversation, *held in connection.execute(told):
         yield Told(turn_id, conversation, *map(json_columns.ids, held))
 
 
@@ -118,7 +122,7 @@ class Retellings:
     def __init__(self, connection: Connection, asker: str, since: datetime | None) -> None:
         self._connection = connection
         self._asker = asker
-        self._told = list(contexts(connection, since))
+        self._since = since
         self._rarity: dict[tuple[str, str], bool] = {}
         self._numbers: dict[str, int | None] = {}
         self._near: set[int] = set()
@@ -126,10 +130,10 @@ class Retellings:
     def of(self, fresh: Falling, said: Collection[int]) -> Retold:
         """What was told of what has just been found to fall, beside `said`, which falls anyway."""
         texts, known = self._texts(fresh), self._facts(fresh.facts)
-        near = [one for one in self._told if not (one.context.isdisjoint(texts) and one.facts.isdisjoint(known))]
+        near = [one for one in self._contexts() if not (one.context.isdisjoint(texts) and one.facts.isdisjoint(known))]
         spoken = _by_turn(self._connection, [one.turn for one in near])
         self._near |= {*said, *(id_ for turns in spoken.values() for id_ in turns)}
-        found = Retold()
+        falls, may = dict[int, Said](), dict[int, Said]()
         for one in near:
             there = spoken.get(one.turn, {})
             drawn = _drawn(one, texts, known, fresh.said)
@@ -139,16 +143,23 @@ class Retellings:
                     continue
                 match self._sure(spoke, drawn, asked):
                     case _Sure.FALLS:
-                        found.falls[id_] = spoke
+                        falls[id_] = spoke
                     case _Sure.MAY if self._asker:
-                        found.may[id_] = spoke
+                        may[id_] = spoke
                     case _:
                         pass
-        return found
+        return Retold(falls, may, *self._remembered(near, fresh.said))
 
     def remembered(self, said: Mapping[int, Said]) -> tuple[frozenset[int], frozenset[int]]:
         """The facts and the scratch values that turns kept of what stood in their contexts and falls."""
-        held = [one for one in (*self._told, *running(self._connection)) if not one.context.isdisjoint(said)]
+        return self._remembered((one for one in self._contexts() if not one.context.isdisjoint(said)), said)
+
+    def _contexts(self) -> Iterable[Told]:
+        """Read anew each time: those of all turns would not fit into memory."""
+        return contexts(self._connection, self._since)
+
+    def _remembered(self, told: Iterable[Told], said: Mapping[int, Said]) -> tuple[frozenset[int], frozenset[int]]:
+        held = [one for one in (*told, *running(self._connection)) if not one.context.isdisjoint(said)]
         drawn = {
             one.turn: _drawn(one, {id_: [said[id_]] for id_ in one.context & said.keys()}, {}, said) for one in held
         }

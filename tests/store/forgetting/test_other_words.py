@@ -6,6 +6,8 @@ record of what each turn was given can lead from an erased message to what was m
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import pytest
@@ -21,7 +23,7 @@ from agent.records import Closing, Receipt
 from store.engine import Store, open_store
 from tests.contracts.steps import answered, claimed, proved
 from tests.fakes.incoming import START, dm, said
-from tests.store.forgetting.test_any_forgetting import words_in_rows
+from tests.store.forgetting.test_any_forgetting import bytes_in, words_in_rows
 
 HERE = label(dm("ann").audience)
 CLUB = Place(GroupAudience("club"))
@@ -298,19 +300,21 @@ async def test_no_row_holds_what_was_told_in_other_words_unless_the_preview_has_
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(talks, min_size=2, max_size=6), st.integers(0, 9))
-async def test_whoever_wants_that_too_leaves_nothing_of_it(lives: list[Talk], at: int) -> None:
-    store = await open_store("sqlite://")
-    try:
-        life = Life(store)
-        for talk in lives:
-            await life.live(talk)
-        plan = life.threads[life.markers[at % len(life.markers)]]
-        fallen = {marker for marker, thread in life.threads.items() if thread == plan}
-        assert proved(await store.forgetting.forget(plan, START, related=True))
-        held = await store.database.read(words_in_rows)
-        assert [one for one in life.made_of(fallen) | fallen if one in held] == []
-    finally:
-        await store.close()
+async def test_whoever_wants_that_too_leaves_nothing_of_it_in_any_row_or_byte(lives: list[Talk], at: int) -> None:
+    with TemporaryDirectory() as folder:
+        store = await open_store(f"sqlite:///{folder}/store.db")
+        try:
+            life = Life(store)
+            for talk in lives:
+                await life.live(talk)
+            plan = life.threads[life.markers[at % len(life.markers)]]
+            fallen = {marker for marker, thread in life.threads.items() if thread == plan}
+            assert proved(await store.forgetting.forget(plan, START, related=True))
+            gone = life.made_of(fallen) | fallen
+            held, written = await store.database.read(words_in_rows), bytes_in(Path(folder))
+            assert [one for one in gone if one in held or one.encode() in written] == []
+        finally:
+            await store.close()
 
 
 @pytest.mark.parametrize("way", ["tool", "carried", "fact"])
