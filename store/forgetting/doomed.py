@@ -97,8 +97,22 @@ def reached(connection: Connection, plan: ForgettingPlan, limit: int | None = No
         whole=named.whole,
         scratch=scratch,
         retold=frozenset(retold),
-        may={id_: one for id_, one in may.items() if id_ not in said},
+        may=_and_what_came_of_it(connection, again, {id_: one for id_, one in may.items() if id_ not in said}, said),
     )
+
+
+def _and_what_came_of_it(
+    connection: Connection, again: Retellings, may: dict[int, Said], said: Mapping[int, Said]
+) -> dict[int, Said]:
+    """All that would fall with these messages beside `said`."""
+    found, fresh = dict[int, Said](), may
+    while fresh:
+        fresh = {id_: one for id_, one in (fresh | _replies(connection, fresh)).items() if id_ not in {*said, *found}}
+        found |= fresh
+        falling = Falling(fresh, facts_of(connection, fresh), unlearn.reached(connection, fresh))
+        more = again.of(falling, {*said, *found})
+        fresh = more.falls | more.may
+    return found
 
 
 def facts_of(connection: Connection, said: Mapping[int, Said], named: frozenset[int] = frozenset()) -> frozenset[int]:
