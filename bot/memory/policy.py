@@ -112,13 +112,13 @@ class PolicyDesk:
 
 
 def _line(one: Fact, known: Sequence[Fact], zone: tzinfo) -> str:
-    """Its number is its id, so that it stands for the same thing for ever."""
+    """Its number is its id, so that it stands for the same thing for ever; as text, as Markdown counts lists anew."""
     after = next((other for other in known if other.id == one.superseded_by), None)
     end = ""
     if after is not None:
         did = "replaced" if after.value else "removed"
         end = f"; {did} {_when(after, zone)}"
-    return f"- {one.id}. {literal(one.said)} (set {_when(one, zone)}{end})"
+    return f"- **{one.id}** {literal(one.said)} (set {_when(one, zone)}{end})"
 
 
 def _when(one: Fact, zone: tzinfo) -> str:

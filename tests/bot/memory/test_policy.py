@@ -73,12 +73,12 @@ async def test_what_a_manager_sets_everybody_sees_and_it_binds() -> None:
     answer = await world.ask("set budget: at most 5,000 EUR a month")
     assert answer == (
         "Set.\n\nThis holds for everybody here:\n\n"
-        f"- 1. budget: at most 5,000 EUR a month (set {START.date().isoformat()} by a manager)"
+        f"- **1** budget: at most 5,000 EUR a month (set {START.date().isoformat()} by a manager)"
     )
     (fact,) = world.facts.kept
     assert (fact.person, fact.audience, fact.memory_type) == ("", "team:T1", MemoryType.ORGANIZATIONAL)
     assert (fact.is_constraint, fact.constraint_type) == (True, ConstraintType.BUDGET)
-    assert await world.listed() == ["- 1. budget: at most 5,000 EUR a month"]
+    assert await world.listed() == ["- **1** budget: at most 5,000 EUR a month"]
     layers = Layers(IdentityRole("Ben"), Environment(START), world.facts.kept)
     context = memory_context(layers, Reader(frozenset({"team:T1"}), "May I spend 9,000 EUR?"))
     assert "FACTS:\n! budget: at most 5,000 EUR a month" in context.text
@@ -90,7 +90,7 @@ async def test_seed_003_nobody_below_a_manager_sets_or_removes(authority: Author
     await world.ask("set budget: 5 EUR")
     assert await world.ask("set budget: 9,000 EUR", authority) == NOT_A_MANAGER
     assert await world.ask("remove 1", authority) == NOT_A_MANAGER
-    assert await world.listed() == ["- 1. budget: 5 EUR"]
+    assert await world.listed() == ["- **1** budget: 5 EUR"]
 
 
 async def test_a_manager_does_not_take_back_what_an_administrator_set() -> None:
@@ -99,7 +99,7 @@ async def test_a_manager_does_not_take_back_what_an_administrator_set() -> None:
     refusal = "Somebody with greater authority has set this."
     assert await world.ask("set budget: 9 EUR") == refusal
     assert await world.ask("remove 1") == refusal
-    assert await world.listed() == ["- 1. budget: 5 EUR"]
+    assert await world.listed() == ["- **1** budget: 5 EUR"]
 
 
 async def test_what_is_replaced_or_removed_can_be_traced() -> None:
@@ -110,8 +110,8 @@ async def test_what_is_replaced_or_removed_can_be_traced() -> None:
     assert await world.listed() == []
     day = START.date().isoformat()
     assert (await world.ask("history", Authority.GUEST)).splitlines()[2:] == [
-        f"- 1. budget: 5 EUR (set {day} by a manager; replaced {day} by a manager)",
-        f"- 2. budget: 9 EUR (set {day} by a manager; removed {day} by an administrator)",
+        f"- **1** budget: 5 EUR (set {day} by a manager; replaced {day} by a manager)",
+        f"- **2** budget: 9 EUR (set {day} by a manager; removed {day} by an administrator)",
     ]
     assert await world.ask("remove 2") == (await world.ask("remove 7")).replace("7", "2")
 
@@ -130,8 +130,8 @@ async def test_a_private_channels_policy_holds_there_only_and_the_teams_there_to
     world = World()
     await world.ask("set budget: 5 EUR")
     await world.ask("set merger: call it Apollo", place=BOARD)
-    assert await world.listed(BOARD) == ["- 1. budget: 5 EUR", "- 2. merger: call it Apollo"]
-    assert await world.listed() == ["- 1. budget: 5 EUR"]
+    assert await world.listed(BOARD) == ["- **1** budget: 5 EUR", "- **2** merger: call it Apollo"]
+    assert await world.listed() == ["- **1** budget: 5 EUR"]
     assert await world.listed(ELSEWHERE) == []
     assert "no policy 1 here" in await world.ask("remove 1", place=BOARD)
     assert "no policy 2 here" in await world.ask("remove 2", place=ELSEWHERE)
