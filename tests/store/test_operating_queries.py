@@ -1,0 +1,48 @@
+"""The questions of docs/operating.md answer what they say, on both engines."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from sqlalchemy import Connection, text
+
+from agent.events import Outcome
+from agent.messages import ResultStatus, ToolCall, ToolResult
+from agent.progress import Progress, Step, encode
+from agent.records import Closing
+from agent.state import ActionRecord, Workspace
+from store.engine import Store
+from tests.contracts.steps import claimed
+from tests.fakes.incoming import START, said
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "operating.md"
+RUNNING, DONE = re.findall(r"```sql\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+
+
+async def rows(store: Store, query: str) -> list[tuple[object, ...]]:
+    def ask(connection: Connection) -> list[tuple[object, ...]]:
+        return [tuple(row) for row in connection.execute(text(query.strip().rstrip(";")))]
+
+    return await store.database.read(ask)
+
+
+async def test_what_a_running_task_is_about_is_seen(either: Store) -> None:
+    await either.ledger.accept(said("where is my boat?"))
+    claim = await claimed(either)
+    notes = Workspace("find the boat", "it was said", "search", "")
+    await either.ledger.save(claim, progress=encode(Progress((Step(START, workspace=notes),))))
+    assert [row[3:6] for row in await rows(either, RUNNING)] == [("find the boat", "it was said", "search")]
+    await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "there"), START)
+    assert await rows(either, RUNNING) == []
+
+
+async def test_what_a_turn_did_is_seen_round_by_round(either: Store) -> None:
+    await either.ledger.accept(said("where is my boat?"))
+    claim = await claimed(either)
+    call, result = ToolCall("recall", {"query": "boat"}), ToolResult("recall", ResultStatus.SUCCESS, "in Piraeus")
+    first = ActionRecord(1, START, "look it up", (call,), (result,))
+    second = replace(first, iteration=2, thinking="answer", calls=(), results=())
+    await either.ledger.finish(claim, Closing(Outcome.ANSWERED, "there", actions=(first, second)), START)
+    found = await rows(either, DONE)
+    assert [(row[0], row[1], row[3]) for row in found] == [(claim.turn, 1, "look it up"), (claim.turn, 2, "answer")]
+    assert "Piraeus" in str(found[0][5])
