@@ -162,7 +162,7 @@ async def test_a_policy_that_is_set_there_holds_for_everybody(office: Office) ->
     assert office.boss.text.count(HEADING) == 1
     assert "budget: at most 50 EUR" in await office.looks(office.ann)
     assert modals.POLICY.label not in office.ann.labels
-    number = re.search(r"(\d+)\. budget", office.ann.text)
+    number = re.search(r"\*(\d+)\* budget", office.ann.text)
     assert number is not None
     window = await office.window(office.boss, modals.REMOVAL.label)
     await fill_in(office.slack, office.boss.user, window, number=number[1])
