@@ -37,20 +37,22 @@ def removed(facts: Sequence[Fact], gone: Collection[str]) -> tuple[Fact, ...]:
 
 def _closed(fact: Fact, known: Mapping[str, Fact], out: Collection[str]) -> Fact:
     """A fact that stays, with its links led past what goes."""
-    after = _beyond(known, out, [fact.superseded_by], forwards=True)
+    after = _beyond(known, out, fact.superseded_by, forwards=True)
     holds_again = not fact.is_valid and fact.superseded_by in out and after is None
     return replace(
         fact,
         is_valid=fact.is_valid or holds_again,
         superseded_by=after,
-        supersedes=_beyond(known, out, [fact.supersedes], forwards=False),
+        supersedes=_beyond(known, out, fact.supersedes, forwards=False),
         depends_on=tuple(id_ for id_ in fact.depends_on if id_ not in out),
         derived_facts=tuple(id_ for id_ in fact.derived_facts if id_ not in out),
     )
 
 
-def _beyond(known: Mapping[str, Fact], out: Collection[str], path: list[str | None], *, forwards: bool) -> str | None:
+def _beyond(known: Mapping[str, Fact], out: Collection[str], id_: str | None, *, forwards: bool) -> str | None:
     """The next fact of a chain that stays; a broken link or a cycle leads nowhere."""
-    while (id_ := path[-1]) in out and id_ is not None and path.count(id_) == 1:
-        path.append(known[id_].superseded_by if forwards else known[id_].supersedes)
-    return None if path[-1] in out else path[-1]
+    seen = set[str]()
+    while id_ in out and id_ is not None and id_ not in seen:
+        seen.add(id_)
+        id_ = known[id_].superseded_by if forwards else known[id_].supersedes
+    return None if id_ in out else id_

@@ -51,8 +51,9 @@ BINDING: Final = 20
 """Of them, the newest that bind, whatever the question is about."""
 ASKED_FOR: Final = 40
 """Of them, those that the words of the question lead to."""
-PAST: Final = 30
-"""Superseded facts whose values are marked where a text still holds them, beside those of the visible messages."""
+PAST: Final = 20
+"""Superseded facts whose values are marked where a text still holds them: the newest, and as many to which the words of
+the question lead, as they do to what is recalled; besides, those of the visible messages."""
 COMPARED: Final = 150
 """Facts that a write is compared with, if there are more: those that share the most telling words with it."""
 CHAIN: Final = 100
@@ -95,6 +96,7 @@ _UNDER_KEYS: Final = (
     .limit(SHOWN)
 )
 _ASKED: Final = fact_index.OF_TERM.where(fact.c.is_valid, *_CONCERNED)
+_ASKED_PAST: Final = fact_index.OF_TERM.where(~fact.c.is_valid, *_CONCERNED)
 _ALIKE: Final = fact_index.OF_TERM.where(_THERE)
 _KEYS: Final = select(fact.c.key).where(fact.c.id.in_(listed("chosen"))).distinct()
 _GROUNDS: Final = (
@@ -288,11 +290,13 @@ def _concerned(connection: Connection, which: Mapping[str, Any], question: str, 
 
     valid, past = ids(_VALID), ids(_PAST)
     found = {*valid, *past}
-    if len(past) == PAST or len(valid) > SHOWN:
-        found |= set(ids(_OF_MESSAGES, seen=seen)) if seen else set()
+    words = fact_index.asked_terms(question) if len(past) == PAST or len(valid) > SHOWN else []
+    if seen and (len(past) == PAST or len(valid) > SHOWN):
+        found |= set(ids(_OF_MESSAGES, seen=seen))
+    if len(past) == PAST:
+        found |= set(fact_index.leading_to(connection, _ASKED_PAST, words, which)[:PAST])
     if len(valid) <= SHOWN:
         return found
-    words = fact_index.asked_terms(question)
     asked = fact_index.leading_to(connection, _ASKED, words, which)
     chosen = list(dict.fromkeys([*ids(_BINDING), *asked[:ASKED_FOR], *valid]))[:CHOSEN]
     named = connection.execute(_KEYS, {"chosen": chosen}).scalars()

@@ -136,6 +136,17 @@ async def test_what_rests_on_a_superseded_fact_asks_for_review_among_very_many(s
     assert [one.key for one in await store.facts.readable("ann", HERE) if one.needs_review] == ["trip"]
 
 
+async def test_a_superseded_value_that_the_question_is_about_is_marked_however_many_others_there_are(
+    store: Store,
+) -> None:
+    await kept(store, new("deadline of Apollo", "Friday"))
+    await kept(store, new("deadline of Apollo", "Monday", minutes=60))
+    await store.database.write(fill, 200, DM, is_valid=False)
+    asked = await given(store, "When is the deadline of Apollo?")
+    assert [one.value for one in asked if not one.is_valid and "Apollo" in one.key] == ["Friday"]
+    assert sum(not one.is_valid for one in asked) <= 2 * facts.PAST
+
+
 async def test_the_same_again_changes_nothing_among_very_many(store: Store) -> None:
     await kept(store, new("", "👍"))
     await kept(store, new("", "The meeting is on Tuesday."))
