@@ -22,6 +22,7 @@ from agent.ports import Clock
 from tests.fakes.slack_clicks import action_of, state_of
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_http import Posts
+from tests.fakes.slack_sdk_spec import problems
 from tests.fakes.slack_state import RateLimited, Refusal, Workspace
 from tests.fakes.slack_things import (
     APP,
@@ -65,6 +66,8 @@ class FakeSlack:
     """Files whose bytes never come."""
     stalled: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     """Methods that are not answered until their event is set."""
+    violations: list[str] = field(default_factory=list[str])
+    """What was asked for otherwise than Slack's own SDK could have asked; looked at in the end."""
     url: str = ""
 
     def __post_init__(self) -> None:
@@ -100,6 +103,7 @@ class FakeSlack:
         for socket in [*self.sockets]:
             await socket.close()
         await self._runner.cleanup()
+        assert kind is not None or not self.violations, self.violations[:5]
 
     async def until(self, happened: Callable[[], object]) -> None:
         """Until this is true; it is looked at whenever anything comes in or goes out, and now and then."""
@@ -284,6 +288,7 @@ class FakeSlack:
         elif request.can_read_body:
             args |= dict(await request.post())
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        self.violations += problems(method, args)
         if method in self.stalled:
             self.state.stalling.append(method)
             self._changed.set()

@@ -88,6 +88,7 @@ async def api(slack: FakeSlack) -> AsyncGenerator[SlackApi, None]:
 async def test_whatever_is_written_is_harmless(slack: FakeSlack, api: SlackApi, method: Method) -> None:
     with suppress(SlackRefused):
         await api.call(method, **HOSTILE)
+    slack.violations.clear()  # every argument at once: no method takes that
     calls = [call for call in slack.state.calls if call.method == method]
     assert calls
     assert not any(PING.search(text) for call in calls for text in shown(call.args))

@@ -1,0 +1,90 @@
+"""What Slack's own SDK says of requests to the Web API, against which the fake holds each of them.
+
+The signatures of `slack_sdk.web.client.WebClient` name the arguments of every method, and which of them are needed; its
+models of blocks and views know the limits of each, and keep no field that they do not know.
+"""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final, cast
+
+from slack_sdk.errors import SlackObjectFormationError
+from slack_sdk.models.blocks import Block
+from slack_sdk.models.views import View
+from slack_sdk.web.client import WebClient
+
+SENT_BY_CALL: Final = frozenset({"apps.connections.open"})
+"""Methods whose token stands in a header; the SDK's signature wants it as an argument."""
+
+_BLOCK, _VIEW = cast("Any", Block), cast("Any", View)
+"""Their types are partial."""
+
+
+def problems(method: str, given: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a request; nothing if the SDK could have made it."""
+    return [f"{method}: {problem}" for problem in _problems(method, given)]
+
+
+def _problems(method: str, given: Mapping[str, Any]) -> Iterator[str]:
+    named = getattr(WebClient, method.replace(".", "_"), None)
+    if named is None:
+        yield "the SDK has no such method"
+        return
+    known, needed = _arguments(method)
+    yield from (f"the argument {name!r} is unknown" for name in sorted(given.keys() - known))
+    if method not in SENT_BY_CALL:
+        yield from (f"the argument {name!r} is missing" for name in sorted(needed - given.keys()))
+    if "blocks" in given:
+        for number, block in enumerate(_read(given["blocks"]) or []):
+            yield from _block(block, f"blocks[{number}]")
+    if "view" in given:
+        view = _read(given["view"])
+        for number, block in enumerate(view.get("blocks") or []):
+            yield from _block(block, f"view.blocks[{number}]")
+        try:
+            _VIEW(**view).to_dict()
+        except (SlackObjectFormationError, TypeError) as error:
+            yield f"view: {error}"
+
+
+def _block(block: Any, where: str) -> Iterator[str]:
+    """A block that the SDK's model takes, and gives back with every field."""
+    try:
+        parsed = _BLOCK.parse(block)
+        again = None if parsed is None else parsed.to_dict()
+    except (SlackObjectFormationError, TypeError, AttributeError) as error:
+        yield f"{where}: {error}"
+        return
+    if again is None:
+        yield f"{where}: the SDK knows no block {block.get('type')!r}"
+    else:
+        yield from _lost(block, again, where)
+
+
+def _lost(sent: Any, known: Any, where: str) -> Iterator[str]:
+    """The fields that the model did not keep."""
+    if isinstance(sent, dict) and isinstance(known, dict):
+        kept = cast("dict[str, Any]", known)
+        for name, value in cast("dict[str, Any]", sent).items():
+            if name in kept:
+                yield from _lost(value, kept[name], f"{where}.{name}")
+            elif value is not None:
+                yield f"{where}.{name} is unknown to the SDK"
+    elif isinstance(sent, list) and isinstance(known, list):
+        for number, (one, other) in enumerate(zip(cast("list[Any]", sent), cast("list[Any]", known), strict=False)):
+            yield from _lost(one, other, f"{where}[{number}]")
+
+
+@cache
+def _arguments(method: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Those that the SDK names for a method, and those without which it makes no request."""
+    parameters = inspect.signature(getattr(WebClient, method.replace(".", "_"))).parameters.values()
+    own = [one for one in parameters if one.name not in {"self", "kwargs"}]
+    needed = frozenset(one.name for one in own if one.default is inspect.Parameter.empty)
+    return frozenset(one.name for one in own), needed
+
+
+def _read(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
