@@ -85,8 +85,8 @@ tokens_revoked url_verification user_change user_huddle_changed workflow_step_ex
 """
 DOCUMENTED_EVENTS = frozenset(_EVENTS.split())
 ANSWERED_BY_BOLT = {"url_verification"}
-NO_EVENTS = {"message", "file_deleted", "message_deleted"}
-"""Words of Slack that are also a part of other things."""
+NO_EVENTS = {"message", "file_deleted", "message_deleted", "app_rate_limited"}
+"""Words of Slack that are also a part of other things, and what it sends to everybody, unasked."""
 
 
 @pytest.mark.parametrize("url", ["", "https://bot.example"])
