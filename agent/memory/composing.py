@@ -14,6 +14,7 @@ Rules
   the list goes on. A person's own are numbered by their ids: by these a write names what it supersedes. A fact of a
   narrower audience shadows one of a wider audience under the same key, for those who may read both, unless the wider
   one binds or was written with greater authority.
+  What says otherwise than something that binds stands there as overruled: it is not known which of them will give way.
   Superseded values are absent; where a text still holds one, it is marked. What binds stands whole, whatever was said.
 """
 
@@ -26,9 +27,9 @@ from typing import Final
 
 from agent.authority import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
-from agent.memory.conflict import replaces, taken_back
+from agent.memory.conflict import overrules, replaces, taken_back
 from agent.memory.earlier import Outdated, Said, outdated, quoted
-from agent.memory.facts import Fact, Scope, age
+from agent.memory.facts import Fact, Scope, age, same_key
 from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem, live_items, local_time
 from agent.memory.marking import Superseded, superseded, withhold
 from agent.memory.statements import QUESTION_CHARS, read, telling_part
@@ -74,7 +75,11 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     stale = _stale(holding, mine, signals, past_signals, late)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
     left = budget - sum(map(_cost, frame))
-    lines = [(fact, _fact_line(fact, stale)) for fact in ranked(holding, reader.question)]
+    binding = [fact for fact in holding if fact.is_constraint]
+    lines = [
+        (fact, _fact_line(fact, stale, overruled=_is_overruled(fact, binding)))
+        for fact in ranked(holding, reader.question)
+    ]
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
     known = [*map(read, frame), *(fact.statement for fact, _ in shown)] if layers.earlier else []
@@ -153,17 +158,17 @@ def _stale(
     kept: AbstractSet[str] = {fact.id for fact in holding}
     gone = [fact for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
     successors = {fact.id: fact.value for fact in mine}
-    parts = [
-        part
+    parts = {
+        part: fact.key
         for fact in gone
         if fact.value.lower() not in late.restored
         for part in taken_back(fact.value, successors.get(fact.superseded_by or "", fact.value))
-    ]
+    }
     binding = [fact.value.lower() for fact in holding if fact.is_constraint]
     said = (one for one in late.sentences if not any(one.strip(" .!。！").lower() in value for value in binding))
     values = [*parts, *(signal.value for signal in past), *said]
     current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
-    return superseded(values, current)
+    return superseded(values, current, parts)
 
 
 def _cost(section: str) -> int:
@@ -225,7 +230,16 @@ def _environment(environment: Environment, signals: Sequence[Signal]) -> str:
     return "\n".join([", ".join([head, *place]), *(f"{signal.key}: {signal.value}" for signal in signals)])
 
 
-def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
+def _is_overruled(fact: Fact, binding: Sequence[Fact]) -> bool:
+    """Does something that binds, of no less authority, say otherwise about the same?"""
+    return not fact.is_constraint and any(
+        one.authority >= fact.authority
+        and overrules(one.statement, fact.statement, same_key=same_key(one.key, fact.key))
+        for one in binding
+    )
+
+
+def _fact_line(fact: Fact, stale: Sequence[Superseded], *, overruled: bool) -> str:
     binding = f"{BINDING} " if fact.is_constraint else ""
     key = f"{fact.key}: " if fact.key else ""
     assumed = f" ({fact.scope})" if fact.scope in {Scope.HYPOTHETICAL, Scope.DRAFT} else ""
@@ -233,7 +247,8 @@ def _fact_line(fact: Fact, stale: Sequence[Superseded]) -> str:
     value = fact.value if fact.is_constraint else withhold(fact.value, stale)
     said = f"{key}{value}".lstrip(f"{BINDING}！ \n\t")  # who writes the mark binds nobody
     number = f"#{fact.id} " if fact.person else ""
-    return " ".join(f"{binding}{number}{said}{assumed}{review}".split())
+    weaker = " (overruled by what binds)" if overruled else ""
+    return " ".join(f"{binding}{number}{said}{assumed}{weaker}{review}".split())
 
 
 def _working_set(layers: Layers, budget: int) -> tuple[str, list[WorkingItem]]:

@@ -18,11 +18,12 @@ Where a model has read both and names the older one, less is asked: that they ma
 import re
 from typing import Final
 
-from agent.memory.lexicon import DAYLIKE, GENERIC_VERBS, HAVE, REASON, STATES, TIMES
+from agent.memory.lexicon import AT_LEAST, AT_MOST, DAYLIKE, GENERIC_VERBS, HAVE, REASON, STATES, TIMES
 from agent.memory.statements import Statement, read, sentences, stem
 
 _REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
 """In Japanese the reason stands before its word."""
+_DIGITS: Final = re.compile(r"\d[\d,]{0,20}(?:\.\d{1,9})?")
 _NUMBER: Final = frozenset({"number"})
 _GENERIC: Final = frozenset(map(stem, GENERIC_VERBS)) | GENERIC_VERBS
 
@@ -65,7 +66,7 @@ def updates(older: Statement, newer: Statement) -> bool:
         return False
     if not older.values and not newer.values:
         return older.progress and newer.progress and older.said != newer.said
-    return clash(older, newer) or _other_day(older, newer) or (newer.cancelled and not newer.values)
+    return clash(older, newer) or other_day(older, newer) or (newer.cancelled and not newer.values)
 
 
 def taken_back(value: str, successor: str) -> list[str]:
@@ -117,6 +118,39 @@ def gives_as_reason(text: str, ground: str) -> bool:
     return bool(known.values & reason.values) and bool(known.content & reason.content)
 
 
+def overrules(binding: Statement, other: Statement, *, same_key: bool = False) -> bool:
+    """Does what binds say otherwise about the same: "at most 15 %", and there "25 %"? What keeps within a limit is not
+    overruled. `same_key`: they stand under one key.
+    """
+    about = (binding.subject and binding.subject <= other.content) or (
+        other.subject and other.subject <= binding.content
+    )
+    if not (same_key or about) or binding.negated != other.negated:
+        return False
+    kinds = binding.kinds() & other.kinds()
+    return any(_beyond(binding, other, kind) for kind in kinds)
+
+
+def _beyond(binding: Statement, other: Statement, kind: str) -> bool:
+    limits, given = binding.of_kind(kind), other.of_kind(kind)
+    if limits & given:
+        return False
+    numbers = [[number for one in some if (number := _number(one)) is not None] for some in (limits, given)]
+    if kind in TIMES - {"duration"} or not all(numbers):
+        return True
+    if AT_MOST.search(binding.text):
+        return min(numbers[1]) > max(numbers[0])
+    return max(numbers[1]) < min(numbers[0]) if AT_LEAST.search(binding.text) else True
+
+
+def _number(value: str) -> float | None:
+    found = _DIGITS.search(value)
+    if found is None:
+        return None
+    plain = found.group().rstrip(".,").replace(",", "")
+    return float(plain) * {"k": 1e3, "m": 1e6, "b": 1e9}.get(value[found.end() : found.end() + 1], 1)
+
+
 def clash(older: Statement, newer: Statement) -> bool:
     """Do they give values of one kind, and no common one? An older one with more values says more than this one."""
     shared = older.kinds() & newer.kinds()
@@ -145,10 +179,10 @@ def _other_value(older: Statement, newer: Statement) -> bool:
         kinds = older.kinds() & newer.kinds()
         single = len(kinds) == 1 or (kinds <= TIMES and (newer.changes or older.definite))
         return single and (newer.changes or older.kinds() == newer.kinds())
-    return newer.changes and _other_day(older, newer)
+    return newer.changes and other_day(older, newer)
 
 
-def _other_day(older: Statement, newer: Statement) -> bool:
+def other_day(older: Statement, newer: Statement) -> bool:
     """A weekday and a date may be one day, unless one is said to have changed into the other."""
     both = older.kinds() & DAYLIKE and newer.kinds() & DAYLIKE
     return bool(both) and not older.values & newer.values

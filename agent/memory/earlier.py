@@ -11,13 +11,13 @@ Rules
   is what says of itself that it held before ("originally …"). A question states nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from agent.authority import Authority
-from agent.memory.conflict import clash, replaces, updates
+from agent.memory.conflict import clash, other_day, replaces, updates
 from agent.memory.facts import Fact, Scope
 from agent.memory.marking import Superseded, mostly_superseded, withhold
 from agent.memory.scopes import is_hypothetical, scopes_of
@@ -114,7 +114,7 @@ class _Listener:
     def _last_about(self, update: Sequence[Statement]) -> list[Statement]:
         """The sentences of the last message that is about the same as this update."""
         for message in reversed(self._messages):
-            if any(_one_subject(one, new) for one in message for new in update):
+            if _one_subject(message, update):
                 return list(message)
         return []
 
@@ -212,19 +212,39 @@ def _statements(text: str) -> list[Statement]:
     return found
 
 
-def _one_subject(older: Statement, newer: Statement) -> bool:
-    """Do they share a name, a number or two words?"""
-    if older.identifiers and newer.identifiers and not older.identifiers & newer.identifiers:
+def _one_subject(older: Sequence[Statement], newer: Sequence[Statement]) -> bool:
+    """Do two messages share a name, a number or two words?"""
+
+    def all_of(some: Sequence[Statement], part: Callable[[Statement], frozenset[str]]) -> frozenset[str]:
+        return frozenset[str]().union(*map(part, some))
+
+    numbers = [all_of(some, lambda one: one.identifiers & one.subject) for some in (older, newer)]
+    if numbers[0] and numbers[1] and not numbers[0] & numbers[1]:
         return False
-    shared = older.content & newer.content
-    named = shared & older.names & newer.names or shared & older.identifiers
-    return len(shared) > 1 or bool(named) or (bool(shared) and newer.moves)
+    shared = all_of(older, lambda one: one.content) & all_of(newer, lambda one: one.content)
+    names = all_of(older, lambda one: one.names) & all_of(newer, lambda one: one.names)
+    moved = any(one.moves for one in newer)
+    return len(shared) > 1 or bool(shared & names) or (moved and bool(shared))
 
 
 def _came_of(fact: Fact, said: Said) -> bool:
     """Was the fact learned from this message, or does the message say the same?"""
     source = said.id is not None and fact.source_message == said.id
-    return source or (fact.is_valid and fact.value.lower() in said.text.lower())
+    return source or (fact.is_valid and _holds(said.text.lower(), fact.value.lower()))
+
+
+def _holds(text: str, value: str) -> bool:
+    """As whole words: "500" does not stand in "1500"."""
+    at = text.find(value) if value else -1
+    while at >= 0:
+        end = at + len(value)
+        inside = (at and text[at - 1].isalnum() and value[0].isalnum()) or (
+            end < len(text) and text[end].isalnum() and value[-1].isalnum()
+        )
+        if not inside or not value.isascii():
+            return True
+        at = text.find(value, end)
+    return False
 
 
 def _going_back(statement: Statement, history: Sequence[Fact]) -> set[str]:
@@ -236,7 +256,7 @@ def _going_back(statement: Statement, history: Sequence[Fact]) -> set[str]:
 def _one_kind(fact: Statement, statement: Statement) -> bool:
     """May "make that …" mean this fact? Its value is of the same kind, or neither has one that can be told."""
     kinds = [{kind for kind in one.kinds() if "_" not in kind} for one in (fact, statement)]
-    return clash(fact, statement) or not (kinds[0] or kinds[1])
+    return clash(fact, statement) or other_day(fact, statement) or not (kinds[0] or kinds[1])
 
 
 def _scopes_wanted(thread: Sequence[Said], scopes: Sequence[Scope], question: str) -> frozenset[Scope]:

@@ -184,8 +184,8 @@ DISPLACED: Final = (
     ),
     re.compile(r"从(?P<old>[^从到换改转搬为成，。]{1,30})(?:换|改|转|搬|迁|切)"),
     re.compile(r"(?:代替了?|取代了?|而不是|而非)(?P<old>[^，。了]{1,30})"),
-    re.compile(r"(?P<old>[^\s、。はがを]{1,30})の代わりに"),
-    re.compile(r"(?P<old>[^\s、。はがを]{1,30})から.{1,40}(?:に|へ)(?:乗り換え|切り替え|変え|移り|移行|変更)"),
+    re.compile(r"(?P<old>[^\s、。はがをの]{1,16})の代わりに"),
+    re.compile(r"(?P<old>[^\s、。はがをか]{1,16})から.{1,16}(?:に|へ)(?:乗り換え|切り替え|変え|移り|移行|変更)"),
 )
 """What another thing has taken the place of."""
 GENERIC_VERBS: Final = _words(
@@ -361,6 +361,16 @@ NUMBERED: Final = re.compile(
     r"(?:#|\b(?:no|nr|num|id|room|raum|sala|ticket|invoice|rechnung|factura|order|version|v)\.?\s?)$", re.IGNORECASE
 )
 """Before a number: it is a name."""
+AT_MOST: Final = re.compile(
+    r"\b(?:max(?:imum|\.)?|at most|no more than|not more than|up to|capped|cap|limit|below|under|less than|höchstens"
+    r"|maximal|nicht mehr als|bis zu|unter|como máximo|máximo|no más de|hasta)\b|最多|不超过|最大|以内|以下|まで",
+    re.IGNORECASE,
+)
+AT_LEAST: Final = re.compile(
+    r"\b(?:min(?:imum|\.)?|at least|no less than|not less than|above|more than|over|mindestens|wenigstens"
+    r"|al menos|mínimo)\b|至少|不少于|最低|以上",
+    re.IGNORECASE,
+)
 REASON: Final = re.compile(
     r"\b(?:because|based on|due to|weil|wegen|aufgrund|porque|ya que|debido a)\b|因为|由于|根据", re.IGNORECASE
 )

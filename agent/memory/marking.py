@@ -9,6 +9,7 @@ Rules
   What is looked for is the wording of a superseded value: a run of its words that names something which nothing current
   names. Letter case and punctuation do not matter.
   A value that holds again is not superseded, wherever it stands.
+  A bare value ("Friday", "$200") is only looked for where the sentence may speak of the same thing.
   A current text that quotes a superseded value as a whole ("was: …") does not make it current.
 """
 
@@ -17,10 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import dropwhile
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from agent.memory.lexicon import DAYS, FUNCTION_WORDS
-from agent.memory.statements import sentences, without_label
+from agent.memory.statements import READ_CHARS, read, sentences, without_label
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"
@@ -28,6 +30,8 @@ MARKED: Final = re.compile(r"\[superseded(?:: [^\[\]]*)?\]")
 """What `mark` and `withhold` leave."""
 ENOUGH: Final = 0.5
 """So much of a value's words is the value, unless a number among them says so already."""
+SHORT: Final = 2
+"""Words of a value that may be one of many things'."""
 MOSTLY: Final = 0.5
 """A sentence of which so much is superseded says nothing else."""
 
@@ -37,10 +41,16 @@ _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A value that no longer holds. `stale`: its words that nothing current says."""
+    """A value that no longer holds. `stale`: its words that nothing current says; `about`: what it was a value of."""
 
     words: tuple[str, ...]
     stale: frozenset[str]
+    about: frozenset[str] = frozenset()
+
+    @property
+    def is_short(self) -> bool:
+        """Does it say by itself too little to tell of what it is a value: "Friday", "$200"?"""
+        return len(frozenset(self.words) - FUNCTION_WORDS) <= SHORT
 
 
 class _Token(NamedTuple):
@@ -71,16 +81,24 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out ab
         return [value for value in some if value.stale & said or said.issuperset(value.words)]
 
 
-def superseded(values: Iterable[str], current: Iterable[str] = ()) -> Wordings:
-    """What to look for, given the values that no longer hold and everything that does."""
+def superseded(
+    values: Iterable[str], current: Iterable[str] = (), keys: Mapping[str, str] = MappingProxyType({})
+) -> Wordings:
+    """What to look for, given the values that no longer hold and everything that does. `keys`: what some of the values
+    were about.
+    """
     standing = dict.fromkeys(map(_words, current))
     said_in: dict[str, list[tuple[str, ...]]] = {}
     for text in standing:
         for word in frozenset(text):
             said_in.setdefault(word, []).append(text)
     parts = (part for value in values for part in dict.fromkeys((value, *sentences(value))))
-    read = dict.fromkeys(map(_words, parts))
-    return Wordings(_superseded(words, said_in) for words in read if words and words not in standing)
+    read = {_words(part): part for part in parts}
+    return Wordings(
+        _superseded(words, said_in, part, keys.get(part, ""))
+        for words, part in read.items()
+        if words and words not in standing
+    )
 
 
 def mark(text: str, values: Sequence[Superseded]) -> str:
@@ -110,11 +128,22 @@ def _replaced(text: str, values: Sequence[Superseded], by: Callable[[str], str])
     return "".join([*parts, text[done:]])
 
 
-def _superseded(words: tuple[str, ...], said_in: Mapping[str, Sequence[tuple[str, ...]]]) -> Superseded:
+def _superseded(
+    words: tuple[str, ...], said_in: Mapping[str, Sequence[tuple[str, ...]]], value: str, key: str
+) -> Superseded:
     """Of its words those are stale that no current text says but one that quotes the value as a whole."""
     rarest = min((said_in.get(word, ()) for word in words), key=len)
     quoting = sum(_holds(text, words) for text in rarest)
-    return Superseded(words, frozenset(w for w in words if len(said_in.get(w, ())) <= quoting) - FUNCTION_WORDS)
+    stale = frozenset(word for word in words if len(said_in.get(word, ())) <= quoting) - FUNCTION_WORDS
+    return Superseded(words, stale, _about(value, key) if stale else frozenset())
+
+
+def _about(value: str, key: str) -> frozenset[str]:
+    """What it was a value of: its key says so, or else its sentence."""
+    if key:
+        return read("", about=key).subject
+    statement = read(value)
+    return statement.subject if statement.has_subject else frozenset()
 
 
 def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
@@ -126,7 +155,8 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     if not near:
         return []
     tokens = list(_tokens(text))
-    spans = sorted(span for value in near for span in _runs(tokens, value))
+    runs = ((value, run) for value in near for run in _runs(tokens, value))
+    spans = sorted((start, end) for value, (start, end, whole) in runs if whole or not _of_another(text, start, value))
     merged: list[tuple[int, int]] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:
@@ -136,7 +166,18 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     return merged
 
 
-def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, int]]:
+def _of_another(text: str, start: int, value: Superseded) -> bool:
+    """Does the sentence around a bare value speak of another thing than that whose value it was?"""
+    if not value.about:
+        return False
+    begins = max(text.rfind(mark, max(0, start - READ_CHARS), start) for mark in ".!?\n。！？") + 1
+    sentence = read(text[begins : begins + READ_CHARS].partition("\n")[0])
+    one, other = sentence.subject, value.about
+    return sentence.has_subject and bool(one) and not one <= other and not other <= one
+
+
+def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, int, bool]]:
+    """Where it stands, and whether as a whole that tells what it is about."""
     wanted = frozenset(value.words)
     enough = ENOUGH * len(wanted - FUNCTION_WORDS)
     run: list[_Token] = []
@@ -148,7 +189,9 @@ def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, in
             run.pop()
         run = list(dropwhile(lambda one: one.word in FUNCTION_WORDS, run))
         if run and _tells([one.word for one in run], value, enough):
-            yield run[0].start, run[-1].end
+            words = [one.word for one in run]
+            whole = not value.is_short and len(value.stale.intersection(words)) >= enough
+            yield run[0].start, run[-1].end, whole
         run = []
 
 

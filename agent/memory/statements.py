@@ -24,7 +24,7 @@ from typing import Final
 from agent.memory import lexicon
 from agent.memory.lexicon import FUNCTION_WORDS
 
-READER: Final = 2
+READER: Final = 3
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -74,7 +74,7 @@ _DETERMINER: Final = re.compile(
 _ROLE: Final = re.compile(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
-_PERFECT: Final = re.compile(rf"\s+(?:now\s+)?(?:been\b|(?={lexicon.MOVES.pattern}))", re.IGNORECASE)
+_PERFECT: Final = re.compile(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))", re.IGNORECASE)
 _AS_OF_NOW: Final = re.compile(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
 _OBJECT_MOVED: Final = re.compile(
     r"\b(?:mov|switch|chang|reschedul|postpon|push|extend|rais|lower|increas|reduc|cut|set)(?:e|ed|ing)?(?: back)?\s+"

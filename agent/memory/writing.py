@@ -210,11 +210,7 @@ def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
         for fact in mine
         if fact.is_valid
         and (
-            (
-                fact.id in named
-                and _may_settle(new, fact)
-                and about_the_same(fact.value, new.value, about=(fact.key, new.key))
-            )
+            (fact.id in named and _may_settle(new, fact) and _about_the_same(fact, new))
             or (_same_scope(fact, new) and _implied(fact, new, said))
         )
     ]
@@ -232,10 +228,19 @@ def _implied(fact: Fact, new: NewFact, said: str) -> bool:
     if _says_the_same(fact, new):
         return True
     if same_key(fact.key, new.key):
-        return not different_subjects(fact.value, new.value)
+        return _quotes(new, fact) or not different_subjects(fact.value, new.value)
     if fact.is_constraint != new.is_constraint:
         return False  # a wish that contradicts a policy is refused by whoever decides; it is no new policy
     return contradicts(fact.value, said, about=(fact.key, new.key))
+
+
+def _about_the_same(fact: Fact, new: NewFact) -> bool:
+    return _quotes(new, fact) or about_the_same(fact.value, new.value, about=(fact.key, new.key))
+
+
+def _quotes(new: NewFact, fact: Fact) -> bool:
+    """Does it repeat the other's words ("not any more: …")? Then it speaks of the same."""
+    return bool(fact.value.strip()) and fact.value.strip().casefold() in new.value.casefold()
 
 
 def _created(mine: Sequence[Fact], new: NewFact, kind: MemoryType, *, before: Fact | None, after: Fact | None) -> Fact:

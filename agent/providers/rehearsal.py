@@ -43,6 +43,10 @@ QUOTE_CHARS = 3_000
 """The most of a tool's result that an answer quotes."""
 
 
+INSTEAD_OF = "(instead of: "
+"""Before what a fact has taken the place of, in the result of `remember`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remember:
     text: str
@@ -223,7 +227,9 @@ def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> st
         return _answer(f"That did not work:\n\n{_quote(content)}")
     match intent:
         case Remember(text):
-            return _answer(f"I will remember that:\n\n{_quote(text)}") + _summary(
+            gone = content.partition(INSTEAD_OF)[2].removesuffix(")")
+            instead = f"\n\nInstead of:\n\n{_quote(gone)}" if gone else ""
+            return _answer(f"I will remember that:\n\n{_quote(text)}{instead}") + _summary(
                 "Remembered what the person asked for."
             )
         case Recall(query):

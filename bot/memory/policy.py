@@ -82,7 +82,7 @@ class PolicyDesk:
         if isinstance(outcome, WriteRefused):
             return str(outcome.why)
         replaced = "; ".join(literal(one.said) for one in outcome.superseded)
-        return await self._shown(asker, "Set." + (f" It replaces: {replaced}." if replaced else ""))
+        return await self._shown(asker, "Set." + (f" Instead of: {replaced}." if replaced else ""))
 
     async def _remove(self, asker: Asker, number: str) -> str:
         outcome = await self.facts.retract(number, self._new(asker, "", "", ConstraintType.POLICY))

@@ -11,7 +11,7 @@ from typing import Final
 from zlib import crc32
 
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
-from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact
+from agent.memory.facts import CORRECTION, FACTS_KEPT, FACTS_MADE_ROOM, Fact, Scope
 from agent.memory.profile import ProfileEntry, ProfileField
 from agent.records import Receipt, Remembered
 from bot.host import MemoryAnswer, ShownEntry
@@ -60,6 +60,13 @@ NOT_THE_MANAGER: Final = (
     "Only those who manage this channel may decide that for everybody; `/memory pause here` is for you alone."
 )
 
+ASSUMED: Final[Mapping[Scope, str]] = {
+    Scope.HYPOTHETICAL: " (only assumed, in one conversation)",
+    Scope.DRAFT: " (a draft, in one conversation)",
+    Scope.SESSION: " (for one conversation)",
+    Scope.TASK: " (for one question)",
+}
+"""Behind what does not hold everywhere."""
 FIELDS: Final[Mapping[ProfileField, str]] = {
     ProfileField.COMMUNICATION_STYLE: "How you like answers",
     ProfileField.GOALS: "Goal",
@@ -175,7 +182,7 @@ def _entry(one: Remembered, number: int, zone: tzinfo, own_words: Container[str]
         text, plain, own = f"{FIELDS[one.field]}: {literal(one.said)}", one.text, True
     else:
         review = " (this rests on something that has changed)" if one.needs_review else ""
-        text, plain, own = literal(one.said) + review, one.value, one.id in own_words
+        text, plain, own = literal(one.said) + ASSUMED.get(one.scope, "") + review, one.value, one.id in own_words
     return ShownEntry(
         key_of(one),
         number,

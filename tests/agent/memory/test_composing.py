@@ -307,3 +307,23 @@ def test_a_display_name_is_no_rank() -> None:
 def test_the_organisation_is_said_and_is_no_rank_however_it_is_called(role: IdentityRole, said: str) -> None:
     layers = Layers(role, Environment(MONDAY))
     assert memory_context(layers, Reader(frozenset({HERE}), "")).sections[0] == said
+
+
+def test_what_a_policy_overrules_is_marked_where_both_are_read() -> None:
+    limit = new("1", "discount", "max 15%")
+    policy = replace(limit, person="", source="policy", authority=Authority.ADMIN, is_constraint=True)
+    facts = (*written(policy), *written(new("2", "discount", "25%", minutes=1)))
+    text = shown(facts, "Which discount?").text
+    assert "! discount: max 15%" in text
+    assert "#2 discount: 25% (overruled by what binds)" in text
+    within = (*written(policy), *written(new("2", "discount", "10%", minutes=1)))
+    assert "overruled" not in shown(within, "Which discount?").text
+
+
+def test_what_somebody_said_in_a_thread_never_hides_what_binds() -> None:
+    policy = replace(new("1", "", "The budget is at most $500"), authority=Authority.ADMIN, is_constraint=True)
+    thread = (
+        Said("The budget is at most $500", MONDAY + timedelta(minutes=1)),
+        Said("Correction: The budget is $900 now", MONDAY + timedelta(minutes=2)),
+    )
+    assert "The budget is at most $500" in shown(written(policy), "What is the budget?", earlier=thread).text

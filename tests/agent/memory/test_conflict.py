@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.memory.conflict import contradicts, taken_back
+from agent.memory.conflict import contradicts, overrules, taken_back, updates
+from agent.memory.statements import read
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,29 @@ def test_of_several_sentences_only_those_are_taken_back_that_the_successor_speak
 
 def test_a_single_sentence_is_taken_back_whole() -> None:
     assert taken_back("approved", "cancelled") == ["approved"]
+
+
+@pytest.mark.parametrize(
+    ("binding", "said", "overruled"),
+    [
+        ("The discount is at most 15%", "The discount is 25%", True),
+        ("The discount is at most 15%", "The discount is 10%", False),
+        ("Der Rabatt ist höchstens 15 %", "Der Rabatt ist 25 %", True),
+        ("折扣最多 15%", "折扣是 25%", True),
+        ("The notice period is at least 30 days", "The notice period is 14 days", True),
+        ("The notice period is at least 30 days", "The notice period is 60 days", False),
+        ("The travel budget is at most $5k", "The travel budget is $4,000", False),
+        ("The travel budget is at most $5k", "The hardware budget is $9,000", False),
+        ("The report is due on Friday at the latest", "The report is due on Monday", True),
+    ],
+)
+def test_what_goes_beyond_a_limit_is_overruled_and_what_keeps_within_is_not(
+    binding: str, said: str, overruled: bool
+) -> None:
+    assert overrules(read(binding), read(said)) is overruled
+
+
+def test_a_word_of_change_may_mean_what_was_just_spoken_of_in_more_words() -> None:
+    assert updates(read("The hardware budget is $200"), read("The budget is now $300"))
+    assert not updates(read("The hardware budget is $200"), read("The travel budget is now $300"))
+    assert not updates(read("The project is written in Rust"), read("The project is now public"))

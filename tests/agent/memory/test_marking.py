@@ -52,3 +52,12 @@ def test_a_whole_superseded_value_never_stays_unmarked(values: list[str]) -> Non
     stale = superseded(values)
     plain = MARKED.sub("", mark("; ".join(values), stale))
     assert not any(value in plain for value in values)
+
+
+def test_a_bare_value_of_another_thing_is_not_marked() -> None:
+    stale = superseded(["Friday"], ["Monday"], {"Friday": "deadline of Apollo"})
+    assert mark("Zeus is due on Friday.", stale) == "Zeus is due on Friday."
+    assert mark("The deadline of Apollo is Friday.", stale) == "The deadline of Apollo is [superseded: Friday]."
+    hardware = superseded(["The budget for hardware is $200"], ["The budget for hardware is $350"])
+    assert mark("The budget for travel is $200.", hardware) == "The budget for travel is $200."
+    assert "[superseded" in mark("So $200 for hardware.", hardware)

@@ -230,3 +230,28 @@ async def test_what_the_person_said_earlier_in_this_conversation_is_their_own() 
     before = replace(asked(), own_words=("My boat is vermilion.", "Please keep that in mind."))
     await told(store, before, text="The boat is vermilion.")
     assert [fact.value for fact in store.facts.kept] == ["The boat is vermilion."]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("the budget for hardware is $200", "the budget for travel is $300"),
+        ("invoice 1001 is paid", "invoice 1002 is paid"),
+        ("Apollo: due on Friday", "Zeus: due on Monday"),
+        ("the projector is in room 12", "the whiteboard is in room 14"),
+        ("Anna's phone is 0151 1234", "Ben's phone is 0160 5678"),
+    ],
+)
+async def test_truths_about_different_things_stand_also_if_the_model_says_otherwise(first: str, second: str) -> None:
+    store = FakeStore()
+    await told(store, asked(1), text=first)
+    await told(store, asked(2), text=second)
+    await told(store, asked(3), text=second.upper() + " indeed", supersedes=[1])
+    assert store.facts.kept[0].is_valid
+
+
+async def test_what_the_person_said_is_kept_under_no_key_of_others() -> None:
+    store = FakeStore()
+    context = replace(asked(), own_words=("It moves to Portland",), others_words=("meeting location: Seattle",))
+    await RememberTool(store.facts).run({"text": "moves to Portland", "key": "location"}, context)
+    assert [(fact.key, fact.value) for fact in store.facts.kept] == [("", "moves to Portland")]

@@ -105,7 +105,7 @@ async def test_a_manager_does_not_take_back_what_an_administrator_set() -> None:
 async def test_what_is_replaced_or_removed_can_be_traced() -> None:
     world = World()
     await world.ask("set budget: 5 EUR")
-    assert (await world.ask("set budget: 9 EUR")).startswith("Set. It replaces: budget: 5 EUR.")
+    assert (await world.ask("set budget: 9 EUR")).startswith("Set. Instead of: budget: 5 EUR.")
     assert (await world.ask("remove 2", Authority.ADMIN)).startswith("Removed; `/policy history` still shows it.")
     assert await world.listed() == []
     day = START.date().isoformat()
@@ -151,3 +151,13 @@ async def test_secrets_are_refused_and_text_is_shown_as_it_is() -> None:
     assert "never remembered" in await world.ask("set wifi: the password is hunter2")
     assert world.facts.kept == ()
     assert "*free* beer" not in await world.ask("set motto: *free* beer")
+
+
+async def test_policies_about_different_things_stand_beside_one_another() -> None:
+    world = World()
+    await world.ask("set The budget for hardware is $200")
+    shown = await world.ask("set The budget for travel is $300")
+    assert "Instead of" not in shown
+    assert "$200" in shown
+    assert "$300" in shown
+    assert "Instead of: The budget for travel is $300" in await world.ask("set The budget for travel is $400")
