@@ -70,7 +70,7 @@ class ChatDialect:
 
     @property
     def capabilities(self) -> Capabilities:
-        halt = Halt.STOP_SEQUENCE if self.stop else Halt.NONE
+        halt = Halt.STOP_SEQUENCE if self.stop and not self.native else Halt.NONE
         return Capabilities(
             halt=halt, images=self.images, effort=self.effort, native_calls=self.native, reasons=reasons(self.model)
         )

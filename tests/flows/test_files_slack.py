@@ -209,7 +209,7 @@ async def test_a_voice_message_is_the_question_where_it_can_be_listened_to() -> 
         clip = {**there.slack.upload("clip.webm", b"sound", "audio/webm"), "subtype": "slack_audio"}
         (answer,) = await there.ask(ME, clip)
         assert answer.text == "Blue."
-        assert there.asked[-1][-1].text == "Which colour is the boat?"
+        assert there.asked[-1][-1].text == "ann: Which colour is the boat?"
 
 
 async def test_a_sound_that_is_only_shared_is_quoted_and_nobodys_question() -> None:
