@@ -9,6 +9,7 @@ Rules
 """
 
 import asyncio
+import logging
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -38,6 +39,8 @@ from bot.platforms.slack.views.home_blocks import home_opened
 from bot.repeats import repeats_of
 from bot.triggers import Trigger, trigger
 
+log = logging.getLogger(__name__)
+
 CONTEXT_S = 2.0
 """Slack wants its acknowledgement within three seconds, and what was found must still be stored."""
 
@@ -64,7 +67,8 @@ class Intake:
             self.desk.home.open(home)
             return
         if (event := agent_view.read(body)) is not None:
-            await self.agent.see(event)
+            if not isinstance(event, agent_view.SessionStopped) or await self._may_stop(event):
+                await self.agent.see(event)
             return
         if (gone := read_gone(body, self.me)) is not None:
             await self.host.gone(gone.name, gone.what, at_once=gone.at_once)
@@ -131,6 +135,19 @@ class Intake:
         person = author.person
         who = Who(person.id, heard.channel, author.groups, self.me.team)
         self.host.admit_order(who, Authority.EMPLOYEE if heard.by_bot else author.authority, person.time_zone)
+
+    async def _may_stop(self, stopped: agent_view.SessionStopped) -> bool:
+        """Whether whoever pressed Slack's Stop button may; nobody is told that they may not."""
+        if not stopped.user:
+            return True
+        member = await self.people.member(stopped.user)
+        who = Who(member.person.id, stopped.channel, member.groups, self.me.team)
+        try:
+            self.host.admit_order(who, member.authority, member.person.time_zone)
+        except Refused as refused:
+            log.info("a stop was refused: %s", refused)
+            return False
+        return True
 
     async def _stop(self, heard: Heard, author: Member, *, for_us: bool) -> bool:
         """The word "stop"; False if it is nothing but talk. One mention comes as two events, each to any process."""

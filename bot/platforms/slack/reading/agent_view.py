@@ -58,10 +58,14 @@ class LookedAt:
 
 @dataclass(frozen=True, slots=True)
 class SessionStopped:
-    """Somebody pressed Slack's own Stop button, which also ends the streams in that thread."""
+    """Somebody pressed Slack's own Stop button, which also ends the streams in that thread.
+
+    `user`: "" if Slack does not say who.
+    """
 
     channel: str
     thread: str
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def read(body: JsonObject) -> AgentEvent | None:
         case "app_context_changed" if user:
             return LookedAt(user, things(event, "context") or ())
         case "agent_session_stopped" if channel:
-            return SessionStopped(channel, thread)
+            return SessionStopped(channel, thread, user)
         case "agent_session_title_changed" if channel:
             return SessionRenamed(channel, thread)
         case _:

@@ -199,6 +199,16 @@ async def test_a_denied_person_stops_nothing_and_orders_nothing(slack: FakeSlack
     }
 
 
+async def test_a_denied_persons_press_of_slacks_own_stop_button_stops_nothing(slack: FakeSlack) -> None:
+    host = FakeHost(access=DENIED)
+    event = {"type": "agent_session_stopped", "channel": GENERAL, "thread_ts": "7.000001", "event_ts": "8.0"}
+    async with serving(slack, host):
+        await slack.acked(await slack.deliver(slack.envelope({**event, "user": BOB})))
+        assert not host.stopped
+        await slack.acked(await slack.deliver(slack.envelope({**event, "user": ANN})))
+    assert host.stopped == [f"{TEAM}:{GENERAL}:7.000001"]
+
+
 async def test_a_denied_person_still_has_their_own_words_forgotten(slack: FakeSlack) -> None:
     host = FakeHost(access=DENIED)
     async with serving(slack, host):

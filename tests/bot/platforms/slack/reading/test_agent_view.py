@@ -66,7 +66,7 @@ def test_a_view_of_nothing_that_has_a_name_is_empty() -> None:
 
 def test_a_stop_names_its_thread() -> None:
     event = {"type": "agent_session_stopped", "channel": "D1", "user": "U1", "thread_ts": "1.1"}
-    assert read(envelope(**event, streaming_message_ts=["2.1"])) == SessionStopped("D1", "1.1")
+    assert read(envelope(**event, streaming_message_ts=["2.1"])) == SessionStopped("D1", "1.1", "U1")
 
 
 def test_a_title_that_a_person_gave_names_its_thread() -> None:
