@@ -41,7 +41,7 @@ def question(wish: Wish, preview: Preview, zone: tzinfo) -> str:
         may = counted(preview.related.count, "message", "messages")
         lines += [
             "",
-            f"{may} elsewhere may say the same in other words. They stay unless you choose to forget those, too:",
+            f"{may} elsewhere may say the same in other words. Not forgotten unless you choose so:",
         ]
         lines += _listed(preview.related.lines, preview.related.count)
     return "\n".join(lines)
