@@ -41,11 +41,22 @@ _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A value that no longer holds. `stale`: its words that nothing current says; `about`: what it was a value of."""
+    """A value that no longer holds. `stale`: its words that nothing current says; `text`: how it was written;
+    `key`: what that stood under.
+    """
 
     words: tuple[str, ...]
     stale: frozenset[str]
-    about: frozenset[str] = frozenset()
+    text: str = ""
+    key: str = ""
+
+    @property
+    def about(self) -> frozenset[str]:
+        """What it was a value of: its key says so, or else its sentence. Read when it is needed: that is seldom."""
+        if self.key:
+            return read("", about=self.key).subject
+        statement = read(self.text)
+        return statement.subject if statement.has_subject else frozenset()
 
     @property
     def is_short(self) -> bool:
@@ -135,15 +146,7 @@ def _superseded(
     rarest = min((said_in.get(word, ()) for word in words), key=len)
     quoting = sum(_holds(text, words) for text in rarest)
     stale = frozenset(word for word in words if len(said_in.get(word, ())) <= quoting) - FUNCTION_WORDS
-    return Superseded(words, stale, _about(value, key) if stale else frozenset())
-
-
-def _about(value: str, key: str) -> frozenset[str]:
-    """What it was a value of: its key says so, or else its sentence."""
-    if key:
-        return read("", about=key).subject
-    statement = read(value)
-    return statement.subject if statement.has_subject else frozenset()
+    return Superseded(words, stale, value, key)
 
 
 def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
@@ -168,11 +171,12 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
 
 def _of_another(text: str, start: int, value: Superseded) -> bool:
     """Does the sentence around a bare value speak of another thing than that whose value it was?"""
-    if not value.about:
+    other = value.about
+    if not other:
         return False
     begins = max(text.rfind(mark, max(0, start - READ_CHARS), start) for mark in ".!?\n。！？") + 1
     sentence = read(text[begins : begins + READ_CHARS].partition("\n")[0])
-    one, other = sentence.subject, value.about
+    one = sentence.subject
     return sentence.has_subject and bool(one) and not one <= other and not other <= one
 
 

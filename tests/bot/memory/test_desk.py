@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 
 from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudience, label
+from agent.memory.facts import Scope
 from agent.memory.forgetting import ERASE_ENTRIES
 from agent.memory.profile import Insight, Partition, ProfileField, learned
+from agent.memory.writing import NewFact
 from agent.records import Person
 from bot.host import MemoryAnswer, Viewer
 from bot.memory import view
@@ -337,3 +339,22 @@ async def test_a_number_stands_for_what_it_showed_and_not_for_what_was_learned_m
         answer = await office.ask(asked)
         assert answer.text in {view.GONE, view.NO_NUMBER.format(number=1)} or "sail on lakes" in answer.text
     assert after in await office.store.profiles.known("ann", frozenset({"person:ann"}))
+
+
+@pytest.mark.parametrize(
+    ("scope", "mark"),
+    [
+        (Scope.GLOBAL, ""),
+        (Scope.HYPOTHETICAL, " (only assumed, in one conversation)"),
+        (Scope.DRAFT, " (a draft, in one conversation)"),
+        (Scope.SESSION, " (for one conversation)"),
+    ],
+)
+async def test_what_does_not_hold_everywhere_is_listed_as_that(office: Office, scope: Scope, mark: str) -> None:
+    scope_id = None if scope is Scope.GLOBAL else "thread"
+    here = label(PersonAudience("ann"))
+    await office.store.facts.write(
+        NewFact("", "budget", "9 EUR", "user", NOON, here, "ann", scope=scope, scope_id=scope_id)
+    )
+    (entry,) = (await office.ask("")).entries
+    assert entry.text == f"budget: 9 EUR{mark}"
