@@ -14,8 +14,10 @@ from agent.providers.scripted import ScriptedProvider
 from bot.access.lists import AccessRules, entries
 from bot.host import PlatformUnavailable
 from bot.platforms.discord.intake import NOT_YET_KNOWN
+from bot.platforms.discord.replies.buttons import row
 from bot.platforms.discord.run import serve
 from bot.platforms.discord.settings import Ranks
+from bot.surface import Offer
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
@@ -239,5 +241,10 @@ async def test_who_is_denied_stops_nothing_by_a_command_or_a_button_either() -> 
         await fake.command(BO, "stop")
         await fake.until(lambda: any("may not answer you" in seen(message) for message in by_the_bot(fake)))
         assert host.stopped == []
-        await fake.command(ANN, "stop")
+        below = row({Offer.STOP}, "discord:20", 1)
+        growing = fake.world.message(GENERAL, BOT, "It is …", components=below)
+        pressed = await fake.press(BO, growing, "Stop")
+        await fake.until(lambda: pressed.followed)
+        assert host.stopped == []
+        await fake.press(ANN, growing, "Stop")
         await fake.until(lambda: host.stopped)

@@ -8,7 +8,6 @@ restart of the bot, and it is about the entry that was chosen, whatever became o
 """
 
 import asyncio
-import logging
 import re
 from dataclasses import dataclass
 from io import BytesIO
@@ -34,8 +33,6 @@ from bot.platforms.discord.commands.interactions import (
 )
 from bot.platforms.discord.commands.panels import LIVES_S, Button, Panel, button
 from bot.platforms.discord.members.members import Members
-
-log = logging.getLogger(__name__)
 
 FILE_NAME: Final = "what-i-know.json"
 ENTRY_CHARS: Final = 140
@@ -98,14 +95,7 @@ async def show(interaction: Interaction, host: Host, members: Members, asked: st
 
 
 async def press(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
-    """Do what was pressed, chosen or sent, for the one who may, in the place of the list."""
-    try:
-        await _decide(interaction, made, host, members)
-    except discord.HTTPException as error:
-        log.info("a decision about the memory could not be answered (Discord's error %d)", error.code)
-
-
-async def _decide(interaction: Interaction, made: Pressed, host: Host, members: Members) -> None:
+    """Do what was pressed, chosen or sent, for the one who may, in the place of the list. Raises UNREADABLE."""
     if interaction.user.id != made.person:
         await panels.refuse(interaction, wording.NOT_YOURS)
         return

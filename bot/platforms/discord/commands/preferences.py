@@ -8,7 +8,6 @@ below an owner: the person, "channel:" or "team:" and Discord's id.
 """
 
 import asyncio
-import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,8 +26,6 @@ from bot.platforms.discord.commands.panels import Panel, Part, button
 from bot.platforms.discord.members.members import Members
 from bot.platforms.discord.members.place import known_as
 from bot.platforms.discord.reading import reading
-
-log = logging.getLogger(__name__)
 
 PRIVATE: Final = "private"
 """A person's choice: YES if only they see the answers to their commands, unless they say otherwise."""
@@ -111,21 +108,18 @@ class Preferences:
             await self._show(interaction)
 
     async def press(self, interaction: Interaction, made: Pressed) -> None:
-        """Change what was pressed or chosen, for the one who may, and show the panel as it is then."""
+        """Change what was pressed or chosen, for the one who may, and show the panel then. Raises UNREADABLE."""
+        if interaction.user.id != made.person:
+            await panels.refuse(interaction, wording.NOT_YOURS)
+            return
+        await interaction.response.defer()
+        values = cast("Mapping[str, Any]", interaction.data or {}).get("values", ())
         try:
-            if interaction.user.id != made.person:
-                await panels.refuse(interaction, wording.NOT_YOURS)
-                return
-            await interaction.response.defer()
-            values = cast("Mapping[str, Any]", interaction.data or {}).get("values", ())
-            try:
-                await self._change(interaction, made.name, str(next(iter(values), USUAL)))
-            except CogencyError as error:
-                await panels.follow(interaction, wording.failure(error))
-                return
-            await self._show(interaction)
-        except discord.HTTPException as error:
-            log.info("a choice could not be shown (Discord's error %d)", error.code)
+            await self._change(interaction, made.name, str(next(iter(values), USUAL)))
+        except CogencyError as error:
+            await panels.follow(interaction, wording.failure(error))
+            return
+        await self._show(interaction)
 
     async def _show(self, interaction: Interaction) -> None:
         try:
