@@ -82,13 +82,16 @@ async def test_without_a_database_there_is_a_sentence_and_still_no_file(tmp_path
     assert files_in(tmp_path) == []
 
 
-async def test_a_database_of_another_version_is_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "remedy"), [("0001", "run `cogency migrate` first"), ("x", "written by a newer version of Cogency")]
+)
+async def test_a_database_of_another_version_is_not_read(tmp_path: Path, version: str, remedy: str) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     store = await open_store(url)
     await store.database.write(
-        lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = 'x'"))
+        lambda connection: connection.execute(text(f"UPDATE alembic_version SET version_num = '{version}'"))  # noqa: S608 -- ours
     )
     await store.close()
-    with pytest.raises(StoreError, match="run `cogency migrate` first"):
+    with pytest.raises(StoreError, match=remedy):
         async with open_spending(url):
             pass

@@ -10,9 +10,9 @@ from agent.errors import StoreError, StoreUnavailable
 from agent.events import Outcome
 from agent.providers.scripted import Until
 from agent.records import Accepted, Claiming, Closing, Incoming
-from bot.turns.answering import UNSTORED
 from bot.turns.asking import AnsweredElsewhere
 from bot.turns.slots import TurnsLimits
+from bot.wording import UNSTORED
 from tests.bot.turns.test_stopping import HALF, asking, hang, until
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import LEASE, said
