@@ -186,8 +186,11 @@ def build_context(parts: ContextParts, budget: ContextBudget = ContextBudget()) 
     fell_out = parts.is_cut or bool(hidden)
     beginnings = digest([message for message in hidden if message.id > parts.covered], names)
     actions = parts.actions if fell_out and parts.summary.is_empty else LastActions()
-    summary = _fields("SUMMARY OF EARLIER MESSAGES", parts.summary) or _done(actions.records)
-    earlier = (summary, _beginnings(beginnings))
+    summary = _fields("SUMMARY OF EARLIER MESSAGES", parts.summary, memory.superseded)
+    earlier = (
+        summary or mark(_done(actions.records), memory.superseded),
+        mark(_beginnings(beginnings), memory.superseded),
+    )
     messages = (
         Message(Role.SYSTEM, _prefix(parts)),
         *(line for _, line in kept),
@@ -277,7 +280,7 @@ def _sections(
         _place(parts, me),
         *map(_own_title, memory.sections[FRAME:]),
         "\n\n".join(["CAME WITH THE QUESTION:", *quoted]) if quoted else "",
-        *(mark(section_, memory.superseded) for section_ in earlier),
+        *earlier,
         _fields("WORKSPACE", parts.workspace),
         f"EXECUTION: {_rounds(parts.execution)}",
     ]
@@ -322,6 +325,9 @@ def _action(record: ActionRecord) -> str:
     return "; ".join(done) or record.thinking
 
 
-def _fields(title: str, values: SituationSummary | Workspace) -> str:
-    lines = [f"{name}: {one_line(text)}" for name in values.__slots__ if (text := getattr(values, name)).strip()]
+def _fields(title: str, values: SituationSummary | Workspace, stale: Sequence[Superseded] = ()) -> str:
+    """Marked is each text by itself: behind its label it would be about something else."""
+    lines = [
+        f"{name}: {mark(one_line(text), stale)}" for name in values.__slots__ if (text := getattr(values, name)).strip()
+    ]
     return "\n".join([f"{title}:", *lines]) if lines else ""

@@ -62,7 +62,11 @@ def sized(begin: str, tokens: int, end: str = "") -> str:
 
 CONTEXT = (Message(Role.SYSTEM, sized(teach(""), SYSTEM)), Message(Role.USER, "When does it leave?"))
 THOUGHT = sized("<think>\n", THINK, "\n</think>")
-BLOCK = sized('[{"name": "lookup", "args": {"query": "', CALL, '"}}]')
+
+
+def block(number: int) -> str:
+    """The call of one round; each asks for something else, because a repeated one is answered with a note."""
+    return sized(f'[{{"name": "lookup", "args": {{"query": "{number:02} ', CALL, '"}}]')
 
 
 @dataclass(slots=True)
@@ -152,7 +156,7 @@ async def recording(
     opening: Opening, rounds: int
 ) -> AsyncGenerator[tuple[OpenedProvider, list[Asked], WireMeter], None]:
     async with serving() as service, metered(service.url) as meter:
-        service.planned += [Calls((BLOCK,), before=THOUGHT)] * rounds
+        service.planned += [Calls((block(number),), before=THOUGHT) for number in range(rounds)]
         service.planned.append(Says(("At seven.",)))
         provider = opening(OPENAI.at(meter.url), Line(FakeClock(), lambda: 0.0))
         try:

@@ -197,14 +197,14 @@ def test_superseded_values_are_marked_wherever_they_are_still_visible() -> None:
     parts = replace(
         PARTS,
         facts=[old, fact("2", ANNA.id, "Monday", HERE, NOON, key="deadline")],
-        history=(stored(1, "The deadline is Friday."), stored(2, "Friday it is.", Author.BOT)),
-        profile=UserProfile(ANNA.id, (learned(3, "be done by Friday"),)),
-        summary=SituationSummary(goal="finish until Friday"),
+        history=(stored(1, "The deadline is Friday."), stored(2, "So the deadline is Friday.", Author.BOT)),
+        profile=UserProfile(ANNA.id, (learned(3, "the deadline is Friday"),)),
+        summary=SituationSummary(goal="the deadline is Friday"),
     )
     context = build_context(parts)
     texts = [message.text for message in context.messages[1:]]
     assert texts[0] == "The deadline is [superseded: Friday]."
-    assert texts[1] == "[superseded: Friday] it is."
+    assert texts[1] == "So the deadline is [superseded: Friday]."
     assert texts[2].count("[superseded: Friday]") == 2
     assert "deadline: Monday" in texts[2]
     assert context.fact_ids == ("2",)
