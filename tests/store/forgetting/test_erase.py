@@ -24,7 +24,7 @@ from store.forgetting import proof
 from store.forgetting.doomed import reached
 from store.forgetting.erase import Erasure
 from store.search import index
-from store.tables import action_record, erased, fact, message, meta, person, turn, workspace
+from store.tables import action_record, erased, fact, fact_term, message, meta, person, turn, workspace
 from tests.contracts.steps import answered, claimed, found, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -229,6 +229,7 @@ async def test_the_proof_finds_what_an_erasing_would_have_missed(either: Store) 
     assert await found_again(thread, missed) == 2  # an entry without its message, a fact without its source
     await either.database.write(lambda c: c.execute(text("DELETE FROM message_index")))
     await either.database.write(lambda c: c.execute(text("DELETE FROM fact_term")))
+    await either.database.write(lambda c: c.execute(delete(fact_term)))
     await either.database.write(lambda c: c.execute(delete(fact)))
     assert await found_again(everything, missed) == 0
 
