@@ -15,6 +15,7 @@ from store.databases.sqlite import sqlite_path
 from store.engine import open_store
 from store.forgetting.erased import ErasedIds
 from store.tables import meta
+from store.upgrade import ERASED_KEY
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.store.processes import line, output, running
@@ -74,7 +75,9 @@ async def test_the_key_of_the_erased_ids_is_made_once_and_never_shown(url: str) 
     keys = iter([b"first key", b"second key"])
     for _ in range(2):
         store = await open_store(url, key=lambda: next(keys))
-        stored = await store.database.read(lambda c: c.execute(select(meta.c.value)).scalars().all())
+        stored = await store.database.read(
+            lambda c: c.execute(select(meta.c.value).where(meta.c.name == ERASED_KEY)).scalars().all()
+        )
         assert stored == [b"first key"]
         assert "first key" not in repr(ErasedIds(b"first key"))
         await store.close()
