@@ -6,6 +6,7 @@ loop_lag_p99_ms_200                         how late the event loop wakes up whi
 kb_per_conversation                         memory that each of them takes, in KB of 1,000 bytes
 turns_per_s_sqlite, turns_per_s_postgresql  with a model that answers in one word, in 100 conversations
 growth_1000_sqlite                          the time of a turn with 1,000 conversations waiting, over that with 10
+hostile_ms_worst                            the CPU that the worst stage of a turn takes for 40,000 hostile characters
 facts_ms_0, …_100, …_1000, …_5000           what many facts of a person cost their question (`benchmarks.turn_facts`)
 loop_lag_p99_ms                             how late the loop wakes up while ten people with 5,000 facts ask at once
 
@@ -36,7 +37,7 @@ from agent.tools.recall import RecallTool
 from agent.tools.registry import Registry
 from agent.tools.remember import RememberTool
 from agent.turn import TurnLimits
-from benchmarks import turn_facts
+from benchmarks import hostile, turn_facts
 from benchmarks.report import print_report, read_options
 from bot.surface import Limits, Surface
 from bot.turns.mind import Mind
@@ -232,6 +233,12 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
         await store.close()
 
 
+def hostile_ms() -> tuple[float, float]:
+    """The worst stage of a turn (`benchmarks.hostile`); and its text read once, word by word."""
+    worst, text = max((hostile.worst_ms(stage) for stage in hostile.stages()), default=(0.0, ""))
+    return worst, hostile.best_ms(str.split, text, 3)
+
+
 async def measured(folder: Path, shared: str, *, quick: bool) -> tuple[dict[str, float], dict[str, float]]:
     rounds, many = (100, 200) if quick else (500, 1_000)
     metrics: dict[str, float] = {}
@@ -251,6 +258,7 @@ async def measured(folder: Path, shared: str, *, quick: bool) -> tuple[dict[str,
         few = await waiting_ms(store, 10)
     async with opened(f"sqlite:///{folder / 'many.db'}") as store:
         metrics["growth_1000_sqlite"] = await waiting_ms(store, 1_000) / few
+    metrics["hostile_ms_worst"], baseline["hostile_ms_one_pass"] = hostile_ms()
     baseline["turn_ms_10_waiting_sqlite"] = few
     async with opened(f"sqlite:///{folder / 'facts.db'}") as store:
         with_facts, without = await turn_facts.measured(store, _lag_p99_ms)

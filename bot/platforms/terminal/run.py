@@ -138,8 +138,11 @@ def saved(name: str, content: str) -> str:
     return f"Written to {wording.literal(name)}."
 
 
+_WORD = re.compile(r"\w+")
+
+
 def _first_word(said: str) -> str:
-    return (re.findall(r"\w+", said[:100].casefold()) or [""])[0]
+    return (_WORD.findall(said[:100].casefold()) or [""])[0]
 
 
 class _Chat:

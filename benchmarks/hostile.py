@@ -1,0 +1,531 @@
+"""Texts that make careless code slow, and everything of the product that reads text, found by walking its packages.
+
+Theory of operation. What is slow on purpose is a repetition: of an expression's own parts (found in its parse tree,
+with what stands before them), and of what opens something in the languages that people and models write. Behind it
+stands a character that spoils the match. A tenth of the length is tried first: what is cheap there needs no more.
+
+    patterns()   each compiled expression at module level, in classes, containers, values and default arguments, with
+                 the ways in which the code calls it
+    functions()  each function that takes one text and nothing else, apart from those that open files and databases
+    stages()     what of a turn takes more than the text
+"""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, product
+from pathlib import Path
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import Any, Final, TypeAlias, cast
+
+import regex
+
+from agent.authority import Authority
+from agent.context import ContextParts, Persona, build_context
+from agent.events import TextArrived
+from agent.memory.audience import Place, TeamAudience
+from agent.memory.conflict import contradicts
+from agent.memory.earlier import Said, outdated, quoted
+from agent.memory.marking import mark, superseded, withhold
+from agent.memory.model_json import list_in
+from agent.memory.periods import periods_in
+from agent.memory.profile import Utterance
+from agent.memory.scopes import reading_scopes
+from agent.memory.stated import stated_facts
+from agent.protocol.grammar import ParserLimits
+from agent.protocol.json_text import JsonReader
+from agent.protocol.parser import Parser
+from agent.protocol.render import quote
+from agent.protocol.thoughts import read_forgotten_calls
+from agent.recollection import CHARS as MOST_READ
+from agent.recollection import query_about, reading_cost
+from agent.records import Incoming, Person
+from agent.reply_text import joined
+from agent.tokens import fit_newest
+from bot.attachments.kinds import found as kind_of
+from bot.attachments.share import cut
+from bot.attachments.text import decode
+from bot.logs import redactor
+from bot.memory.forget_words import Asker, is_request, read
+from bot.platforms.discord.reading import markup as discord
+from bot.platforms.discord.reading.orders import command_meant
+from bot.platforms.slack import markup as slack
+from bot.platforms.slack.reading.inbound import Heard, Me
+from bot.platforms.slack.reading.inbound import budget_ids as slack_budget_ids
+from bot.platforms.slack.reading.orders import order, says_stop, without_ask
+from bot.reply.draft import Draft
+from bot.reply.files import handed_over
+from bot.reply.frames import Frames
+from bot.reply.split import pages
+from bot.surface import Limits
+from store.forgetting.proof import pieces as erased_pieces
+from store.search.fts5 import any_of
+from store.search.text import keywords, quotes
+
+PACKAGES: Final = ("agent", "bot", "store")
+CHARS: Final = 40_000
+"""Slack's longest message."""
+LIMIT_MS: Final = 50.0
+"""Of CPU for one of them: what nobody notices in an answer that somebody else is reading."""
+QUICK_MS: Final = 1.0
+"""For an eighth of the length: with the square of it, the whole would take 64, which a server survives."""
+SLOWEST: Final = 8
+"""So many texts of each kind are tried longer: what grows too fast is slow already."""
+STEEP: Final = 9.0
+"""For four times the length: between 4, which is linear, and 16, which is the square."""
+PAGE_CHARS: Final = 4_400
+"""A page and what is looked ahead (`bot.reply.split`)."""
+SHORTER: Final = {
+    "bot.reply.cut.": PAGE_CHARS,  # a page at a time
+    "bot.reply.heal.": PAGE_CHARS,
+    "bot.reply.markdown.": PAGE_CHARS,
+    "bot.platforms.terminal.": PAGE_CHARS,  # one person's own program
+    "bot.platforms.slack.mrkdwn.": PAGE_CHARS,  # a page at a time, or a sentence of the bot's own
+    "bot.platforms.slack.views.": PAGE_CHARS,
+    "agent.memory.earlier.": PAGE_CHARS,  # of its sentences, what recollecting lets through
+}
+"""Which modules are never given 40,000 characters, and what is the most instead."""
+
+Text: TypeAlias = Callable[[str], object]
+Pattern: TypeAlias = "re.Pattern[str] | regex.Pattern[str]"
+
+_OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.once"})
+"""Here a text is the name of something that is opened."""
+_METHODS: Final = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
+_ENDS: Final = ("", "\x00", "x", "\n!")
+PIECES: Final = (
+    *"1aA. \n\t([{<`*_~$|#>-=/%:,;'\"\\@!&",
+    *("1.", "1,", "1.1.1.1, ", "a ", "A ", "a.", "a@", "a-", "1 ", "$1", "stop ", "- ", "> ", "|a", "a|", "\r\n", "!["),
+    *("<a ", "</", "<@", "`a", "``` \n", "```\n", "- - ", "1. ", "**a", "* a", "https://a", "&amp;", '{"a":', '"\\'),
+    *("<execute>", "<workspace>\n", "<results>[", "[superseded: ", "the the ", "what if ", "from 2020 to "),
+    *("[[", "[a](", "*a _a ", "~~a ", "\\*", '{"a":[', "<|im_start|>", "<invoke name=", "a\u0301", "a. ", "a! "),
+    *("\u200b", "\u00a0", "e\u0301", "\u0301", "中", "あ", "、", "中。", "한", "😀", "\U0001f469\u200d", "\u202e"),
+    *("\ud800", "ﷺ", "I said that it is now $1. "),
+)  # fmt: skip
+"""What opens, separates, counts or combines, in plain text, in Markdown, on the platforms and in our protocol."""
+
+
+def hostile_texts(pieces: Iterable[str] = PIECES, chars: int = CHARS) -> Iterator[str]:
+    """Each piece again and again, with and without what spoils it at the end."""
+    for piece, end in product(pieces, ("", "x")):
+        yield _repeated("", piece, end, chars)
+    yield "".join("`" * length + "a" for length in range(1, int((2 * chars) ** 0.5)))
+    yield "\n".join("[" * length for length in range(1, int((2 * chars) ** 0.5)))
+    yield "stop" + " " * (chars - 5) + "x"
+    yield "<" + " " * (chars - 2) + "x"
+
+
+def _repeated(before: str, piece: str, end: str, chars: int) -> str:
+    room = max(chars - len(before) - len(end), 0)
+    return before + (piece * (room // len(piece) + 1))[:room] + end
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read a text. `chars`: the longest that it is given."""
+
+    name: str
+    run: Text
+    pieces: tuple[tuple[str, str], ...] = ()
+    """What it is tried with besides PIECES: what stands before, and what is repeated."""
+    chars: int = CHARS
+
+    def texts(self, chars: int) -> Iterator[str]:
+        yield from hostile_texts(chars=chars)
+        for (before, piece), end in product(self.pieces, _ENDS):
+            yield _repeated(before, piece, end, chars)
+
+
+def slowest(reading: Reading, chars: int) -> list[tuple[str, str]]:
+    """Of its texts those that took longest by their length, in so many characters and in full length."""
+    long = list(reading.texts(reading.chars))
+    timed = [(best_ms(reading.run, short, 1), at, short) for at, short in enumerate(reading.texts(chars))]
+    ranking = sorted(timed, reverse=True)[:SLOWEST]
+    return [(short, long[at]) for cost, at, short in ranking if cost >= QUICK_MS]
+
+
+def worst_ms(reading: Reading) -> tuple[float, str]:
+    """The longest time that any of its texts takes in full length, and that text; 0 if all are quick."""
+    timed = [(best_ms(reading.run, text, 3), text) for _, text in slowest(reading, reading.chars // 8)[:3]]
+    return max(timed, default=(0.0, ""))
+
+
+def growing(reading: Reading) -> str:
+    """The text that shows that it takes more than time in proportion; "" if none does. It judges by a ratio, so that a
+    busy machine does not decide.
+    """
+    few, many = reading.chars // 8, reading.chars // 2
+    for short, whole in slowest(reading, few):
+        long = whole[: many - 1] + whole[-1:]
+        for tries in (1, 3, 9):
+            before, after = best_ms(reading.run, short, tries), best_ms(reading.run, long, tries)
+            if after <= STEEP * before:
+                break
+        else:
+            return f"{long[:60]!r}: {few} characters take {before:.1f} ms, {many} take {after:.1f} ms"
+    return ""
+
+
+def best_ms(run: Text, text: str, times: int) -> float:
+    """The CPU that one call takes, at best of so many; what takes very long is not repeated."""
+    best = float("inf")
+    for _ in range(times):
+        begun = time.process_time()
+        _called(run, text)
+        best = min(best, 1_000 * (time.process_time() - begun))
+        if best > 20 * LIMIT_MS:
+            break
+    return best
+
+
+def _called(run: Text, text: str) -> None:
+    try:
+        made = run(text)
+        if isinstance(made, Generator):
+            for _ in cast("Iterable[object]", made):
+                pass
+    except Exception:  # noqa: BLE001, S110 -- a text may well be refused, in whatever way its caller expects
+        pass
+
+
+# The product, walked
+
+
+def modules() -> Iterator[ModuleType]:
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        yield package
+        for found in pkgutil.walk_packages(package.__path__, f"{name}."):
+            if not found.name.startswith("store.migrations.") and not found.name.endswith(("__main__", "pdf_process")):
+                yield importlib.import_module(found.name)
+
+
+def _chars_for(where: str) -> int:
+    return next((chars for module, chars in SHORTER.items() if where.startswith(module)), CHARS)
+
+
+def functions() -> list[Reading]:
+    """Every function that takes a text and nothing else that it needs."""
+    found: list[Reading] = []
+    for module in modules():
+        for name, value in vars(module).items():
+            if isinstance(value, FunctionType) and value.__module__ == module.__name__ and _takes_text(value):
+                where = f"{module.__name__}.{name}"
+                found.append(Reading(where, value, chars=_chars_for(where)))
+    return found
+
+
+def _takes_text(function: FunctionType) -> bool:
+    if function.__module__ in _OPENS or inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return False
+    kinds = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+    needed = [
+        one
+        for one in inspect.signature(function).parameters.values()
+        if one.default is one.empty and one.kind not in kinds
+    ]
+    return len(needed) == 1 and needed[0].annotation is str and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
+
+
+def patterns() -> list[Reading]:
+    """Every compiled expression of the product, by each of the ways in which it is called."""
+    found: dict[tuple[str, int, type], tuple[str, Pattern]] = {}
+    for module in modules():
+        for name, value in vars(module).items():
+            if not name.startswith("__"):
+                for where, pattern in _patterns_in(value, f"{module.__name__}.{name}", set()):
+                    found.setdefault((pattern.pattern, pattern.flags, type(pattern)), (where, pattern))
+    called = _called_ways()
+    return [
+        Reading(
+            f"{where} by {way}",
+            _way(pattern, way),
+            tuple(dict.fromkeys(_own_pieces(pattern))),
+            _chars_for(where),
+        )
+        for where, pattern in found.values()
+        for way in sorted(_ways_of(where, called)) or ["search"]
+    ]
+
+
+def _patterns_in(value: object, where: str, seen: set[int]) -> Iterator[tuple[str, Pattern]]:
+    if isinstance(value, re.Pattern | regex.Pattern):
+        yield where, cast("Pattern", value)
+        return
+    if id(value) in seen or isinstance(value, str | bytes | int | float | ModuleType):
+        return
+    seen.add(id(value))
+    for name, part in _parts(value):
+        yield from _patterns_in(part, f"{where}{name}", seen)
+
+
+def _parts(value: object) -> Iterable[tuple[str, object]]:
+    if isinstance(value, tuple | list | set | frozenset):
+        return [(f"[{at}]", part) for at, part in enumerate(cast("Collection[object]", value))]
+    if isinstance(value, dict | MappingProxyType):
+        items = cast("Mapping[object, object]", value).items()
+        return [(f"[{key!r}]", part) for key, part in items] + [("[]", key) for key, _ in items]
+    if isinstance(value, type):
+        return [(f".{name}", part) for name, part in vars(value).items()] if _ours(value.__module__) else ()
+    if isinstance(value, FunctionType):
+        if not _ours(value.__module__):
+            return ()
+        usual = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+        closed = [cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)]
+        return [("()", part) for part in (*usual, *closed)]
+    if isinstance(value, classmethod | staticmethod):
+        return [("", cast("Any", value).__func__)]
+    if isinstance(value, property):
+        return [("", value.fget)]
+    if dataclasses.is_dataclass(value):
+        return [(f".{one.name}", getattr(value, one.name, None)) for one in dataclasses.fields(value)]
+    return ()
+
+
+def _is_set(cell: Any) -> bool:  # noqa: ANN401 -- its type has no name in `types` that may be built
+    try:
+        cell.cell_contents  # noqa: B018 -- asked for its error
+    except ValueError:
+        return False
+    return True
+
+
+def _ours(module: str) -> bool:
+    return module.partition(".")[0] in PACKAGES
+
+
+def sources() -> Iterator[tuple[ModuleType, ast.Module]]:
+    for module in modules():
+        yield module, ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
+
+
+def _called_ways() -> dict[tuple[str, str], set[str]]:
+    """By a module and a name in it, the methods of an expression that it calls on it."""
+    ways: dict[tuple[str, str], set[str]] = {}
+    for module, tree in sources():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in _METHODS and isinstance(node.value, ast.Name):
+                ways.setdefault((module.__name__, node.value.id), set()).add(node.attr)
+    return ways
+
+
+def _ways_of(where: str, called: Mapping[tuple[str, str], set[str]]) -> set[str]:
+    module, _, name = where.rpartition(".")
+    if name.startswith("_"):
+        return called.get((module, name), set())
+    return {way for (_, one), ways in called.items() if one == name for way in ways}
+
+
+def _way(pattern: Pattern, way: str) -> Text:
+    if way == "sub":
+        return lambda text: pattern.sub("", text)
+    if way == "finditer":
+        return lambda text: [None for _ in pattern.finditer(text)]
+    return getattr(pattern, way)
+
+
+# What of a turn takes more than its text
+
+_NOW: Final = datetime(2027, 3, 3, 12, tzinfo=UTC)
+_ME: Final = Me("T1", "U1", "B1")
+_LIMITS: Final = ParserLimits()
+_STALE: Final = superseded(["the budget is $1 and 1.1 a the A"], ["the budget is 2"])
+_PERSON: Final = Person("slack:T1:U2", "Ann")
+
+
+def _heard(text: str) -> Heard:
+    return Heard("E1", "C1", "1.1", "", "U2", text, direct=True, mentioned=False, outside=False)
+
+
+def _incoming(text: str) -> Incoming:
+    place = Place(TeamAudience("T1"))
+    return Incoming("discord", "e", "c", "m", "c", _PERSON, place, text, _NOW)
+
+
+def _asked(text: str) -> object:
+    parts = ContextParts(
+        persona=Persona("You are a bot.", "Answer."),
+        tool_schemas="",
+        person=_PERSON,
+        place=Place(TeamAudience("T1")),
+        now=_NOW,
+        question=text,
+        word="w4",
+    )
+    return build_context(parts)
+
+
+def _streamed(text: str) -> object:
+    parser = Parser(_LIMITS, frozenset({"recall"}))
+    events = [event for at in range(0, len(text), 64) for event in parser.feed(text[at : at + 64])]
+    return [*events, *parser.close()]
+
+
+def _thread(text: str) -> list[Said]:
+    pieces = [text[at : at + 500] for at in range(0, len(text), 500)]
+    return [Said(piece, _NOW) for piece in fit_newest(((piece, reading_cost(piece)) for piece in pieces), MOST_READ)]
+
+
+_FIRST_PAGE: Final = Limits(page_chars=4_000, edit_interval_s=1.0, announce_final=False)
+
+
+def stages() -> list[Reading]:
+    """From an event to the reply, in this order."""
+    return [
+        Reading("slack: order", lambda text: order(_heard(text), _ME)),
+        Reading("slack: stop", lambda text: says_stop(_heard(text), _ME)),
+        Reading("slack: mentions", lambda text: slack.without_mention(text, "U1")),
+        Reading("slack: many mentions", lambda text: slack.without_mention("<@U1> " * (len(text) // 6), "U1")),
+        Reading("slack: ask", lambda text: without_ask(text, _ME)),
+        Reading("slack: readable", lambda text: slack.readable(text, {})),
+        Reading("slack: budget", lambda text: slack_budget_ids(text, _ME)),
+        Reading("discord: command", lambda text: command_meant(_incoming(text), direct=True)),
+        Reading("discord: slash", lambda text: command_meant(_incoming(f"/{text}"), direct=True)),
+        Reading("discord: readable", lambda text: discord.readable(text, discord.Names())),
+        Reading("discord: mentions", lambda text: discord.without_mention(text, frozenset({1}))),
+        Reading("forget: wish", lambda text: read(f"about {text}", Asker("a", frozenset(), _NOW))),
+        Reading("forget: period", lambda text: read(text, Asker("a", frozenset(), _NOW))),
+        Reading("forget: request", lambda text: is_request(text, _NOW)),
+        Reading("question: query", lambda text: query_about(text, _PERSON, frozenset(), "c", _NOW)),
+        Reading("question: periods", lambda text: periods_in(text, _NOW, "UTC")),
+        Reading("question: scopes", lambda text: reading_scopes([text] * 3, text, "c", "t")),
+        Reading(
+            "question: search", lambda text: any_of(keywords(query_about(text, _PERSON, frozenset(), "c", _NOW).text))
+        ),
+        Reading("thread: outdated", lambda text: outdated(_thread(text), [], [], Authority.EMPLOYEE), (), 12_000),
+        Reading("thread: quoted", lambda text: quoted(_thread(text), [], _STALE, [], text), (), 12_000),
+        Reading("facts: contradict", lambda text: contradicts(text, text)),
+        Reading("marking: marked", lambda text: mark(text, _STALE)),
+        Reading("marking: withheld", lambda text: withhold(text, _STALE)),
+        Reading("marking: superseded", lambda text: superseded([text[:2_000]], [text])),
+        Reading("context: whole", _asked),
+        Reading("context: quoted", lambda text: quote(text, "a file")),
+        Reading("files: decoded", lambda text: decode(text.encode(errors="replace"))),
+        Reading("files: kind", lambda text: kind_of(text.encode(errors="replace"))),
+        Reading("files: cut", lambda text: cut(text, 100)),
+        Reading("model: stream", _streamed),
+        Reading("model: block", lambda text: _streamed(f"<execute>[{text}")),
+        Reading("model: workspace", lambda text: _streamed(f"<workspace>{text}")),
+        Reading("model: thoughts", lambda text: read_forgotten_calls(text, _LIMITS, lambda name: name == "recall")),
+        Reading("model: JSON", lambda text: JsonReader(_LIMITS).read(text)),
+        Reading("model: mended JSON", lambda text: JsonReader(_LIMITS).read_mended(text, whole=True)),
+        Reading("model: list", lambda text: list_in(text, "facts")),
+        Reading("model: facts", lambda text: stated_facts([{"key": "k", "value": text}], [Utterance(1, text, _NOW)])),
+        Reading("reply: parts", lambda text: joined([text, text])),
+        Reading("reply: page", lambda text: pages(text, 4_000), (), PAGE_CHARS),
+        Reading("reply: growing page", _growing, (), PAGE_CHARS),
+        Reading("reply: files", lambda text: handed_over(text, pages=11, page_chars=4_000)),
+        Reading("forgetting: quotes", lambda text: quotes(text, text[:1_000])),
+        Reading("forgetting: pieces", lambda text: erased_pieces([text])),
+        Reading("log: redacted", redactor(["s3cret-value", "another-value"])),
+    ]
+
+
+def _growing(text: str) -> object:
+    draft = Draft()
+    draft.see(TextArrived(text))
+    return Frames(_FIRST_PAGE, 1).frames(draft)
+
+
+# What an expression is made of
+
+_tree: Final[Any] = importlib.import_module("re._parser")
+_code: Final[Any] = importlib.import_module("re._constants")
+_REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
+_LETTERS: Final = "aA1 \n.-_<>[]{}()*`'\"|:/,=@#$é中、\u0301\u200b😀\t"
+_VARIANTS: Final = 3
+MOST_PIECES: Final = 60
+
+
+def _own_pieces(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    flags = pattern.flags & (re.VERBOSE | re.IGNORECASE | re.DOTALL | re.MULTILINE | re.ASCII)
+    try:
+        tree = _tree.parse(pattern.pattern, flags)
+    except re.error:  # the other library knows more: its letters have to do
+        for letter in dict.fromkeys(pattern.pattern):
+            yield "", letter
+        return
+    pieces = [one for one in dict.fromkeys(_pieces_of(tree, "")) if one[1] and len(one[1]) < CHARS // 100]
+    yield from pieces[:: max(len(pieces) // MOST_PIECES, 1)]  # a list of a thousand words repeats itself
+
+
+def _pieces_of(tree: Any, before: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401 -- the parser's own types are private
+    for op, value in tree:
+        name = str(op)
+        for part in _inside(name, value):
+            yield from _pieces_of(part, before)
+        if name in _REPEATS:
+            for variant in range(_VARIANTS):
+                yield before, _sample(value[2], variant)
+        before += _one(name, value, 0)
+    yield "", before
+    yield "", before[:-1]
+
+
+def _inside(name: str, value: Any) -> Iterable[Any]:  # noqa: ANN401 -- as above
+    if name == "BRANCH":
+        return value[1]
+    if name == "SUBPATTERN":
+        return [value[3]]
+    if name == "ATOMIC_GROUP":
+        return [value]
+    if name in {"ASSERT", "ASSERT_NOT"}:
+        return [value[1]]
+    return [value[2]] if name in _REPEATS else []
+
+
+def _sample(tree: Any, variant: int) -> str:  # noqa: ANN401 -- as above
+    return "".join(_one(str(op), value, variant) for op, value in tree)
+
+
+def _one(name: str, value: Any, variant: int) -> str:  # noqa: ANN401 -- as above
+    """A string that this part of an expression takes."""
+    if name == "LITERAL":
+        return chr(value)
+    if name == "NOT_LITERAL":
+        return "b" if value == ord("a") else "a"
+    if name == "ANY":
+        return "a"
+    if name == "IN":
+        letters = _letters_in(value)
+        return letters[variant * 7 % len(letters)]
+    if name == "BRANCH":
+        return _sample(value[1][variant % len(value[1])], variant)
+    if name == "SUBPATTERN":
+        return _sample(value[3], variant)
+    if name == "ATOMIC_GROUP":
+        return _sample(value, variant)
+    if name in _REPEATS:
+        return _sample(value[2], variant) * max(value[0], 1)
+    return ""
+
+
+def _letters_in(members: Any) -> str:  # noqa: ANN401 -- as above
+    named = [chr(number) for op, value in members for number in _numbers(str(op), value)]
+    spelled = "".join(_spelled(str(op), value) for op, value in members)
+    fits = re.compile(f"[{spelled}]")
+    return "".join(dict.fromkeys(one for one in chain(named, _LETTERS) if fits.match(one))) or "a"
+
+
+def _numbers(name: str, value: Any) -> Iterable[int]:  # noqa: ANN401 -- as above
+    return [value] if name == "LITERAL" else value if name == "RANGE" else []
+
+
+def _spelled(name: str, value: Any) -> str:  # noqa: ANN401 -- as above
+    if name == "NEGATE":
+        return "^"
+    if name == "LITERAL":
+        return re.escape(chr(value)) if chr(value) != "^" else "\\^"
+    if name == "RANGE":
+        return f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
+    kinds = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}
+    kind = str(value).removeprefix("CATEGORY_")
+    letter = kinds[kind.removeprefix("NOT_")]
+    return f"\\{letter.upper() if kind.startswith('NOT_') else letter}"

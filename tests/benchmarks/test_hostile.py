@@ -1,0 +1,98 @@
+"""Nothing that people, files, tools or models write takes more than time in proportion to its length.
+
+What reads text is found by walking the packages: whoever adds an expression or a function has it tried here.
+"""
+
+import ast
+import re
+import time
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from benchmarks import hostile
+from benchmarks.hostile import Reading
+
+RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
+AT_RUN_TIME = {
+    "bot.logs": "the secrets of the settings",
+    "bot.platforms.slack.listeners": "ids of our own buttons, given to Bolt",
+    "agent.memory.writing": "a kept value that is quoted, escaped",
+    "agent.memory.own_words": "the beginnings of kept words, escaped",
+    "bot.platforms.discord.reading.files": "the address of an API of one's own",
+}
+"""Where an expression can only be made when it is needed, and of what."""
+
+
+def _steep(readings: Iterable[Reading]) -> list[str]:
+    return [f"{reading.name}: {found}" for reading in readings if (found := hostile.growing(reading))]
+
+
+def _in(*rooms: str) -> Callable[[Reading], bool]:
+    return lambda reading: reading.name.startswith(rooms)
+
+
+@pytest.mark.parametrize("room", ["bot.", "store."])
+def test_every_compiled_expression_reads_hostile_text_in_linear_time(room: str) -> None:
+    found = [*filter(_in(room), hostile.patterns())]
+    assert found
+    assert _steep(found) == []
+
+
+@pytest.mark.parametrize("kind", ["slack", "discord", "forget", "question", "facts", "marking", "context"])
+def test_every_stage_of_a_question_reads_hostile_text_in_linear_time(kind: str) -> None:
+    assert _steep(filter(_in(f"{kind}:"), hostile.stages())) == []
+
+
+@pytest.mark.parametrize("kind", ["files", "model", "reply", "forgetting", "log"])
+def test_every_stage_of_an_answer_reads_hostile_text_in_linear_time(kind: str) -> None:
+    assert _steep(filter(_in(f"{kind}:"), hostile.stages())) == []
+
+
+def test_expressions_are_constants_so_that_the_walk_finds_them() -> None:
+    hidden = [
+        f"{module.__name__}:{node.lineno}"
+        for module, tree in hostile.sources()
+        if module.__name__ not in AT_RUN_TIME
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and _is_re(node.func)
+    ]
+    assert hidden == []
+
+
+def _is_re(called: ast.expr) -> bool:
+    return (
+        isinstance(called, ast.Attribute)
+        and called.attr in RE_CALLS
+        and isinstance(called.value, ast.Name)
+        and called.value.id in {"re", "regex"}
+    )
+
+
+def test_the_walk_finds_expressions_wherever_they_are_kept() -> None:
+    names = {reading.name for reading in hostile.patterns()}
+    for where in (
+        "agent.memory.statements._SENTENCE by finditer",
+        "agent.memory.lexicon.KINDS[0][1] by search",
+        "agent.memory.periods._PATTERNS[0] by search",
+        "bot.triggers._STOP by fullmatch",
+        "bot.reply.markdown._SPAN by finditer",
+    ):
+        assert where in names
+
+
+def test_what_grows_with_the_square_is_found() -> None:
+    blanks = re.compile(r"\s*x")
+    spaces = Reading("search behind blanks", blanks.search)
+    assert "characters take" in hostile.growing(spaces)
+    words = Reading("each with each", lambda text: [one == other for one in text.split() for other in text[:400]])
+    assert hostile.growing(words) == ""
+
+
+def test_a_text_that_one_part_of_an_expression_repeats_is_tried() -> None:
+    money = re.compile(r"\b\d[\d,.]*\s?usd\b")
+    begun = time.process_time()
+    assert hostile.growing(Reading("money", money.search, (("", "1."),)))
+    assert time.process_time() - begun < 60
