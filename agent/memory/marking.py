@@ -35,6 +35,9 @@ SHORT: Final = 2
 MOSTLY: Final = 0.5
 """A sentence of which so much is superseded says nothing else."""
 
+MOST_ASKED: Final = 20
+"""Bare values of one text whose sentence is read; further ones are marked. Each reading takes
+up to milliseconds, in everybody's event loop."""
 _ROUND: Final = str.maketrans("[]", "()")
 _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
@@ -159,7 +162,13 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
         return []
     tokens = list(_tokens(text))
     runs = ((value, run) for value in near for run in _runs(tokens, value))
-    spans = sorted((start, end) for value, (start, end, whole) in runs if whole or not _of_another(text, start, value))
+    asked = 0
+    spans: list[tuple[int, int]] = []
+    for value, (start, end, whole) in runs:
+        asked += not whole
+        if whole or asked > MOST_ASKED or not _of_another(text, start, value):
+            spans.append((start, end))
+    spans.sort()
     merged: list[tuple[int, int]] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:
