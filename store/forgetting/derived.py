@@ -11,17 +11,20 @@ Rules
   for the people who do, it loses its saved progress; `store.turns.ledger` drops its records and summary when it ends.
 """
 
+import json
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, Table, and_, delete, select, update
 
+from agent.memory.forgetting import ERASE_ENTRIES
 from store import json_columns, rows, spending
 from store.forgetting.batches import among
 from store.forgetting.doomed import Doomed, earliest
 from store.forgetting.retold import contexts
 from store.search.text import holds
-from store.tables import RUNNING, WAITING, action_record, conversation, turn, workspace
+from store.tables import RUNNING, WAITING, action_record, conversation, job, turn, workspace
 
 
 def drop_records(connection: Connection, doomed: Doomed) -> tuple[int, frozenset[str]]:
@@ -71,6 +74,27 @@ def drop_summaries(connection: Connection, conversations: Collection[str]) -> in
     """How many there were."""
     held = (and_(where, conversation.c.summary != "{}") for where in among(conversation.c.id, conversations))
     return sum(connection.execute(update(conversation).where(each).values(summary="{}")).rowcount for each in held)
+
+
+def drop_waiting(connection: Connection, conversations: Collection[str], said: Collection[int]) -> None:
+    """Take out of what waits to be brought back (`store.forgetting.undo`) what was made of these messages: facts and
+    entries that came of them, and the summaries and action records of the conversations that lose something.
+    """
+    waiting = and_(job.c.kind == ERASE_ENTRIES, job.c.payload != "")
+    for id_, payload in connection.execute(select(job.c.id, job.c.payload).where(waiting)).all():
+        kept: dict[str, list[dict[str, Any]]] = json.loads(payload)
+        torn = {row["entry"] for row in kept["sources"] if row["message"] in said}
+        turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in kept["actions"]}))
+        sound = set(connection.execute(turns.where(turn.c.conversation.not_in(sorted(conversations)))).scalars())
+        left = kept | {
+            "facts": [row for row in kept["facts"] if row["source_message"] not in said],
+            "entries": [row for row in kept["entries"] if row["id"] not in torn],
+            "sources": [row for row in kept["sources"] if row["entry"] not in torn],
+            "summaries": [row for row in kept["summaries"] if row["id"] not in conversations],
+            "actions": [row for row in kept["actions"] if row["turn"] in sound],
+        }
+        if left != kept:
+            connection.execute(update(job).where(job.c.id == id_).values(payload=json_columns.json_text(left)))
 
 
 def summaries(connection: Connection, conversations: Collection[str]) -> Iterator[str]:

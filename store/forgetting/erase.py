@@ -112,6 +112,7 @@ def erase(
     counts["turns"] = drop(connection, turn.c.id, doomed.turns)
     _part(connection, plan, doomed)
     touched = doomed.conversations | elsewhere
+    derived.drop_waiting(connection, touched, doomed.said)
     counts["summaries"] = derived.drop_summaries(connection, touched)
     counts["conversations"] = _drop_empty(connection, doomed.conversations)
     _drop_people(connection, plan, counts, whole=doomed.whole)

@@ -53,6 +53,7 @@ def reword(
     facts.remove_rows(connection, doomed.facts)
     unlearn.erase(connection, None, doomed.entries, doomed.people)
     drop_kept(connection, doomed)
+    derived.drop_waiting(connection, doomed.conversations | elsewhere, found)
     derived.drop_summaries(connection, doomed.conversations | elsewhere)
     index.remove(connection, found)
     for one in found.values():

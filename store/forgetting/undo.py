@@ -5,7 +5,8 @@ learns around it any more. Its rows wait, as JSON, in the payload of a job. Unti
 the job has them wiped. The job is the person's, so that forgetting takes it along.
 
 Only what still stands on the same ground is put back: whose messages are there with the same words for the same
-readers. What was forgotten, edited or made private meanwhile does not come back with what came of it.
+readers. What was forgotten, edited or made private meanwhile does not come back with what came of it: erasing takes it
+out of what waits, too (`store.forgetting.derived`).
 """
 
 import hashlib
@@ -73,10 +74,12 @@ def set_aside(
         sources=_rows(connection, profile_source, profile_source.c.entry.in_(falling.entries)),
         messages=_messages(connection, falling.sources),
         summaries=[
-            {"id": id_, "summary": summary}
-            for id_, summary in connection.execute(
-                select(conversation.c.id, conversation.c.summary).where(conversation.c.id.in_(falling.summaries))
-            )
+            dict(row)
+            for row in connection.execute(
+                select(conversation.c.id, conversation.c.summary, conversation.c.audience).where(
+                    conversation.c.id.in_(falling.summaries)
+                )
+            ).mappings()
         ],
         actions=_rows(connection, action_record, action_record.c.id.in_(falling.actions)),
     )
@@ -135,9 +138,13 @@ def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int
     if grounds:
         connection.execute(insert(fact_ground), grounds)
     for before, after in zip(kept.before, kept.after, strict=True):
-        # If it has not changed since, it is again what it was beside those that came back.
-        if _rows(connection, fact, fact.c.id == before["id"]) == [after]:
-            connection.execute(update(fact).where(fact.c.id == before["id"]).values(before))
+        # If this has not changed since, it is again what it was beside those that came back. A question that was shown
+        # the fact meanwhile has changed when it was last used, and nothing else.
+        changed = {name for name, held in before.items() if after[name] != held}
+        rows_now = _rows(connection, fact, fact.c.id == before["id"])
+        if [{name: row[name] for name in changed} for row in rows_now] == [{name: after[name] for name in changed}]:
+            values = {name: before[name] for name in changed}
+            connection.execute(update(fact).where(fact.c.id == before["id"]).values(values))
     return len(rows)
 
 
@@ -167,9 +174,10 @@ def _restore_flags(connection: Connection, kept: Deletion, sound: Collection[int
 
 
 def _restore_made(connection: Connection, kept: Deletion) -> None:
-    """What summaries and records said of it, where nothing has taken their place."""
+    """What summaries and records said of it, where nothing has taken their place, for the same readers."""
     for row in kept.summaries:
-        empty = and_(conversation.c.id == row["id"], conversation.c.summary == "{}")
+        same = and_(conversation.c.id == row["id"], conversation.c.audience == row["audience"])
+        empty = and_(same, conversation.c.summary == "{}")
         connection.execute(update(conversation).where(empty).values(summary=row["summary"]))
     turns = select(turn.c.id).where(turn.c.id.in_({row["turn"] for row in kept.actions}))
     standing = set(connection.execute(turns).scalars())

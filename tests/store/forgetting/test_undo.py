@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from agent.events import Outcome
 from agent.memory.facts import Fact
@@ -17,7 +17,8 @@ from agent.memory.writing import NewFact, Written
 from agent.records import Closing
 from agent.state import SituationSummary
 from store.engine import Store, open_store
-from store.tables import fact_term
+from store.memory import facts
+from store.tables import conversation, fact_term
 from tests.contracts.steps import claimed, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
@@ -132,6 +133,58 @@ async def test_a_history_and_what_was_derived_come_back_linked_as_they_were(tmp_
         after = {one.id: one for one in await store.facts.readable("ann", OWN)}
         assert after.keys() == {old.id, new.id, plan.id, newest.id}, "nothing that was written meanwhile is lost"
         assert after[newest.id].is_valid
+
+
+async def test_a_question_that_was_shown_the_older_fact_meanwhile_leaves_it_superseded(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        old = await written(store, "budget", "100 EUR")
+        new = await written(store, "budget", "200 EUR")
+        before = await store.facts.readable("ann", OWN)
+        await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({new.id})), "f:2", MINUTE)
+        await store.database.write(facts.use, [old.id], START)
+        assert await store.forgetting.undo("ann", "f:2") == "f:2"
+        assert await store.facts.readable("ann", OWN) == before
+
+
+@pytest.mark.parametrize("how", ["deleted", "edited"])
+async def test_what_a_summary_said_of_a_message_that_is_gone_neither_waits_nor_comes_back(
+    tmp_path: Path, how: str
+) -> None:
+    async with opened(tmp_path) as store:
+        other = said("The boat is called Pelican.")
+        await store.ledger.accept(other)
+        await store.ledger.finish(await claimed(store), Closing(Outcome.ANSWERED, "A fine name."), START)
+        plan = await known(store)
+        summed_up = '{"goal": "Help Ann, who ' + SECRET + '; the vessel is named pelicanesque"}'
+        await store.database.write(
+            lambda connection: connection.execute(update(conversation).values(summary=summed_up))
+        )
+        await store.forgetting.delete_entries(plan, "f:1", MINUTE)
+        if how == "deleted":
+            await store.forgetting.forget(Deleted(other.channel, frozenset({other.message_id})), START)
+        else:
+            assert await store.forgetting.reword(other.channel, other.message_id, "I have a boat.", START)
+            assert await store.forgetting.sweep()
+        assert b"pelicanesque" not in held(tmp_path)
+        assert await store.forgetting.undo("ann") == "f:1"
+        assert await summary_of(store, "thread") == SituationSummary()
+        assert await store.facts.readable("ann", OWN), "what came of another message comes back"
+
+
+async def test_no_byte_of_what_came_of_a_deleted_message_waits_for_undo(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
+        await store.forgetting.forget(Deleted(ASKED.channel, frozenset({ASKED.message_id})), START)
+        assert b"harmoniums" not in held(tmp_path)
+
+
+async def test_a_summary_does_not_come_back_before_more_readers(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
+        wider = update(conversation).values(audience="team:T1")
+        await store.database.write(lambda connection: connection.execute(wider))
+        assert await store.forgetting.undo("ann") == "f:1"
+        assert await summary_of(store, "thread") == SituationSummary()
 
 
 async def written(store: Store, key: str, value: str, depends_on: tuple[str, ...] = ()) -> Fact:
