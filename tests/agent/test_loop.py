@@ -50,6 +50,7 @@ from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import Turn
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "Anna")
 CONTEXT = (Message(Role.SYSTEM, "You are a bot."), Message(Role.USER, "Hello?"))
@@ -130,7 +131,7 @@ async def ran(
     events: list[AgentEvent] = []
     saved: list[Progress] = []
     loop, model = a_loop(answers, tool or Echo(), events, saved, progress, capabilities=capabilities)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         ended = await loop.run()
     return Ran(ended, events, saved, model, loop)
 

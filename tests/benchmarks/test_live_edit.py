@@ -9,6 +9,7 @@ from benchmarks.live_edit_bots import Load
 from benchmarks.live_edit_voices import Shown, first_seen, voices
 from benchmarks.skipping_loop import run_skipping
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 BOTS = [bot for bots in CONTESTS.values() for bot in bots]
 
@@ -74,7 +75,7 @@ def test_what_comes_over_a_connection_is_not_skipped() -> None:
         async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
             reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
             writer.write(b"hello\n")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 answer = await reader.readline()
             writer.close()
             return answer

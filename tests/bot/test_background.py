@@ -19,6 +19,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.incoming import dm, said
 from tests.fakes.store import FakeStore
+from tests.patience import PATIENCE_S
 
 
 async def learns_with(model: str, *, learns: bool = True, learning_model: str | None = None) -> bool:
@@ -98,7 +99,7 @@ async def test_recall_goes_by_meaning_too_once_a_model_is_set() -> None:
     async with open_in_memory() as store:
         await store.ledger.accept(said("my vessel leaks"))
         embeddings, embedder = Heard(store.database), FakeEmbedder()
-        async with asyncio.timeout(10), working(store, Meanings(embedder, embeddings, is_local=True)) as work:
+        async with asyncio.timeout(PATIENCE_S), working(store, Meanings(embedder, embeddings, is_local=True)) as work:
             await embeddings.kept.wait()
             query = RecallQuery("ann", "boat", may_flow_from(dm("ann")), "")
             assert [hit.message.text for hit in await work.memories.search(query)] == ["my vessel leaks"]

@@ -34,6 +34,7 @@ from tests.fakes.minds import always
 from tests.fakes.spending import KeptCall
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
 
 
 @dataclass
@@ -95,7 +96,7 @@ class Platform:
 
 
 async def until_stored(service: Service, texts: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while len(service.store.messages) < texts:  # noqa: ASYNC110 -- the store in memory rings no bell
             await asyncio.sleep(0.001)
 
@@ -121,7 +122,7 @@ async def test_a_platform_that_cannot_be_reached_is_tried_again_for_ever_and_the
     good = Platform(service, (said("Hello?"),))
     serving = asyncio.create_task(serve_all({"Slack": bad, "Test": good}, service.host, grace_s=0.0))
     await until_stored(service, 2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await bad.served.wait()
     assert service.surface.shown == ["Hello."]
     pauses = [after - before for before, after in pairwise(bad.attempts)]
@@ -136,7 +137,7 @@ async def test_an_operator_learns_why_a_platform_is_not_connected_until_it_is() 
     bad = Platform(service, passing=[PlatformUnavailable("Slack does not answer.")])
     connections = service.host.connections
     serving = asyncio.create_task(serve_all({"Test": bad}, service.host, grace_s=0.0))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not connections.troubles:  # noqa: ASYNC110 -- nothing rings when a platform is in trouble
             await asyncio.sleep(0)
         assert connections.troubles == {"test": "Slack does not answer."}
@@ -149,7 +150,7 @@ async def test_an_operator_learns_why_a_platform_is_not_connected_until_it_is() 
 async def test_when_no_platform_is_left_the_first_failure_is_raised() -> None:
     service = Service()
     bad = Platform(service, failure=SettingsError("DISCORD_TOKEN is not accepted."))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(SettingsError, match="DISCORD_TOKEN"):
             await serve_all({"Discord": bad}, service.host, grace_s=0.0)
 
@@ -165,7 +166,7 @@ async def test_at_the_end_an_open_reply_is_finished_in_time_or_parked(grace_s: f
     service = Service(ScriptedProvider([["Hel", Until(halfway), "lo."]]))
     platform = Platform(service, (said("Hello?"),))
     serving = asyncio.create_task(serve_all({"Slack": platform}, service.host, grace_s))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await reached.wait()
         while not service.surface.shown:  # noqa: ASYNC110 -- the fake surface rings no bell
             await asyncio.sleep(0.001)

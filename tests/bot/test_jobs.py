@@ -12,6 +12,7 @@ from agent.records import Job
 from bot.jobs import JobLimits, JobWorker
 from tests.fakes.clock import FakeClock
 from tests.fakes.jobs import FakeJobs
+from tests.patience import PATIENCE_S
 
 LIMITS = JobLimits(max_attempts=3)
 
@@ -95,6 +96,6 @@ async def test_a_worker_does_what_becomes_due_until_it_is_told_to_stop() -> None
     jobs, clock = FakeJobs(), FakeClock()
     worker = JobWorker(jobs, {"kind": work}, clock, "worker", LIMITS)
     await jobs.schedule("kind", "a", "first", clock.now() + timedelta(hours=1))
-    async with asyncio.timeout(5), worker.serving():
+    async with asyncio.timeout(PATIENCE_S), worker.serving():
         await clock.sleep(3700)
     assert work.done == ["first"]

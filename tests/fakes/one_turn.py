@@ -17,6 +17,7 @@ from agent.records import Person
 from agent.tools.registry import Registry
 from agent.turn import Turn, TurnLimits
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "Anna")
 CONTEXT = (
@@ -25,7 +26,6 @@ CONTEXT = (
     Message(Role.USER, "Hello?"),
 )
 """A turn's beginning: its first message is long, as it is in truth."""
-BOUND_S = 20.0
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Ran:
 
 
 async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = CONTEXT, *, rounds: int = 10) -> Ran:
-    """Until the turn ends, within BOUND_S."""
+    """Until the turn ends, within PATIENCE_S."""
     events: list[AgentEvent] = []
 
     async def emit(event: AgentEvent) -> None:
@@ -77,7 +77,7 @@ async def run_turn(provider: Provider, tool: Tool, context: Sequence[Message] = 
     asker = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c1", 1, clock.now())
     options = CallOptions(tools=tools.specs())
     loop = Loop(turn, context, provider, tools, asker, clock, emit=emit, save=save, options=options)
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         ended = await loop.run()
     return Ran(ended, events, turn.progress)
 

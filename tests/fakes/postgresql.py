@@ -23,8 +23,8 @@ from sqlmodel import SQLModel
 
 from store.databases.driver import connect
 from store.engine import open_store
+from tests.patience import PATIENCE_S
 
-PATIENCE_S: Final = 60
 OWNER: Final = "cogency"
 PASSWORD: Final = "open sesame/@:%"
 """With characters that a URL has to escape."""

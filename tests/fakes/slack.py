@@ -35,9 +35,7 @@ from tests.fakes.slack_things import (
     Object,
     ResponseUrl,
 )
-
-BOUND_S = 20.0
-"""No wait is longer."""
+from tests.patience import PATIENCE_S
 
 LOOK_S = 0.05
 """How often to look at what the fake cannot see."""
@@ -107,7 +105,7 @@ class FakeSlack:
 
     async def until(self, happened: Callable[[], object]) -> None:
         """Until this is true; it is looked at whenever anything comes in or goes out, and now and then."""
-        async with asyncio.timeout(BOUND_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not happened():
                 self._changed.clear()
                 with suppress(TimeoutError):

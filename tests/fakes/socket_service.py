@@ -21,10 +21,9 @@ from agent.providers.replay import Patience
 from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import Asked, Refuses, Turn
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
 
 IMPATIENT = Patience(first_token_s=0.5, between_tokens_s=0.5, tail_s=0.3)
-BOUND_S = 20.0
-"""No conversation with this server is longer: a test that forgets to set its event fails by its own bound first."""
 
 Frame = dict[str, object]
 
@@ -105,7 +104,7 @@ class SocketService:
         self.guests.append(connection)
         visit = self.visit(self, connection)
         with suppress(ConnectionClosed, TimeoutError):
-            async with asyncio.timeout(BOUND_S):
+            async with asyncio.timeout(PATIENCE_S):
                 await visit.greet()
                 async for message in connection:
                     text = message if isinstance(message, str) else message.decode()

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 20.0
-"""The bound of every wait: far more than a busy machine needs."""
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][0-9A-Za-z]?")
 # A signal key reaches only the session whose terminal it is: the program makes it its own first.

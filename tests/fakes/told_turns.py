@@ -25,6 +25,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
 
 
 @dataclass
@@ -65,7 +66,7 @@ class ToldTurns:
     async def ask(self, *questions: Incoming) -> None:
         """Ask all of them now, at once."""
         now = self.clock.now()
-        async with asyncio.timeout(10), self.turns.serving():
+        async with asyncio.timeout(PATIENCE_S), self.turns.serving():
             await asyncio.gather(*(self.turns.ask(replace(one, time=now)) for one in questions))
 
     def _surface(self, incoming: Incoming) -> FakeSurface:

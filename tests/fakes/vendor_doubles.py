@@ -30,8 +30,8 @@ from tests.fakes.aimock import AiMock
 from tests.fakes.clock import FakeClock
 from tests.fakes.gemini_service import MODEL as GEMINI_MODEL
 from tests.fakes.gemini_service import gemini_at
+from tests.patience import PATIENCE_S
 
-BOUND_S: Final = 20.0
 LONG: Final = "One sentence that is cut into several pieces. " * 5
 ANY: Final = {"match": {"userMessage": "Hello"}}
 MESSAGES: Final = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "Hello"))
@@ -92,11 +92,11 @@ class Double:
     async def talking(
         self, aimock: AiMock, *fixtures: Mapping[str, object], clock: FakeClock | None = None
     ) -> AsyncGenerator[Opened, None]:
-        """The vendor's model, answering by these fixtures, for BOUND_S at most."""
+        """The vendor's model, answering by these fixtures, for PATIENCE_S at most."""
         aimock.load(*fixtures)
         line = Line(clock or FakeClock(), lambda: 0.0, Patience(first_token_s=10.0, between_tokens_s=10.0))
         provider = self.open(aimock.url, line)
-        async with asyncio.timeout(BOUND_S):
+        async with asyncio.timeout(PATIENCE_S):
             try:
                 yield provider
             finally:

@@ -34,6 +34,7 @@ from bot.turns.worker import Turns
 from store.engine import open_store
 from tests.fakes.incoming import said
 from tests.fakes.minds import always
+from tests.patience import PATIENCE_S
 
 FIRST, SECOND, LAST = "Let me look.", "One more thing.", "All done: the boat is blue. " * 20
 NATIVE = Native("dying", ({"said": FIRST},))
@@ -272,7 +273,7 @@ async def live(folder: Path, die_at: int | None, *, joins: bool) -> list[str]:
     await turns.submit(said("What about my boat?", conversation="c", number=1))
     if joins:
         await turns.submit(said("And what about its sails?", conversation="c", number=2))
-    async with turns.serving(), asyncio.timeout(20):
+    async with turns.serving(), asyncio.timeout(PATIENCE_S):
         await turns.idle()
     await store.close()
     return steps.names

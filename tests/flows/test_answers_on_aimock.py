@@ -17,6 +17,7 @@ from tests.fakes.aimock import AiMock
 from tests.fakes.incoming import said
 from tests.fakes.surface import FakeSurface
 from tests.flows.bot import LiveBot, live_bot
+from tests.patience import PATIENCE_S
 
 REMEMBER = (
     '<workspace>{"objective": "Note it", "understanding": "", "approach": "", "discoveries": "", "secure": true}'
@@ -24,7 +25,6 @@ REMEMBER = (
     '<execute>[{"name": "remember", "args": {"text": "The boat is blue."}}]'
 )
 RECALL = '<execute>[{"name": "recall", "args": {"query": "boat"}}]\n</execute>'
-BOUND_S = 20
 
 
 class Talk:
@@ -51,7 +51,7 @@ async def talking(aimock: AiMock, folder: Path, *fixtures: dict[str, object]) ->
     line = Line(CLOCK, lambda: 0.0, patience, RetryPolicy(max_retries=1, first_delay_s=0.01))
     model = open_chat(OPENAI.at(aimock.url), "m-1", "sk-1", line)
     try:
-        async with asyncio.timeout(BOUND_S), live_bot(folder, model, lambda _: surface) as bot:
+        async with asyncio.timeout(PATIENCE_S), live_bot(folder, model, lambda _: surface) as bot:
             yield Talk(bot, surface, aimock)
     finally:
         await model.aclose()

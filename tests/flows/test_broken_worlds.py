@@ -13,6 +13,7 @@ import pytest
 from bot.exits import Exit
 from tests.fakes.model_server import DONE, ModelServer, Reply, head, text
 from tests.flows.test_setup import cogency
+from tests.patience import PATIENCE_S
 
 KEY = "sk-broken-world"
 
@@ -165,7 +166,7 @@ async def test_a_database_that_serves_a_bot_is_a_note_and_a_second_start_is_aske
         "/usr/bin/env", "flock", "--exclusive", "--no-fork", str(tmp_path / "bot.db.lock"), "sleep", "60"
     )
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while (await cogency(tmp_path, "migrate"))[0] != Exit.BUSY:
                 pass
         examined, found, _ = await cogency(tmp_path, "doctor")

@@ -120,7 +120,7 @@ def test_a_turn_that_is_not_disturbed_is_answered_once_in_the_steps_listed_above
     assert set(steps) >= AS_IT_GROWS
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("joins", [False, True], ids=["alone", "joined by another message"])
 @pytest.mark.parametrize("first", range(1, SLICES + 1))
 def test_a_turn_killed_at_any_step_ends_in_one_complete_reply(tmp_path: Path, first: int, *, joins: bool) -> None:

@@ -166,7 +166,7 @@ def assert_two_lines(caplog: pytest.LogCaptureFixture, fault: Fault) -> None:
     assert told[1].startswith("the database works again, after ")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 async def test_on_slack_everybody_is_told_once_and_answered_in_order_when_it_is_over(
     on: tuple[Fault, str, PostgresServer | None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -200,7 +200,7 @@ async def test_on_slack_everybody_is_told_once_and_answered_in_order_when_it_is_
     assert_two_lines(caplog, fault)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 async def test_on_discord_everybody_is_told_once_and_answered_in_order_when_it_is_over(
     on: tuple[Fault, str, PostgresServer | None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -22,6 +22,7 @@ from agent.turn import Turn
 from tests.agent.protocol.deviations import DEVIATIONS, Deviation
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import FakeStore
+from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "Anna")
 LAST = "That is all."
@@ -64,7 +65,7 @@ async def watch(stream: str) -> Watched:
     context = ToolContext(ANNA, Place(PersonAudience(ANNA.id)), "c", 1, clock.now())
     turn = Turn(registry.check, registry.read_only)
     question = (Message(Role.USER, "Where is my boat?"),)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await Loop(turn, question, model, registry, context, clock, emit=see, save=save).run()
     watched.requests = model.requests
     return watched

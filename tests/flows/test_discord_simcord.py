@@ -25,8 +25,8 @@ from bot.secret import Secret
 from bot.turns.missed import Listening
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_world import seen
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 TOWN = 4_242
 """The server's id, which the settings name."""
 BEFORE = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

@@ -13,6 +13,7 @@ from tests.fakes.fast_clock import FastClock
 from tests.fakes.incoming import START, dm, said
 from tests.fakes.surface import FakeSurface
 from tests.flows.bot import live_bot
+from tests.patience import PATIENCE_S
 
 
 async def test_an_answer_that_draws_on_what_is_forgotten_meanwhile_is_given_anew(tmp_path: Path) -> None:
@@ -21,7 +22,7 @@ async def test_an_answer_that_draws_on_what_is_forgotten_meanwhile_is_given_anew
 
     surface = FakeSurface(FakeClock(), Limits(page_chars=2_000, edit_interval_s=1.0, announce_final=False))
     model = ScriptedProvider(["Noted.", ["It is ", Until(forget), "Zanzibarwhisper."], "I do not know."])
-    async with asyncio.timeout(30), live_bot(tmp_path, model, lambda _: surface, FastClock()) as bot:
+    async with asyncio.timeout(PATIENCE_S), live_bot(tmp_path, model, lambda _: surface, FastClock()) as bot:
         await bot.turns.ask(said("my boat is Zanzibarwhisper", conversation="boats"))
         told = (await bot.store.conversations.history("boats", before_turn=9, limit=9))[0].id
         here = label(dm("ann").audience)

@@ -13,6 +13,7 @@ from agent.providers.replay import Patience
 from tests.contracts.model_world import Asked, Calls, Says
 from tests.fakes.one_turn import Echo, Ran, echo_call, run_turn
 from tests.fakes.openai_service import responses_world
+from tests.patience import PATIENCE_S
 
 TURNS = (
     Calls((echo_call("one"),), before="I ask.", reasoning="First one."),
@@ -20,7 +21,6 @@ TURNS = (
     Says(("Both ", "heard."), reasoning="Done."),
 )
 ANSWER = "I ask.\n\nBoth heard."
-BOUND_S = 60.0
 PATIENT = Patience(first_token_s=10.0, between_tokens_s=10.0)
 
 
@@ -50,7 +50,7 @@ async def outcome(cut_after: int) -> Outcome:
 
 
 async def test_a_socket_killed_at_any_frame_ends_the_turn_rightly_or_honestly_and_repeats_no_call() -> None:
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         whole, tool, asked, frames = await ran(None)
         assert (whole.ended.text, tool.said) == (ANSWER, ["one", "two"])
         outcomes = [await outcome(number) for number in range(1, frames + 1)]

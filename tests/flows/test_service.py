@@ -19,9 +19,9 @@ from tests.fakes.discord_world import ANN, BOT
 from tests.fakes.model_server import DONE, ModelServer, Reply, Wait, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 40.0
 HALF = "The boat lies in the harbour. " * 10
 WHOLE = HALF + "That is all."
 
@@ -80,7 +80,7 @@ def by_model(server: ModelServer) -> dict[str, str]:
 
 
 async def until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         while not happened():  # noqa: ASYNC110 -- it happens in another process
             await asyncio.sleep(0.02)
 
@@ -164,7 +164,7 @@ async def test_one_platform_that_cannot_start_does_not_stop_the_other(tmp_path: 
     ],
 )
 async def test_missing_tokens_are_one_sentence(tmp_path: Path, settings: dict[str, str], named: str) -> None:
-    async with service(tmp_path, **settings) as process, asyncio.timeout(BOUND_S):
+    async with service(tmp_path, **settings) as process, asyncio.timeout(PATIENCE_S):
         _, log = await process.communicate()
     assert process.returncode == Exit.SETTINGS
     assert named in log.decode()

@@ -24,9 +24,9 @@ from tests.fakes.model_server import DONE, ModelServer, head, text
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-BOUND_S = 40.0
 
 
 async def cogency(folder: Path, *arguments: str, **settings: str) -> tuple[int | None, str, str]:
@@ -43,7 +43,7 @@ async def cogency(folder: Path, *arguments: str, **settings: str) -> tuple[int |
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bot", *arguments, cwd=folder, stdout=PIPE, stderr=PIPE, env=environment
     )
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         said, complained = await process.communicate()
     return process.returncode, said.decode(), complained.decode()
 

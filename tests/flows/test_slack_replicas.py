@@ -11,9 +11,9 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import http_events
 from tests.fakes.slack_things import BOT_TOKEN, BOT_USER, SIGNING_SECRET
 from tests.flows.test_service import service, until
+from tests.patience import PATIENCE_S
 
 REPLICAS, QUESTIONS = 2, 4
-BOUND_S = 20.0
 
 
 def answer(_: Request) -> Reply:
@@ -46,7 +46,7 @@ async def test_each_question_is_answered_once_whichever_processes_are_told_of_it
             folder.mkdir()
             await processes.enter_async_context(service(folder, **settings))
             slack.posts.ports.append(port)
-        async with asyncio.timeout(BOUND_S):
+        async with asyncio.timeout(PATIENCE_S):
             while not all([await slack.posts.healthy(port) for port in slack.posts.ports]):  # noqa: ASYNC110 -- elsewhere
                 await asyncio.sleep(0.05)
         questions = [

@@ -17,8 +17,7 @@ from store.engine import open_store
 from store.migrations import HEAD
 from tests.fakes.postgresql import PostgresServer
 from tests.fakes.terminal import FakeTerminal
-
-TIMEOUT_S = 30
+from tests.patience import PATIENCE_S
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
@@ -40,7 +39,7 @@ def cogency(folder: Path, *arguments: str, typed: str = "", **settings: str) -> 
         input=typed,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=PATIENCE_S,
         cwd=folder,
         env={**environment(folder, **settings), "PYTHONPATH": str(Path(__file__).parents[2])},
         check=False,
@@ -202,7 +201,7 @@ def test_the_chat_imports_neither_slack_nor_discord(tmp_path: Path) -> None:
         input="hello\n",
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=PATIENCE_S,
         env={**environment(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
         check=True,
     )
@@ -429,7 +428,7 @@ def test_output_that_cannot_be_written_is_one_sentence_and_a_reader_who_leaves_i
             input="hello\n",
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_S,
+            timeout=PATIENCE_S,
             cwd=tmp_path,
             env={**environment(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
             check=False,

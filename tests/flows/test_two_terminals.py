@@ -16,6 +16,7 @@ from tests.fakes.postgresql import PostgresServer
 from tests.fakes.surface import FakeSurface
 from tests.fakes.terminal import FakeTerminal
 from tests.flows.test_terminal import CHAT, environment
+from tests.patience import PATIENCE_S
 
 ANNA = Person("terminal:anna", "anna")
 LEASE_S = "1"
@@ -43,7 +44,7 @@ class Terminal:
 
     async def ask(self, text: str) -> str:
         surface = Noticed(self.began)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await self.bot.ask(text, self.bot.new_conversation(), surface)
         return "".join(surface.shown)
 
@@ -56,7 +57,7 @@ async def terminal(settings: Settings) -> AsyncGenerator[Terminal]:
         left.append(one)
         return FakeSurface(CLOCK)
 
-    async with asyncio.timeout(20), open_terminal(settings, ANNA) as bot:
+    async with asyncio.timeout(PATIENCE_S), open_terminal(settings, ANNA) as bot:
         await bot.unfinished(surface_for)
         yield Terminal(bot, left)
 

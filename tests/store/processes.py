@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-PATIENCE_S = 30.0
+from tests.patience import PATIENCE_S
 
 # To close a database file in this process would drop the locks of the open store; so another one reads it.
 _COUNT = """

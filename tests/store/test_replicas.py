@@ -24,9 +24,9 @@ from store.turns.ledger import accept, finish
 from tests.contracts.steps import answered, claimed, summary_of
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.postgresql import PostgresServer
+from tests.patience import PATIENCE_S
 
 CLUB = Place(GroupAudience("club"))
-PATIENCE_S = 30.0
 MOMENT_S = 0.4
 
 

@@ -31,8 +31,8 @@ from tests.fakes.model_server import (
     text,
     whole,
 )
+from tests.patience import PATIENCE_S
 
-BOUND_S = 10.0
 KEY = "sk-secret-4711"
 MESSAGES = (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "context"), Message(Role.USER, "Hello?"))
 PATIENT = Patience()
@@ -49,7 +49,7 @@ def connected(
 async def serving(
     *script: Reply, patience: Patience = PATIENT, clock: FakeClock | None = None
 ) -> AsyncGenerator[tuple[ReplayProvider, ModelServer], None]:
-    async with asyncio.timeout(BOUND_S), ModelServer(script) as server:
+    async with asyncio.timeout(PATIENCE_S), ModelServer(script) as server:
         provider = connected(server, patience=patience, clock=clock)
         try:
             yield provider, server

@@ -13,6 +13,7 @@ from agent.providers.embeddings import HttpEmbedder, read_vectors
 from agent.records import Embedded
 from tests.fakes.aimock import AiMock
 from tests.fakes.model_server import CUT, ModelServer, Reply, whole
+from tests.patience import PATIENCE_S
 
 TWO = {
     "data": [{"index": 1, "embedding": [0, 1.5]}, {"index": 0, "embedding": [1, -0.5]}],
@@ -30,7 +31,7 @@ async def embedder(url: str, key: str | None = "key") -> AsyncGenerator[HttpEmbe
 
 
 async def embedded(reply: Reply, texts: Sequence[str] = ("one", "two")) -> tuple[Embedded, ModelServer]:
-    async with asyncio.timeout(10), ModelServer([reply]) as server, embedder(server.url) as opened:
+    async with asyncio.timeout(PATIENCE_S), ModelServer([reply]) as server, embedder(server.url) as opened:
         return await opened.embed(texts), server
 
 
@@ -91,7 +92,7 @@ def test_an_answer_without_a_vector_for_each_text_cannot_be_read(body: bytes) ->
 
 async def test_the_npm_double_gives_the_same_vector_for_the_same_text(aimock: AiMock) -> None:
     aimock.load()
-    async with asyncio.timeout(10), embedder(f"{aimock.url}/v1") as opened:
+    async with asyncio.timeout(PATIENCE_S), embedder(f"{aimock.url}/v1") as opened:
         first, second = await opened.embed(["my boat", "my train"]), await opened.embed(["my boat"])
     assert first.vectors[0] == second.vectors[0]
     assert len(first.vectors[0]) == len(first.vectors[1]) > 1

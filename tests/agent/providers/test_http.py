@@ -9,15 +9,15 @@ import pytest
 
 from agent.providers.http import MAX_BODY_BYTES, Disconnected, Http, Unreachable
 from tests.fakes.model_server import CHUNKED, CUT, KEEP, KEEP_ALIVE, ModelServer, Reply, Wait, framed, head, whole
+from tests.patience import PATIENCE_S
 
-BOUND_S = 10.0
 KEY = "sk-secret-4711"
 
 
 @asynccontextmanager
 async def asking(*script: Reply, proxies: bool = False) -> AsyncGenerator[tuple[Http, ModelServer], None]:
     http = Http(proxies=proxies)
-    async with asyncio.timeout(BOUND_S), ModelServer(script) as server:
+    async with asyncio.timeout(PATIENCE_S), ModelServer(script) as server:
         try:
             yield http, server
         finally:

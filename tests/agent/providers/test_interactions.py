@@ -18,8 +18,8 @@ from tests.fakes.interactions_service import InteractionsWire, interactions_serv
 from tests.fakes.model_server import DONE
 from tests.fakes.one_turn import Echo, echo_call, run_turn
 from tests.fakes.vendor_types import knows
+from tests.patience import PATIENCE_S
 
-BOUND_S = 10.0
 MESSAGES = (Message(Role.SYSTEM, "Be brief. " * 50), Message(Role.USER, "Hello"))
 CALL = '[{"name": "recall", "args": {"query": "boat"}}]'
 HI = Says(("Hi",))
@@ -56,7 +56,7 @@ def said(events: Sequence[ProviderEvent]) -> str:
 
 @asynccontextmanager
 async def serving(*turns: Turn, wire: InteractionsWire | None = None) -> AsyncGenerator[Serving, None]:
-    async with asyncio.timeout(BOUND_S), interactions_service(wire or InteractionsWire()) as (world, provider):
+    async with asyncio.timeout(PATIENCE_S), interactions_service(wire or InteractionsWire()) as (world, provider):
         world.plan(*turns)
         yield Serving(world, provider)
 

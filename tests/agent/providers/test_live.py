@@ -24,8 +24,8 @@ from tests.fakes.live_service import SPEAKER, WRITER, Kept, LiveVisit, opened, s
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.fakes.socket_service import Frame, SocketService, SocketWorld, hang_up, socket_world
 from tests.fakes.vendor_types import knows, parses
+from tests.patience import PATIENCE_S
 
-BOUND_S = 20.0
 RESULTS = Message(Role.USER, "<results>[]\n</results>")
 CALL = '\n<execute>[{"name": "echo", "args": "{\\"text\\": \\"one\\"}"}]\n</execute>'
 TWO_ROUNDS = (Calls((echo_call("one"),), before="On it."), Says(("Done.",)))
@@ -36,7 +36,7 @@ MakeVisit = Callable[..., LiveVisit]
 async def serving(*turns: Turn, visit: MakeVisit = LiveVisit) -> AsyncGenerator[tuple[SocketWorld, dict[str, Kept]]]:
     """The service, and what it keeps by handle."""
     kept: dict[str, Kept] = {}
-    async with asyncio.timeout(BOUND_S), socket_world(partial(visit, kept=kept), opened) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(partial(visit, kept=kept), opened) as world:
         world.plan(*turns)
         yield world, kept
 
@@ -75,7 +75,7 @@ async def test_in_replay_mode_each_round_goes_whole_over_a_connection_of_its_own
         return provider
 
     kept: dict[str, Kept] = {}
-    async with asyncio.timeout(BOUND_S), socket_world(partial(LiveVisit, kept=kept), replaying) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(partial(LiveVisit, kept=kept), replaying) as world:
         world.plan(*TWO_ROUNDS)
         ran = await run_turn(world.provider, Echo())
         assert [asked.resumed for asked in world.asked] == [False, False]
@@ -194,7 +194,7 @@ async def test_a_turn_survives_its_connection_at_every_frame_or_says_that_it_did
 
 async def test_a_service_that_wants_no_text_says_so_in_its_own_words() -> None:
     speaker = partial(LiveVisit, kept={}, spoken=True)
-    async with asyncio.timeout(BOUND_S), socket_world(speaker, partial(opened, model=WRITER)) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(speaker, partial(opened, model=WRITER)) as world:
         with pytest.raises(ProviderRefused, match="response modalities"):
             await ask(world.sockets.connect(CallOptions()))
 
@@ -247,7 +247,7 @@ async def test_every_frame_of_a_turn_is_one_that_the_vendors_types_know(spoken: 
     def visit(service: SocketService, connection: ServerConnection) -> LiveVisit:
         return LiveVisit(service, connection, kept={}, spoken=spoken)
 
-    async with asyncio.timeout(BOUND_S), socket_world(visit, model) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(visit, model) as world:
         world.plan(*turns)
         ran = await run_turn(world.provider, Echo())
         assert (ran.ended.outcome, ran.ended.text) == (Outcome.ANSWERED, "On it.\n\nHi!")

@@ -23,8 +23,8 @@ from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.fakes.realtime_service import LIMIT, RealtimeVisit, expire, opened, realtime_world, watched
 from tests.fakes.socket_service import SocketWorld, hang_up, socket_world
 from tests.fakes.vendor_types import fits, knows
+from tests.patience import PATIENCE_S
 
-BOUND_S = 20.0
 CALL = f"<execute>[{echo_call('one')[1:-1]}]{STOP_SEQUENCE}"
 RESULTS = Message(Role.USER, "<results>[]\n</results>")
 
@@ -32,7 +32,7 @@ RESULTS = Message(Role.USER, "<results>[]\n</results>")
 @asynccontextmanager
 async def serving(*turns: Turn) -> AsyncGenerator[tuple[SocketWorld, list[RealtimeVisit]], None]:
     visits, visit = watched()
-    async with asyncio.timeout(BOUND_S), socket_world(visit, opened) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(visit, opened) as world:
         world.plan(*turns)
         yield world, visits
 
@@ -80,7 +80,7 @@ async def test_the_model_is_stopped_where_its_calls_end_and_the_conversation_kee
 
 async def test_a_service_that_does_not_stop_costs_a_connection_and_nothing_else() -> None:
     tool = Echo()
-    async with asyncio.timeout(BOUND_S), realtime_world(deaf=True) as world:
+    async with asyncio.timeout(PATIENCE_S), realtime_world(deaf=True) as world:
         world.plan(Calls((echo_call("one"),)), Says(("Done.",)))
         ran = await run_turn(world.provider, tool)
         assert [asked.resumed for asked in world.asked] == [False, False]
@@ -97,7 +97,7 @@ async def test_in_replay_mode_each_round_goes_whole_over_a_connection_of_its_own
         assert isinstance(provider, SocketProvider)
         return provider
 
-    async with asyncio.timeout(BOUND_S), socket_world(visit, replaying) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(visit, replaying) as world:
         world.plan(Calls((echo_call("one"),)), Says(("Done.",)))
         ran = await run_turn(world.provider, Echo())
         assert [asked.resumed for asked in world.asked] == [False, False]
@@ -133,7 +133,7 @@ async def test_an_hour_that_is_over_in_the_moment_of_the_question_is_not_noticed
             else:
                 await super().read(frame, size)
 
-    async with asyncio.timeout(BOUND_S), socket_world(Expiring, opened) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(Expiring, opened) as world:
         world.plan(Says(("Hi",)))
         assert text_of(await ask(world.sockets.connect(CallOptions()))) == "Hi"
         assert len(world.service.guests) == 2
@@ -184,7 +184,7 @@ async def test_an_answer_that_was_left_early_is_not_built_on() -> None:
 
 async def test_a_question_that_no_connection_carries_is_told() -> None:
     clock = FakeClock()
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         provider = open_realtime(REALTIME.at("http://127.0.0.1:9/v1"), "m", "k", Line(clock, lambda: 0.0, Patience()))
         with pytest.raises(ProviderUnavailable, match=r"OpenAI Realtime does not answer at http://127\.0\.0\.1:9"):
             await ask(provider.connect(CallOptions()))
@@ -210,7 +210,7 @@ async def test_a_turn_survives_its_connection_at_every_frame_or_says_that_it_did
                 await super().read(frame, size)
 
     tool = Echo()
-    async with asyncio.timeout(BOUND_S), socket_world(Dying, opened) as world:
+    async with asyncio.timeout(PATIENCE_S), socket_world(Dying, opened) as world:
         world.plan(Calls((echo_call("one"),)), Says(("Done.",)))
         ran = await run_turn(world.provider, tool)
     assert tool.said in ([], ["one"])

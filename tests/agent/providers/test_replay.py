@@ -16,6 +16,7 @@ from agent.providers.opening import Line, open_chat, open_gemini, open_messages,
 from agent.providers.replay import AttemptFailed, Patience, ReplayProvider, in_time
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, ModelServer, framed, head
+from tests.patience import PATIENCE_S
 
 QUESTION = (Message(Role.USER, "Hello?"),)
 HALF_OF = {
@@ -30,7 +31,7 @@ Open = Callable[[Endpoint, str, str | None, Line], ReplayProvider]
 async def answer(name: str, open_: Open, endpoint: Endpoint, seen: list[ProviderEvent]) -> None:
     """Read an answer that has begun and whose body then ends, complete for HTTP."""
     half = b"data: " + json.dumps(HALF_OF[name]).encode() + b"\n\n"
-    async with asyncio.timeout(10), ModelServer([[head(extra=CHUNKED), framed(half), framed(b"")]]) as server:
+    async with asyncio.timeout(PATIENCE_S), ModelServer([[head(extra=CHUNKED), framed(half), framed(b"")]]) as server:
         line = Line(FakeClock(), lambda: 0.0)
         provider = open_(replace(endpoint, base_url=server.url), "m-1", "key", line)
         try:

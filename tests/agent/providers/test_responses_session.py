@@ -24,8 +24,8 @@ from tests.contracts.model_world import Breaks, Calls, Refuses, Says, Turn, Wait
 from tests.fakes.clock import FakeClock
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.fakes.openai_service import OpenAiWorld, responses_world
+from tests.patience import PATIENCE_S
 
-BOUND_S = 20.0
 PATIENT = Patience(first_token_s=10.0, between_tokens_s=10.0)
 HI = Says(("Hi",))
 ONE, TWO = Calls((echo_call("one"),)), Calls((echo_call("two"),))
@@ -36,7 +36,7 @@ NOT_FOUND = "previous_response_not_found"
 
 @asynccontextmanager
 async def talking(*turns: Turn, limits: SocketLimits | None = None) -> AsyncGenerator[OpenAiWorld, None]:
-    async with asyncio.timeout(BOUND_S), responses_world(limits=limits, patience=PATIENT) as world:
+    async with asyncio.timeout(PATIENCE_S), responses_world(limits=limits, patience=PATIENT) as world:
         world.plan(*turns)
         yield world
 

@@ -9,6 +9,7 @@ from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Message, Role, Usage
 from agent.ports import Provider, ProviderEvent, ReasoningArrived, ResponseEnded, StopReason, TokensArrived
 from agent.providers.scripted import Pause, ScriptedProvider, Until
+from tests.patience import PATIENCE_S
 
 QUESTION = (Message(Role.USER, "Hello?"),)
 
@@ -76,7 +77,7 @@ async def test_a_model_that_hangs_can_be_cancelled_and_leaves_nothing_open() -> 
         async for _ in provider.stream(QUESTION):
             arrived.set()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         task = asyncio.create_task(listen())
         await arrived.wait()
         assert provider.open_streams == 1

@@ -12,12 +12,13 @@ from agent.providers.catalog import OPENAI
 from agent.providers.reading import MAX_COUNT
 from agent.providers.transcription import HttpTranscriber, ending
 from tests.fakes.model_server import CUT, ModelServer, Reply, Wait, whole
+from tests.patience import PATIENCE_S
 
 SOUND = bytes(range(256)) * 4
 
 
 async def heard(reply: Reply, timeout_s: float = 5.0) -> tuple[Transcript, ModelServer]:
-    async with asyncio.timeout(10), ModelServer([reply]) as server:
+    async with asyncio.timeout(PATIENCE_S), ModelServer([reply]) as server:
         opened = HttpTranscriber(replace(OPENAI, base_url=server.url), "m-1", "key", timeout_s=timeout_s)
         try:
             return await opened.transcribe(SOUND, "voice-message.ogg", "audio/ogg; codecs=opus"), server

@@ -9,8 +9,8 @@ from websockets.http11 import Request, Response
 
 from agent.providers.http import Unreachable
 from agent.providers.websocket import HandshakeRefused, Socket
+from tests.patience import PATIENCE_S
 
-BOUND_S = 10.0
 KEY = {"x-goog-api-key": "sk-secret-4711"}
 
 
@@ -24,7 +24,7 @@ async def test_no_redirect_is_followed_so_that_no_key_goes_elsewhere() -> None:
     async def never(_: ServerConnection) -> None:
         raise AssertionError("a redirect was followed")
 
-    async with asyncio.timeout(BOUND_S), serve(never, "127.0.0.1", 0, process_request=redirect) as server:
+    async with asyncio.timeout(PATIENCE_S), serve(never, "127.0.0.1", 0, process_request=redirect) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(HandshakeRefused) as refused:
             await Socket.open(f"ws://127.0.0.1:{port}/here", KEY, proxies=False)
@@ -34,7 +34,7 @@ async def test_no_redirect_is_followed_so_that_no_key_goes_elsewhere() -> None:
 
 @pytest.mark.parametrize("url", ["ws://a..b/v1", "ws://127.0.0.1:1/v1", "http://127.0.0.1/v1", f"ws://{'x' * 70}/v1"])
 async def test_what_cannot_be_reached_is_told_as_such_whatever_the_reason(url: str) -> None:
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(Unreachable):
             await Socket.open(url, KEY, proxies=False)
 
@@ -45,6 +45,6 @@ async def test_a_proxy_that_cannot_be_used_is_told_as_no_connection(
 ) -> None:
     monkeypatch.setenv("https_proxy", proxy)
     monkeypatch.delenv("no_proxy", raising=False)
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(Unreachable):
             await Socket.open("wss://gateway.example/v1", KEY, proxies=True)

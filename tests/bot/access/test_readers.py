@@ -7,6 +7,7 @@ from agent.memory.audience import GroupAudience, PersonAudience, Place, TeamAudi
 from bot.access.readers import MAX_AGE_S, MAX_GROUPS, Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.membership import FakeMembership
+from tests.patience import PATIENCE_S
 
 ANN = Place(PersonAudience("slack:T:ann"), within_team="slack:T")
 CLUB, CREW = "slack:T:club", "slack:T:crew"
@@ -64,7 +65,7 @@ async def test_a_platform_that_does_not_answer_holds_nobody_up() -> None:
     async def written_in(person: str, most: int) -> Sequence[str]:  # noqa: ARG001 -- of everybody the same
         return [CLUB]
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await Readers(written_in, FakeClock(), {"slack:T": Silent()}).groups_of(ANN) == frozenset()
 
 

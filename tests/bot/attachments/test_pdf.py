@@ -12,6 +12,7 @@ from bot.attachments import notes, pdf
 from bot.attachments.pdf import FairTurns, Patience, PdfTexts
 from bot.attachments.pdf_process import NICENESS
 from tests.fakes import pdfs
+from tests.patience import PATIENCE_S
 
 
 async def test_the_text_of_each_page_is_read() -> None:
@@ -65,7 +66,7 @@ async def test_one_persons_pdfs_keep_nobody_else_waiting() -> None:
             order.append(name)
             await gate[name].wait()
 
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
         for name in gate:
             group.create_task(read(name))
         await _settled()
@@ -80,7 +81,7 @@ async def test_one_persons_pdfs_keep_nobody_else_waiting() -> None:
 
 async def test_a_turn_that_is_given_up_is_the_next_persons() -> None:
     turns = FairTurns(1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         async with turns.turn("a"):
             waiting = [asyncio.ensure_future(_take(turns, person)) for person in ("b", "c", "b")]
             await _settled()
@@ -94,7 +95,7 @@ async def test_a_turn_that_is_given_up_is_the_next_persons() -> None:
 def test_whatever_is_given_up_every_turn_comes(asked: list[tuple[str, bool]], at_once: int) -> None:
     async def run() -> None:
         turns = FairTurns(at_once)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             tasks = [(asyncio.ensure_future(_take(turns, person)), gives_up) for person, gives_up in asked]
             await asyncio.sleep(0)
             for task, gives_up in tasks:

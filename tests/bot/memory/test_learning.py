@@ -26,6 +26,7 @@ from store.engine import Store, open_store
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import LEASE, START, said
 from tests.fakes.store import FakeStore
+from tests.patience import PATIENCE_S
 
 DM = Partition("ann", "person:ann")
 CLUB = Place(GroupAudience("club"))
@@ -218,7 +219,7 @@ async def test_on_this_machines_own_model_learning_gives_way_to_an_answer() -> N
     world = World([[Until(until_somebody_asks)], tells("Rust")], is_local=True)
     await world.hear("I learn Rust")
     await world.clock.advance(QUIET.total_seconds())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         working = asyncio.create_task(world.worker.work())
         await begun.wait()
         with world.floor.answering():

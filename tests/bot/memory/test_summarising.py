@@ -36,6 +36,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
 from tests.fakes.minds import always
 from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
 
 HERE = frozenset({"person:ann"})
 WINDOW = 900
@@ -74,7 +75,7 @@ class World:
         surface = FakeSurface(self.clock)
         limits = TurnsLimits(sweep_s=0.01)
         turns = Turns(store.ledger, thinking, lambda _: surface, LocalBell(), self.clock, "worker", limits)
-        async with asyncio.timeout(20), turns.serving():
+        async with asyncio.timeout(PATIENCE_S), turns.serving():
             yield turns
 
     def summariser(self, floor: Floor | None = None) -> Summariser:
@@ -274,7 +275,7 @@ async def test_the_rehearsal_answers_in_a_long_conversation_without_waiting_for_
         thinking = Thinking(mind, one.store.ledger, one.store.knowledge, one.clock)
         surface = FakeSurface(one.clock)
         turns = Turns(one.store.ledger, thinking, lambda _: surface, LocalBell(), one.clock, "w", TurnsLimits())
-        async with asyncio.timeout(20), turns.serving():
+        async with asyncio.timeout(PATIENCE_S), turns.serving():
             await turns.ask(said("My code word is PELICAN."))
             for number in range(5):
                 await turns.ask(said(f"{number}. {LONG}"))

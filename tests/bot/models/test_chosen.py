@@ -27,8 +27,8 @@ from bot.models.chosen import (
 from bot.secret import Secret
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import DONE, ModelServer, Wait, head, text, whole
+from tests.patience import PATIENCE_S
 
-BOUND_S = 10.0
 KEY = Secret("sk-1")
 EMPTY = ModelSettings()
 LISTED = {"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "llama3.2:3b"}, {"id": "qwen3"}]}
@@ -225,7 +225,7 @@ def test_a_list_of_models_reads_in_every_form(body: bytes, models: list[str]) ->
 
 @asynccontextmanager
 async def ollama(*replies: Sequence[bytes | Wait]) -> AsyncGenerator[tuple[ModelServer, ModelSettings], None]:
-    async with asyncio.timeout(BOUND_S), ModelServer(replies) as server:
+    async with asyncio.timeout(PATIENCE_S), ModelServer(replies) as server:
         yield server, replace(EMPTY, ollama_base_url=server.url.removesuffix("/v1"))
 
 

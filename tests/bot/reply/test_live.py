@@ -45,6 +45,7 @@ from tests.fakes.answers import answer_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.reader import fences_are_balanced, read_back
 from tests.fakes.surface import BUTTONED, DISCORD_LIKE, FakeSurface
+from tests.patience import PATIENCE_S
 
 QUIET = replace(DISCORD_LIKE, announce_final=False)
 LINK, PICTURE = "](http://example.org/a_(b)?c=d)", "](http://example.org/p.png)"
@@ -71,7 +72,7 @@ class Stage:
 
     @asynccontextmanager
     async def live(self, pages: Iterable[str] = (), **more: Any) -> AsyncGenerator[LiveReply, None]:
-        async with asyncio.timeout(20), self.reply(pages, **more) as live:
+        async with asyncio.timeout(PATIENCE_S), self.reply(pages, **more) as live:
             yield live
 
     async def say(self, live: LiveReply, text: str, *, chunk: int = 4, chars_per_s: float = 200) -> None:

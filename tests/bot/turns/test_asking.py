@@ -17,6 +17,7 @@ from tests.bot.turns.test_stopping import HALF, asking, hang, until
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import LEASE, said
 from tests.fakes.store import FakeStore
+from tests.patience import PATIENCE_S
 
 
 async def test_what_another_process_answers_ends_the_waiting() -> None:
@@ -125,7 +126,7 @@ async def test_the_next_process_of_a_kind_goes_on_with_what_one_that_is_gone_has
     await world.store.accept(said("Hello?"))
     await world.clock.advance(3600)
     turns = world.turns()
-    async with asyncio.timeout(10), turns.serving():
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
         await turns.adopt("ann", "test", "test:2")
         await turns.idle()
     assert world.store.turns[0].incoming.source == "test:2"

@@ -21,6 +21,7 @@ from tests.fakes.incoming import said
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
 
 ANSWER_S = 10.0
 FLOOD = 1_000
@@ -63,11 +64,11 @@ async def test_a_flood_of_one_person_does_not_double_the_time_that_another_waits
 ) -> None:
     limits = TurnsLimits(max_running=max_running, sweep_s=0.01)
     idle, flooded = Bot(limits), Bot(limits)
-    async with asyncio.timeout(30), idle.turns.serving():
+    async with asyncio.timeout(PATIENCE_S), idle.turns.serving():
         usual = await idle.latency()
     for number in range(FLOOD):
         await flooded.turns.submit(said("Hello?", person="flo", conversation=f"flo {number % conversations}"))
-    async with asyncio.timeout(30), flooded.turns.serving():
+    async with asyncio.timeout(PATIENCE_S), flooded.turns.serving():
         await flooded.until_running(1)
         await flooded.clock.sleep(1)
         assert await flooded.latency() < 2 * usual
@@ -77,7 +78,7 @@ async def test_a_flood_takes_no_more_places_than_one_person_may() -> None:
     bot = Bot(TurnsLimits(max_running=16, per_person=4, sweep_s=0.01))
     for number in range(50):
         await bot.turns.submit(said("Hello?", person="flo", conversation=f"flo {number}"))
-    async with asyncio.timeout(30), bot.turns.serving():
+    async with asyncio.timeout(PATIENCE_S), bot.turns.serving():
         await bot.until_running(4)
         await bot.clock.sleep(1)
         assert sum(turn.state == "running" for turn in bot.store.turns) == 4

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from bot.turns.floor import Floor
+from tests.patience import PATIENCE_S
 
 
 async def forever() -> str:
@@ -29,7 +30,7 @@ async def test_nobody_begins_while_somebody_is_answered() -> None:
 
 async def test_who_works_gives_way_as_soon_as_somebody_is_answered() -> None:
     floor = Floor()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         working = asyncio.create_task(floor.while_free(forever()))
         await asyncio.sleep(0)
         with floor.answering():

@@ -13,6 +13,7 @@ from bot.turns.worker import Turns
 from tests.bot.turns.test_worker import World
 from tests.fakes.incoming import said
 from tests.fakes.surface import BUTTONED, FakeSurface
+from tests.patience import PATIENCE_S
 
 HALF = "Half an answer"
 
@@ -30,7 +31,7 @@ async def asking(world: World, turns: Turns, text: str, conversation: str = "thr
 
 
 async def until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not happened():  # noqa: ASYNC110 -- the fakes ring no bell
             await asyncio.sleep(0)
 

@@ -34,6 +34,7 @@ from tests.fakes.incoming import LEASE, dm, said
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
 
 REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The boat is blue."}}]\n</execute>'
 SUMMARY = '<summary>{"goal": "paint the boat"}</summary>'
@@ -75,7 +76,7 @@ class World:
     @asynccontextmanager
     async def serving(self) -> AsyncGenerator[Turns, None]:
         turns = self.turns()
-        async with asyncio.timeout(10), turns.serving():
+        async with asyncio.timeout(PATIENCE_S), turns.serving():
             yield turns
 
     def shown(self, conversation: str = "thread") -> list[str]:
@@ -119,7 +120,7 @@ async def test_messages_of_one_conversation_are_answered_in_order_each_knowing_t
     turns = world.turns()
     await turns.submit(said("first?"))
     await turns.submit(said("second?"))
-    async with asyncio.timeout(10), turns.serving():
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
         await turns.idle()
     assert world.stored() == ["first?", "One.", "second?", "Two."]
     assert [message.text for message in world.model.requests[1][1:3]] == ["first?", "One."]
@@ -158,7 +159,7 @@ async def test_a_turn_stopped_while_it_waits_never_asks_the_model() -> None:
     turns = world.turns()
     accepted = await turns.submit(said("Hello?"))
     turns.stop(accepted.turn)
-    async with asyncio.timeout(10), turns.serving():
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
         await turns.idle()
     assert world.model.requests == []
     assert world.stored() == ["Hello?"]
@@ -239,11 +240,11 @@ async def test_a_turn_that_is_interrupted_goes_on_in_the_same_page() -> None:
     world = World(["Noting it.\n" + REMEMBER, ["Not", Until(_ticks), Until(hang)], "Noted."])
     first = world.turns()
     await first.submit(said("Remember my boat"))
-    async with asyncio.timeout(10), first.serving():
+    async with asyncio.timeout(PATIENCE_S), first.serving():
         await reached.wait()
     assert (world.store.turns[0].state, world.store.turns[0].attempts) == ("waiting", 0)
     second = world.turns("after the restart")
-    async with asyncio.timeout(10), second.serving():
+    async with asyncio.timeout(PATIENCE_S), second.serving():
         await second.idle()
     assert world.shown() == ["Noting it.\n\nNoted."]
     assert world.stored() == ["Remember my boat", "Noting it.\n\nNoted."]
@@ -374,7 +375,7 @@ async def test_a_process_leaves_alone_what_came_from_where_it_cannot_show_replie
         world.limits,
         lambda: frozenset({"terminal"}),
     )
-    async with asyncio.timeout(10), turns.serving():
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
         await turns.submit(replace(said("A direct message"), source="slack:T1"))
         await turns.ask(replace(said("Typed here", conversation="here"), source="terminal"))
         await turns.idle()

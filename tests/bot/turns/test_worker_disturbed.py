@@ -17,6 +17,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import said
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
 
 
 async def test_a_store_that_cannot_be_asked_for_turns_is_asked_again() -> None:
@@ -47,7 +48,7 @@ async def test_a_turn_stopped_as_soon_as_it_is_claimed_ends_as_stopped_and_frees
     world = World(["Hello."], limits=TurnsLimits(sweep_s=0.01, max_running=1))
     turns = world.turns()
     world.store.on_claim = lambda turn: asyncio.get_running_loop().call_soon(turns.stop, turn) if turn == 1 else None
-    async with asyncio.timeout(10), turns.serving():
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
         assert await turns.ask(said("stop me")) is Outcome.STOPPED
         assert await turns.ask(said("Hello?")) is Outcome.ANSWERED
 
@@ -58,7 +59,7 @@ async def test_a_service_that_ends_as_a_turn_is_claimed_parks_the_turn() -> None
     ending = asyncio.Event()
     world.store.on_claim = lambda _: ending.set()
     asking = asyncio.create_task(turns.ask(said("Hello?")))
-    async with asyncio.timeout(10), turns.serving():
+    async with asyncio.timeout(PATIENCE_S), turns.serving():
         await ending.wait()
     assert await asking is None
     assert world.store.turns[0].state == "waiting"
@@ -113,7 +114,7 @@ async def test_a_page_that_arrives_after_its_turn_was_taken_over_is_taken_away_i
     world = World([["Hel", hangs], ["Hel", Until(goes_on.wait), "lo."]], store=store, clock=clock)
     surface = world.surfaces["thread"] = SlowSurface(clock)
     stopped, another = world.turns("stopped"), world.turns("another")
-    async with asyncio.timeout(10), stopped.serving():
+    async with asyncio.timeout(PATIENCE_S), stopped.serving():
         await stopped.submit(said("Hello?"))
         await _until(lambda: surface.posts == 1)
         await clock.advance(31)
@@ -179,7 +180,7 @@ async def test_an_ask_that_still_waits_when_the_service_ends_is_told_so() -> Non
         first = asyncio.create_task(turns.ask(said("first?")))
         second = asyncio.create_task(turns.ask(said("second?")))
         await _until(lambda: world.model.requests)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await asyncio.gather(first, second) == [None, None]
 
 
@@ -209,14 +210,14 @@ async def test_a_stopped_turn_that_is_interrupted_while_it_is_shown_stays_stoppe
     world.surfaces["thread"] = FakeSurface(clock, Limits(page_chars=2_000, edit_interval_s=60.0))
     first = world.turns()
     accepted = await first.submit(said("Hello?"))
-    async with asyncio.timeout(10), first.serving():
+    async with asyncio.timeout(PATIENCE_S), first.serving():
         await reached.wait()
         first.stop(accepted.turn)
         await _until(lambda: "stopped" in world.store.turns[0].progress)
     await world.store.release_all()
     world.surfaces["thread"].limits = Limits(page_chars=2_000, edit_interval_s=0.0)
     second = world.turns()
-    async with asyncio.timeout(10), second.serving():
+    async with asyncio.timeout(PATIENCE_S), second.serving():
         await second.idle()
     assert len(world.model.requests) == 1
     assert world.stored() == ["Hello?", "Half."]
@@ -243,7 +244,7 @@ async def _ticks() -> None:
 
 
 async def _until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not happened():  # noqa: ASYNC110 -- the fakes ring no bell
             await asyncio.sleep(0.001)
 

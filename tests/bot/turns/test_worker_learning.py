@@ -31,6 +31,7 @@ from tests.fakes.minds import always
 from tests.fakes.plans import one_thread
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
+from tests.patience import PATIENCE_S
 
 CLUB = Place(GroupAudience("club"))
 PUBLIC = Place(TeamAudience("t"), within_team="t")
@@ -83,7 +84,7 @@ class World:
 
     async def ask(self, *questions: Incoming) -> Outcome | None:
         outcome = None
-        async with asyncio.timeout(10), self.turns.serving():
+        async with asyncio.timeout(PATIENCE_S), self.turns.serving():
             for question in questions:
                 outcome = await self.turns.ask(question)
         return outcome

@@ -8,9 +8,9 @@ from store.databases.bell import LocalBell
 from store.databases.notify import SharedBell
 from store.databases.postgresql import PostgresDatabase
 from tests.fakes.postgresql import PostgresServer, running_postgres
+from tests.patience import PATIENCE_S
 
 LONG_S = 30.0
-PATIENCE_S = 10.0
 
 
 @asynccontextmanager

@@ -17,8 +17,7 @@ from store.tables import meta, turn
 from tests.contracts.steps import answered
 from tests.fakes.incoming import said
 from tests.fakes.postgresql import PASSWORD, PostgresServer, running_postgres
-
-PATIENCE_S = 30.0
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving, settings
 from tests.fakes.slack_faults import Fault
 from tests.fakes.slack_things import BOT_ID, BOT_USER
+from tests.patience import PATIENCE_S
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
@@ -277,7 +278,7 @@ async def test_tokens_that_are_taken_away_while_serving_end_it_with_a_sentence(s
     await slack.connected()
     slack.faults["apps.connections.open"].append(Fault(error="token_revoked"))
     await slack.refresh("link_disabled")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(SettingsError, match="SLACK_APP_TOKEN"):
             await task
 

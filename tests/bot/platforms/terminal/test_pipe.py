@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from bot.platforms.terminal.pipe import PipeWindow, lines_from
 from bot.platforms.terminal.window import PlainDisplay
 from bot.wording import UNSTORED
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
 
 
 async def read_all(fd: int) -> list[str]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         return [line async for line in lines_from(fd)]
 
 
@@ -52,7 +53,7 @@ async def test_a_line_comes_as_soon_as_it_is_complete_also_when_a_character_is_c
     read_end, write_end = os.pipe()
     lines = lines_from(read_end)
     boat = "青い船\n".encode()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         os.write(write_end, b"one\n" + boat[:4])
         assert await anext(lines) == "one"
         os.write(write_end, boat[4:])

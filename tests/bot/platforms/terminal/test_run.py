@@ -18,6 +18,7 @@ from bot.platforms.terminal.pipe import PipeWindow
 from bot.platforms.terminal.run import KEPT, answer_as_json, ask_once, chat, question_of
 from bot.wording import forget_which
 from tests.fakes.chatbot import TIME, FakeChatBot
+from tests.patience import PATIENCE_S
 
 
 def now() -> datetime:
@@ -35,7 +36,7 @@ async def conversation(
     """What the chat wrote to its output: the texts between its blank lines. `complaints`: those on its error stream."""
     out, err = io.StringIO(), io.StringIO()
     window = PipeWindow(typed(lines), out, err)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await chat(bot, window, now) is ends
     told = err.getvalue().removeprefix(f"{bot.greeting()}\n\n")
     assert told.removesuffix("\n\n").split("\n\n") == (complaints or [""])
@@ -320,7 +321,7 @@ async def test_a_failure_before_the_first_line_reaches_the_caller() -> None:
 async def test_a_chat_that_is_cancelled_ends_and_shows_what_was_said() -> None:
     bot, out = FakeChatBot(), io.StringIO()
     task = asyncio.create_task(chat(bot, PipeWindow(typed(["wait"]), out, io.StringIO()), now))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await bot.waiting.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -346,7 +347,7 @@ async def test_a_closed_pipe_ends_the_chat_quietly() -> None:
     os.close(read_end)
     bot = FakeChatBot()
     with open(write_end, "w", encoding="utf-8") as out:  # noqa: PTH123, ASYNC230 -- a pipe has no path and does not block
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             assert await chat(bot, PipeWindow(typed(["one", "two"]), out, io.StringIO()), now) is Exit.OK
         out.write("what Python flushes at its end does not complain")
     assert bot.asked == {"c1": ["one"]}

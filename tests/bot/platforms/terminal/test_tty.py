@@ -14,6 +14,7 @@ from bot.platforms.terminal.tty import HINT, HOW_TO_LEAVE, TerminalWindow
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.fakes.screen import FakeScreen
 from tests.fakes.terminal import FakeTerminal
+from tests.patience import PATIENCE_S
 
 UP = "\x1b[A"
 CTRL_C = "\x03"
@@ -32,7 +33,7 @@ async def chatting(bot: FakeChatBot, keys: PipeInput) -> AsyncGenerator[FakeScre
     screen = FakeScreen()
     console = Console(file=screen, force_terminal=True, width=80, height=24, highlight=False)
     window = TerminalWindow(console, keys=keys, echo=DummyOutput())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         task = asyncio.create_task(chat(bot, window, lambda: TIME))
         yield screen
         assert await task == 0
