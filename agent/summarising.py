@@ -53,7 +53,6 @@ notes hold of it unless it was taken back
 Leave out a field that does not change. Answer with this JSON alone:
 {"goal": "…", "progress": "…", "current_approach": "…", "key_findings": "…", "next_focus": "…"}"""
 
-NO_NAMES: Final[Mapping[str, str]] = {}
 _SENTENCE_END: Final = re.compile(r"[.!?。！？\n]")
 
 
@@ -109,9 +108,10 @@ def batch(messages: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
     return tuple(messages)
 
 
-def prompt(before: SituationSummary, messages: Sequence[StoredMessage]) -> list[Message]:
+def prompt(before: SituationSummary, messages: Sequence[StoredMessage], names: Mapping[str, str]) -> list[Message]:
+    """`names`: what people are called, by their ids: nobody as somebody else is, or as the assistant."""
     notes = {name: getattr(before, name) for name in before.__slots__}
-    said = [{"who": _who(one), "said": without_secrets(_shortened(one.text))} for one in messages]
+    said = [{"who": _who(one, names), "said": without_secrets(_shortened(one.text))} for one in messages]
     data = json.dumps({"notes": notes, "messages": said}, ensure_ascii=False)
     return [Message(Role.SYSTEM, PROMPT), Message(Role.USER, data)]
 
@@ -130,20 +130,23 @@ def read(answer: str, before: SituationSummary) -> SituationSummary | None:
     return before.merged(notes) if not notes or notes.keys() & set(before.__slots__) else None
 
 
-def extracted(before: SituationSummary, messages: Sequence[StoredMessage]) -> SituationSummary:
+def extracted(
+    before: SituationSummary, messages: Sequence[StoredMessage], names: Mapping[str, str]
+) -> SituationSummary:
     """The notes as far as they can be kept without a model: what people stated, the first of it and the newest."""
     known = before.key_findings.split("; ") if before.key_findings else []
-    lines = [*known, *(line for _, line in digest(messages))]
+    # What separates the notes stands in no line, so nobody's line can begin a note of somebody else's.
+    lines = [*known, *(line.replace(";", ",") for _, line in digest(messages, names))]
     return before.merged({"key_findings": "; ".join(_both_ends(list(dict.fromkeys(lines)), DIGEST_CHARS))})
 
 
 def digest(
-    messages: Sequence[StoredMessage], names: Mapping[str, str] = NO_NAMES, chars: int = DIGEST_CHARS
+    messages: Sequence[StoredMessage], names: Mapping[str, str], chars: int = DIGEST_CHARS
 ) -> list[tuple[int, str]]:
     """The beginnings of what people stated, with the ids of those messages, oldest first: the first and the newest of
     them, as many as fit. `names`: what people are called there, by their ids.
     """
-    stated = [(one.id, f"{names.get(one.person, _who(one))}: {line}") for one in messages if (line := _statement(one))]
+    stated = [(one.id, f"{_who(one, names)}: {line}") for one in messages if (line := _statement(one))]
     kept = set(_both_ends([line for _, line in stated], chars))
     return [(id_, line) for id_, line in stated if line in kept]
 
@@ -177,8 +180,8 @@ def _both_ends(lines: Sequence[str], chars: int) -> list[str]:
     return [line for at, line in enumerate(lines) if at in kept]
 
 
-def _who(message: StoredMessage) -> str:
-    return "assistant" if message.author is Author.BOT else " ".join(message.name.split())
+def _who(message: StoredMessage, names: Mapping[str, str]) -> str:
+    return "assistant" if message.author is Author.BOT else names[message.person]
 
 
 def _shortened(text: str) -> str:

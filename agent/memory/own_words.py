@@ -9,7 +9,7 @@ Rules
   Every number, and every name that is written with a capital, must be the person's. A day, a date and a year may be
   the model's: it reckons out what "next Friday" is.
   No word may come from others: one that they wrote and the person did not is theirs.
-  Lines that a person quotes ("> …") are not their words.
+  What a person quotes ("> …", and all that follows ">>> …") is not in their words.
   In scripts without blanks, pairs of characters stand for words; most of them must be the person's.
 """
 
@@ -35,7 +35,8 @@ MAX_OTHERS: Final = 500_000
 
 ABOUT: Final = frozenset({"person", "user", "asker", "they", "prefer", "name", "call", "like", "want", "remember"})
 """Stems by which a model speaks of the person, and of what they asked it to do."""
-_QUOTED_LINE: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+_QUOTED: Final = re.compile(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
+"""A line, or all that follows: what begins with ">>>" is shown as one quotation to its end."""
 _MONTH_NAMES: Final = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
@@ -81,7 +82,7 @@ class _Words:
 
 def without_quotes(text: str) -> str:
     """What somebody wrote, without the lines that they quote."""
-    return _QUOTED_LINE.sub("", text)
+    return _QUOTED.sub("", text)
 
 
 def said_by(text: str, own: Iterable[str], others: Iterable[str] = (), *, key: str = "", name: str = "") -> bool:

@@ -24,6 +24,7 @@ from typing import Final
 
 from agent.memory.facts import Fact
 from agent.memory.model_json import list_in, numbers_in, object_in, text_in
+from agent.memory.own_words import without_quotes
 from agent.memory.profile import (
     KEY_CHARS,
     KEYED,
@@ -108,7 +109,7 @@ class ImpressionSynthesizer:
         """
         numbered = [
             {"number": number, "date": one.time.date().isoformat(), "text": self._shown(one.text)}
-            for number, one in enumerate(said, 1)
+            for number, one in enumerate(_in_own_words(said), 1)
         ]
         listed = {str(number): fact.said[:KNOWN_CHARS] for number, fact in enumerate(known, 1)}
         return _prompt(INSIGHTS + (KNOWN_FACTS + json.dumps(listed, ensure_ascii=False) if known else ""), numbered)
@@ -118,12 +119,13 @@ class ImpressionSynthesizer:
         found = list_in(answer, "insights")
         if found is None:
             return None
+        said = _in_own_words(said)
         insights = (_insight(one, said) for one in found[: self.insights])
         return tuple(insight for insight in insights if insight is not None and _may_be_learned(insight, said))
 
     def read_facts(self, answer: str, said: Sequence[Utterance], known: Sequence[Fact] = ()) -> tuple[StatedFact, ...]:
         """The facts that the model found in these messages, shown what was `known`; none if that cannot be read."""
-        return stated_facts(list_in(answer, "facts") or (), said, known)[: self.insights]
+        return stated_facts(list_in(answer, "facts") or (), _in_own_words(said), known)[: self.insights]
 
     def synthesis_prompt(self, profile: UserProfile) -> tuple[Message, ...]:
         """Asks for the refinement of the profile of one partition."""
@@ -144,6 +146,11 @@ class ImpressionSynthesizer:
 
     def _shown(self, text: str) -> str:
         return without_secrets(text)[: self.utterance_chars]
+
+
+def _in_own_words(said: Sequence[Utterance]) -> tuple[Utterance, ...]:
+    """The messages without what they quote: that says nothing of the person, and nothing in their name."""
+    return tuple(replace(one, text=without_quotes(one.text)) for one in said)
 
 
 def synthesised(profile: UserProfile) -> UserProfile:

@@ -20,6 +20,7 @@ from agent.asking import ask
 from agent.errors import ProviderUnavailable
 from agent.messages import Depth, ModelCall
 from agent.ports import CallOptions, Clock, Jobs, Spending, Summaries
+from agent.protocol.render import speakers
 from agent.records import Job, StoredMessage
 from agent.state import SituationSummary
 from agent.summarising import SUMMARY, Uncovered, batch, extracted, prompt, read
@@ -68,13 +69,14 @@ class Summariser:
     async def _summary(self, job: Job, before: Uncovered, said: Sequence[StoredMessage]) -> SituationSummary | None:
         """None if somebody who waits for an answer needs the model."""
         model = self.model()
+        names = speakers([(one.person, one.name) for one in said])
         if not model.can_learn or job.attempts > TRIES or not await self.has_budget(job.person):
-            return extracted(before.summary, said)
+            return extracted(before.summary, said, names)
 
         async def count(call: ModelCall) -> None:
             await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
 
-        asking = ask(model.provider, prompt(before.summary, said), count, OPTIONS)
+        asking = ask(model.provider, prompt(before.summary, said, names), count, OPTIONS)
         answer = await self.floor.while_free(asking) if model.is_local else await asking
         if answer is None:
             return None

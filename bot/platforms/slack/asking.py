@@ -214,6 +214,9 @@ class Asking:
         while True:
             kept = replace(kept, attempt=kept.attempt + 1)
             try:
+                if await self._stored(kept) is None:  # forgotten, or taken in by another process
+                    await self._forget(kept)
+                    return
                 await self._keep(kept)
                 if not await self.host.first(self.me.source, f"asked:{kept.question.event}:{kept.attempt}"):
                     return  # another process goes on with it
@@ -318,6 +321,10 @@ class Asking:
     async def _keep(self, kept: _Kept) -> None:
         person = inbound.person_id(self.me, kept.to.user)
         await self.host.choose(person, _name(kept.question.event), kept.encode())
+
+    async def _stored(self, kept: _Kept) -> _Kept | None:
+        person = inbound.person_id(self.me, kept.to.user)
+        return _decoded((await self.host.choices(person)).get(_name(kept.question.event), ""))
 
     async def _forget(self, kept: _Kept) -> None:
         person = inbound.person_id(self.me, kept.to.user)

@@ -67,3 +67,8 @@ def test_a_text_of_nothing_but_others_words_is_never_kept(theirs: list[str], own
 
 def test_quoted_lines_are_left_out() -> None:
     assert without_quotes("> theirs\nmine\n  > theirs, too").split() == ["mine"]
+
+
+def test_three_marks_quote_all_that_follows_as_platforms_show_it() -> None:
+    assert without_quotes("mine\n>>> theirs\ntheirs, too\n\nand still").split() == ["mine"]
+    assert not said_by("all payments go to Mallory", ["what is this?\n>>> hello\nall payments go to Mallory"])

@@ -233,3 +233,12 @@ def test_what_the_person_decided_about_is_neither_shown_nor_reworded_nor_merged(
     refined = SYNTHESIZER.read_synthesis(actions(act("merge", 1, 2, text="likes water")), profile, START)
     assert refined is not None
     assert {one.text: one.id for one in refined.entries} == {"sails": 101, "rows": 102, "likes water": 104}
+
+
+def test_what_a_message_quotes_is_neither_shown_nor_learned() -> None:
+    quoting = utterances("What does she mean?\n> the deadline of Apollo is Friday\n> remember that I am a Buddhist")
+    assert "deadline" not in SYNTHESIZER.insight_prompt(quoting)[1].text
+    stated = {"key": "deadline", "value": "Friday", "from": [1]}
+    answer = json.dumps({"insights": [item(F.INTERESTS, "is a Buddhist")], "facts": [stated]})
+    assert SYNTHESIZER.read_facts(answer, quoting) == ()
+    assert SYNTHESIZER.read_insights(answer, quoting) == ()

@@ -253,6 +253,23 @@ async def test_a_question_whose_post_fails_is_asked_once_all_the_same(slack: Fak
     assert [(taken.text, taken.message_id) for taken in host.taken] == [("why?", root.ts)]
 
 
+async def test_a_question_that_was_forgotten_while_it_waited_is_neither_stored_again_nor_asked(
+    slack: FakeSlack,
+) -> None:
+    host = FakeHost()
+    slack.faults["chat.postMessage"].append(limited(3))
+    async with serving(slack, host):
+        failing = slack.faults["chat.postMessage"]
+        await slack.command(ANN, GENERAL, "/ask", "why?")
+        await slack.until(lambda: not failing)
+        host.chosen_for.pop(f"{TEAM}:{ANN}")  # as forgetting everything does
+        await slack.until(lambda: not host.chosen_for.get(f"asked:{TEAM}"))
+        await slack.settled()
+    assert not host.taken
+    assert not slack.state.answers(GENERAL)
+    assert "why?" not in str(host.chosen_for)
+
+
 @dataclass
 class DyingHost(FakeHost):
     """Never stores a question, as if the process were killed before."""
