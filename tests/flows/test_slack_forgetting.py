@@ -14,12 +14,13 @@ from agent.providers.scripted import ScriptedProvider
 from bot.hosting import BotHost
 from bot.memory.retiring import SWEEP_AFTER
 from bot.wording import forget_declined
-from tests.fakes.slack import BOUND_S, LOOK_S, FakeSlack
+from tests.fakes.slack import LOOK_S, FakeSlack
 from tests.fakes.slack_agent import FakeSession
 from tests.fakes.slack_bot import serving
 from tests.fakes.slack_home import HomeTab
 from tests.fakes.slack_things import BOT_USER, FakeMessage, FakeWhisper
 from tests.flows.forgetting_bot import LeapingClock, forgetting_host, found_by, holds, looks_up
+from tests.patience import PATIENCE_S
 
 ME = f"<@{BOT_USER}>"
 
@@ -48,7 +49,7 @@ class Talk:
         before = len(self.slack.state.answers(channel))
         asked = await self.slack.say(user, channel, f"{ME} {text}", thread)
         await self.slack.until(lambda: len(self.slack.state.answers(channel)) > before)
-        async with asyncio.timeout(BOUND_S):
+        async with asyncio.timeout(PATIENCE_S):
             await self.host.turns.idle()
         return asked
 
@@ -80,7 +81,7 @@ class Talk:
 
     async def gone(self, words: str) -> None:
         """Nobody waits for it to be erased, and soon it is."""
-        async with asyncio.timeout(BOUND_S):
+        async with asyncio.timeout(PATIENCE_S):
             while holds(self.folder, words):
                 self.clock.leap(SWEEP_AFTER)
                 await asyncio.sleep(LOOK_S)

@@ -2,8 +2,9 @@
 
 Rules
 - Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its headers,
-  before its body is read, and so is more than Slack ever sends. Who is refused learns nothing of the reason, and the
-  log has a line a minute.
+  before its body is read. Who is refused learns nothing of the reason, and the log has a line a minute.
+- Nobody else's requests keep Slack's out, however many come: nothing counts them, and where too many bodies are read at
+  once, the one that has been awaited for longest is given up. Slack's arrive with their headers.
 - A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three times,
   to whichever process the balancer chooses. The ledger knows it by its ids.
 - Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack could
@@ -59,8 +60,6 @@ AGE: Final = timedelta(minutes=5)
 """Slack's own rule: what was signed longer ago is a repetition by somebody else."""
 AT_ONCE: Final = 64
 """Bodies that are read at the same time; their most bytes fit into memory."""
-PER_SECOND: Final = 100
-"""Requests of a second that are looked at: Slack sends 30,000 events an hour, and what was refused once more."""
 _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
@@ -87,9 +86,8 @@ class Endpoint:
         self._clock = clock
         self._line = line
         self._logged = OncePerMinute()
-        self._reading = 0
-        self._met = deque[float](maxlen=PER_SECOND)
-        """When the latest requests came."""
+        self._reading: dict[asyncio.Timeout, None] = {}
+        """The ends of the bodies that are being read, the oldest first."""
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
         self._runner: web.AppRunner | None = None
         self._well = deque([clock.now()])
@@ -134,25 +132,22 @@ class Endpoint:
             self._runner = None
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
-        now = self._clock.monotonic()
-        if self._reading >= AT_ONCE or (len(self._met) == PER_SECOND and now - self._met[0] < 1.0):
-            self._warn("more requests come than Slack sends: those beyond %d a second are refused", PER_SECOND)
-            return web.Response(status=429, headers={"Connection": "close"})
-        self._met.append(now)
         if not self._may_be_signed(request.headers):
             if "x-slack-signature" in request.headers:
                 self._warn(UNSIGNED)
             return web.Response(status=401, headers={"Connection": "close"})
-        self._reading += 1
         try:
-            async with asyncio.timeout(READ_S):
-                body = await request.read()
+            async with asyncio.timeout(READ_S) as reading:
+                self._reading[reading] = None
+                try:
+                    self._give_up_oldest()
+                    body = await request.read()
+                finally:
+                    self._reading.pop(reading, None)
         except TimeoutError:
-            return web.Response(status=408)
+            return web.Response(status=408, headers={"Connection": "close"})
         except (web.RequestPayloadError, ConnectionError):
             return web.Response(status=400)
-        finally:
-            self._reading -= 1
         if not self._signed(body, request.headers):
             self._warn(UNSIGNED)
             return web.Response(status=401)
@@ -163,6 +158,16 @@ class Endpoint:
         response = await self._app.async_dispatch(asked)
         self._note(stored=response.status == 200, reason=request.headers.get("x-slack-retry-reason", ""))
         return await to_aiohttp_response(response)
+
+    def _give_up_oldest(self) -> None:
+        while len(self._reading) > AT_ONCE:
+            oldest = next(iter(self._reading))
+            del self._reading[oldest]
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())
+            self._warn(
+                "more than %d requests that claim to be Slack's are read at once: the oldest are given up", AT_ONCE
+            )
 
     def _may_be_signed(self, headers: Mapping[str, str]) -> bool:
         """Whether the headers have the form and the age of a signature: the body is not worth reading otherwise."""

@@ -15,10 +15,11 @@ from bot.platforms.slack.delivery.missed import Spot, spots_of
 from bot.platforms.slack.reading.inbound import Me
 from bot.turns.missed import Bounds
 from tests.fakes.host import FakeHost
-from tests.fakes.slack import BOUND_S, FakeSlack
+from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import SOCKETS, serving
 from tests.fakes.slack_faults import DOWN, Fault, limited
 from tests.fakes.slack_things import BOT_USER, FakeMessage
+from tests.patience import PATIENCE_S
 
 ANN, BOB, GENERAL, SECRET, DM = "U0ANN", "U0BOB", "C0GENERAL", "C0SECRET", "D0ANN"
 ME = f"<@{BOT_USER}>"
@@ -38,7 +39,7 @@ async def talked(slack: FakeSlack, host: FakeHost) -> FakeMessage:
 
 async def all_heard(host: FakeHost) -> None:
     """Until the time is kept anew: everything that was missed has been looked at."""
-    async with asyncio.timeout(BOUND_S):
+    async with asyncio.timeout(PATIENCE_S):
         await host.noted.wait()
 
 
