@@ -100,7 +100,11 @@ async def _ask(settings: Settings, *, words: list[str], as_json: bool) -> Exit:
         question_of,
     )
 
-    question, user = question_of(words, sys.stdin.read), user_name()
+    try:
+        question, user = question_of(words, sys.stdin.read), user_name()
+    except ValueError as error:
+        sys.stderr.write(f"cogency ask: {error}\n")
+        return Exit.ARGUMENTS
     person = Person(f"terminal:{user}", user, local_time_zone(Path("/etc/localtime")))
     async with open_terminal(settings, person) as bot:
         if not as_json:

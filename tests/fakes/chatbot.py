@@ -118,6 +118,10 @@ class FakeChatBot:
     async def budget(self, words: str) -> str:
         return f"The budget of {words or 'me'}: no limit."
 
+    @property
+    def model_name(self) -> str:
+        return self.name
+
     async def model(self, name: str | None) -> str:
         if name == "unknown":
             raise SettingsError("There is no model *unknown*.")

@@ -165,11 +165,14 @@ def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: 
     assert (piped.returncode, piped.stderr) == (Exit.OK, "")
     assert "> hello /quit you" in piped.stdout
     read = json.loads(cogency(tmp_path, "ask", "--json", "what did I say about my boat?").stdout)
-    assert (read["version"], read["outcome"]) == (1, "answered")
+    assert (read["version"], read["outcome"], read["model"]) == (1, "answered", "rehearsal")
     assert "my boat is blue" in read["answer"]
     nothing = cogency(tmp_path, "ask", typed=" \n")
-    assert (nothing.returncode, nothing.stdout) == (Exit.SETTINGS, "")
-    assert nothing.stderr == "cogency: There is no question: write it behind `cogency ask`, or to its standard input.\n"
+    assert (nothing.returncode, nothing.stdout) == (Exit.ARGUMENTS, "")
+    assert (
+        nothing.stderr
+        == "cogency ask: There is no question: write it behind `cogency ask`, or to its standard input.\n"
+    )
 
 
 def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_path: Path) -> None:

@@ -185,6 +185,10 @@ class TerminalBot:
     async def budget(self, words: str) -> str:
         return await self.budgets.answer(self.person.id, SOURCE, words)
 
+    @property
+    def model_name(self) -> str:
+        return self.models.provider.name
+
     async def model(self, name: str | None) -> str:
         if name is not None:
             await self.models.choose(name)

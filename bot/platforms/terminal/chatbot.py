@@ -88,6 +88,11 @@ class ChatBot(Protocol):
         """See or change a budget, as `bot.access.budget_words` reads the words."""
         ...
 
+    @property
+    def model_name(self) -> str:
+        """The usual model, as `COGENCY_MODEL` would say it."""
+        ...
+
     async def model(self, name: str | None) -> str:
         """A sentence that says which model answers; with a name, change to it first."""
         ...

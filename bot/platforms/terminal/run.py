@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import assert_never
 
-from agent.errors import CogencyError, SettingsError
+from agent.errors import CogencyError
 from agent.events import Outcome
 from agent.messages import Depth
 from agent.records import Thread
@@ -88,7 +88,7 @@ async def answer_as_json(bot: ChatBot, question: str) -> tuple[str, Exit]:
     outcome = await bot.ask(question, bot.new_conversation(), TerminalSurface(display))
     display.close()
     ended = "lost" if outcome is None else outcome.value
-    answer = {"version": 1, "outcome": ended, "answer": "".join(said), "model": await bot.model(None)}
+    answer = {"version": 1, "outcome": ended, "answer": "".join(said), "model": bot.model_name}
     return json.dumps(answer, ensure_ascii=False, indent=2), exit_of(outcome)
 
 
@@ -108,15 +108,15 @@ def exit_of(outcome: Outcome | None) -> Exit:
 def question_of(words: Sequence[str], read: Callable[[int], str]) -> str:
     """The question that the words of `cogency ask` make; "-", and no word at all, stand for standard input.
 
-    `read` gives at most so many characters of that. Raises SettingsError if there is no question, or too long a one.
+    `read` gives at most so many characters of that. Raises ValueError if there is no question, or too long a one.
     """
     given = read(MAX_QUESTION_CHARS + 1).strip() if not words or "-" in words else ""
     text = " ".join(word for word in words if word != "-")
     question = f"{text}\n\n{given}".strip()
     if not question:
-        raise SettingsError("There is no question: write it behind `cogency ask`, or to its standard input.")
+        raise ValueError("There is no question: write it behind `cogency ask`, or to its standard input.")
     if len(question) > MAX_QUESTION_CHARS:
-        raise SettingsError(f"The question is too long: at most {MAX_QUESTION_CHARS:,} characters are read.")
+        raise ValueError(f"The question is too long: at most {MAX_QUESTION_CHARS:,} characters are read.")
     return question
 
 

@@ -61,6 +61,7 @@ async def test_a_model_is_asked_for_one_word_only_if_somebody_wants_it(tmp_path:
         assert not model.requests
         chosen, asked = await about("Model", settings, ask_model=True)
     assert (chosen.level, asked.level) == (Level.GOOD, Level.GOOD)
+    assert chosen.what == "openai:m-1 — COGENCY_MODEL says so"
     assert asked.what.startswith("openai:m-1 answers, after ")
 
 

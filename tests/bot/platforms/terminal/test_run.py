@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.errors import SettingsError, StoreError
+from agent.errors import StoreError
 from agent.messages import Depth
 from bot import wording
 from bot.exits import Exit
@@ -255,7 +255,7 @@ async def test_one_question_is_answered_as_json() -> None:
         "version": 1,
         "outcome": "answered",
         "answer": "You wrote: hello",
-        "model": "`rehearsal` answers.",
+        "model": "rehearsal",
     }
     answer, code = await answer_as_json(FakeChatBot(), "refuse")
     assert (json.loads(answer)["outcome"], code) == ("refused", Exit.UNAVAILABLE)
@@ -281,9 +281,9 @@ def test_a_question_is_made_of_words_and_of_standard_input_where_it_is_asked_for
 
 
 def test_no_question_and_too_long_a_one_are_refused() -> None:
-    with pytest.raises(SettingsError, match="There is no question"):
+    with pytest.raises(ValueError, match="There is no question"):
         question_of([], lambda _: " \n")
-    with pytest.raises(SettingsError, match="too long"):
+    with pytest.raises(ValueError, match="too long"):
         question_of(["-"], lambda most: "x" * most)
 
 
