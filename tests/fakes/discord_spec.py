@@ -35,7 +35,7 @@ KEPT: Final = {
     "/applications/{application_id}/commands": ["get", "put"],
     "/guilds/{guild_id}": ["get"],
     "/guilds/{guild_id}/members/{user_id}": ["get"],
-    "/channels/{channel_id}": ["get"],
+    "/channels/{channel_id}": ["get", "patch"],
     "/channels/{channel_id}/thread-members/{user_id}": ["get"],
     "/channels/{channel_id}/typing": ["post"],
     "/channels/{channel_id}/messages": ["get", "post"],
