@@ -283,7 +283,7 @@ def moved_addresses(settings: Settings) -> list[str]:
     for source, address in _moved(settings):
         sent = [key for key in source.keys if written[key] is not None]
         if sent or not is_loopback(urlsplit(address).hostname or ""):
-            too = f", and so does {' and '.join(sent)}" if sent else ""
+            too = f", and so {'does' if len(sent) == 1 else 'do'} {' and '.join(sent)}" if sent else ""
             told.append(f"{source.name} is set to {address}: what is asked goes there{too}.")
     return told
 

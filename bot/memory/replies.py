@@ -40,5 +40,5 @@ class ReplyDeletion:
             await self.clock.sleep(limited.retry_after_s)
             raise
         except (PageGone, PageLocked) as error:
-            log.info("a reply could not be deleted, and need not be tried again: %s", error)
+            log.info("what is forgotten cannot be taken away on the platform (%s): %s", page.what.value, error)
         await self.clock.sleep(PAUSE_S)

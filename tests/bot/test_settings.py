@@ -161,6 +161,9 @@ def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
     assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}
 
 
+BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
+
+
 @pytest.mark.parametrize(
     ("environ", "sentences"),
     [
@@ -173,6 +176,14 @@ def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
         (
             {"OPENAI_BASE_URL": "http://localhost:8/v1", "OPENAI_API_KEY": HIDDEN},
             ["OPENAI_BASE_URL is set to http://localhost:8/v1: what is asked goes there, and so does OPENAI_API_KEY."],
+        ),
+        (
+            {"DISCORD_API_BASE_URL": "http://a.example", "DISCORD_TOKEN": HIDDEN},
+            ["DISCORD_API_BASE_URL is set to http://a.example: what is asked goes there, and so does DISCORD_TOKEN."],
+        ),
+        (
+            {"SLACK_API_BASE_URL": "http://a.io", "SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"},
+            ["SLACK_API_BASE_URL is set to http://a.io: what is asked goes there, and so do " + BOTH],
         ),
     ],
 )

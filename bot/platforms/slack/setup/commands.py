@@ -40,7 +40,7 @@ COMMANDS: Final = (
     ),
     Command(
         "policy",
-        "See what holds for everybody here; workspace admins set and remove it.",
+        "See what holds for everybody here; managers and admins set and remove it.",
         "[list, history, set NAME: WHAT HOLDS, or remove 3]",
     ),
     Command(
