@@ -52,6 +52,11 @@ class ModelSwitch:
         return self._row(self._choice)
 
     @property
+    def name(self) -> str:
+        """The usual model's."""
+        return self._choice.name
+
+    @property
     def is_rehearsal(self) -> bool:
         """Whether no real model answers."""
         return self._choice.endpoint is None

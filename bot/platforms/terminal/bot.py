@@ -44,6 +44,9 @@ class ModelChoice(Protocol):
     """Which model answers from the next question on. Both raise SettingsError."""
 
     @property
+    def name(self) -> str: ...
+
+    @property
     def sentence(self) -> str: ...
 
     async def choose(self, name: str) -> None: ...
@@ -187,7 +190,7 @@ class TerminalBot:
 
     @property
     def model_name(self) -> str:
-        return self.models.provider.name
+        return self.models.name
 
     async def model(self, name: str | None) -> str:
         if name is not None:
