@@ -97,6 +97,18 @@ async def test_commands_completions_and_buttons_are_refused_there_to_their_user_
     assert host.taken == []
 
 
+@pytest.mark.parametrize("named", [NAMED, {}], ids=["named", "by its owner"])
+async def test_a_server_that_added_the_commands_without_the_bot_is_refused_too(named: dict[str, Any]) -> None:
+    async with attacked(**named) as (fake, host):
+        fake.world.guilds["79"] = "another lair"  # of which the bot has heard nothing
+        fake.world.open_channel("80", "den", guild="79")
+        await fake.command(BO, "ask", "80", question="hello")
+        await fake.until(lambda: by_the_bot(fake) or host.taken)
+        shown = by_the_bot(fake)
+    assert host.taken == []
+    assert "I am not set up for this server" in seen(shown[0])
+
+
 async def test_members_of_other_servers_are_served_there_by_setting_and_are_nobody_elsewhere() -> None:
     async with attacked(others=OtherServers.SERVE, **NAMED) as (fake, host):
         await fake.say(BO, f"{ASK}hello", HALL)

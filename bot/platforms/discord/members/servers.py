@@ -56,7 +56,13 @@ class Servers:
     def refuses_use(self, interaction: "discord.Interaction[discord.Client]") -> bool:
         """The same of a command or a button; what its person alone has installed is theirs wherever they are."""
         by_person = interaction.is_user_integration() and not interaction.is_guild_integration()
-        return not by_person and self.refuses(interaction.guild_id)
+        return not by_person and (self.refuses(interaction.guild_id) or self._has_commands_only(interaction.guild_id))
+
+    def _has_commands_only(self, number: int | None) -> bool:
+        """Whether a server that nobody has named has added the commands without the bot: nothing says who owns it."""
+        if number is None or self.settings.servers or self.settings.others is OtherServers.SERVE:
+            return False
+        return self.client.get_guild(number) is None
 
     def others(self, guilds: Sequence[discord.Guild]) -> list[discord.Guild]:
         """Those of these that are not named."""
