@@ -10,6 +10,9 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 _LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})", re.ASCII)
 
+_BRACKETED: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
+"""Else some readers see the address in the brackets, and others what follows."""
+
 
 def url(*schemes: str) -> Callable[[str], str]:
     """An address with one of these schemes and a host, without credentials, query or a slash at its end."""
@@ -73,12 +76,23 @@ def password_of(url: str) -> str:
     return unquote(urlsplit(url).password or "")
 
 
+def database_hosts(url: str) -> list[str]:
+    """The machines that a database's URL names; none for a file, and for a socket on this machine."""
+    if url.partition(":")[0].startswith("sqlite"):
+        return []
+    parts = urlsplit(url)
+    named = ",".join(filter(None, [parts.hostname, *parse_qs(parts.query).get("host", [])]))
+    return [host for host in named.split(",") if not host.startswith("/")]
+
+
 def _split(value: str, first: str) -> SplitResult:
     try:
         parts = urlsplit(value)
         _ = parts.port  # a port that is no number is noticed only when it is read
     except ValueError:
         raise ValueError(f"is not a valid address; write it as in {first}://host.example:8080") from None
+    if "]" in parts.netloc and _BRACKETED.fullmatch(parts.netloc.rpartition("@")[2]) is None:
+        raise ValueError(f"is not a valid address; write it as in {first}://[::1]:8080")
     if any(character.isspace() or not character.isprintable() for character in value):
         raise ValueError("holds a blank: write the address without any")
     return parts

@@ -34,6 +34,8 @@ T = TypeVar("T")
 
 OURS = "COGENCY_"
 SLACK_TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_CONFIG_TOKEN")
+PASSWORDS = ("PGPASSWORD", "PGPASSFILE")
+"""Of the environment, which PostgreSQL's clients send to whichever server they are named."""
 FIVE_DOLLARS = Money(5 * NANO)
 HUNDRED_DOLLARS = Money(100 * NANO)
 PERSONA = (
@@ -266,18 +268,20 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     }
     values.setdefault("database_url", _default_database_url(data_folder))
     settings = Settings(**values)
+    lent = [name for name in PASSWORDS if name in given]
+    if "COGENCY_DATABASE_URL" not in given and lent and _remote_database(settings):
+        raise SettingsError(_sent_elsewhere("COGENCY_DATABASE_URL", dotenv, lent))
     for source, address in _moved(settings):
         lent = [key for key in source.keys if key in given]
         if source.name not in given and lent and not is_loopback(urlsplit(address).hostname or ""):
-            raise SettingsError(
-                f"{source.name} comes from {dotenv}, but {' and '.join(lent)} from the environment, so the key could "
-                "go where you did not send it: set both in the environment, or both in the file."
-            )
+            raise SettingsError(_sent_elsewhere(source.name, dotenv, lent))
     return settings
 
 
 def moved_addresses(settings: Settings) -> list[str]:
-    """A sentence for each address that is not the vendor's, and gets a key or leaves this machine."""
+    """A sentence for each address that is not the vendor's, and gets a key or leaves this machine, and for a database
+    elsewhere.
+    """
     written = {source.name: getattr(settings, attribute) for attribute, source in _sources().items()}
     told: list[str] = []
     for source, address in _moved(settings):
@@ -285,7 +289,21 @@ def moved_addresses(settings: Settings) -> list[str]:
         if sent or not is_loopback(urlsplit(address).hostname or ""):
             too = f", and so {'does' if len(sent) == 1 else 'do'} {' and '.join(sent)}" if sent else ""
             told.append(f"{source.name} is set to {address}: what is asked goes there{too}.")
+    if hosts := _remote_database(settings):
+        told.append(f"COGENCY_DATABASE_URL names {' and '.join(hosts)}: what is said and remembered is kept there.")
     return told
+
+
+def _sent_elsewhere(name: str, dotenv: Path | None, lent: Collection[str]) -> str:
+    return (
+        f"{name} comes from {dotenv}, but {' and '.join(lent)} from the environment, so the key could go where you did "
+        "not send it: set both in the environment, or both in the file."
+    )
+
+
+def _remote_database(settings: Settings) -> list[str]:
+    """The other machines on which everything is kept."""
+    return [host for host in addresses.database_hosts(settings.database_url) if not is_loopback(host)]
 
 
 def setting_names() -> tuple[str, ...]:

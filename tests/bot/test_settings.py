@@ -140,6 +140,26 @@ def test_a_file_in_the_folder_sends_no_key_of_the_environment_elsewhere(
     assert load_settings({}, dotenv).secrets() == (), "a server without a key may be named by the file"
 
 
+@pytest.mark.parametrize("lent", ["PGPASSWORD", "PGPASSFILE"])
+@pytest.mark.parametrize("at", ["catcher.example/db", "localhost/db?host=catcher.example"])
+def test_a_file_in_the_folder_sends_no_password_of_the_environment_to_its_database(
+    tmp_path: Path, lent: str, at: str
+) -> None:
+    url = f"postgresql://someone@{at}"
+    dotenv = dotenv_with(tmp_path, f"COGENCY_DATABASE_URL={url}\n")
+    assert refusal({lent: HIDDEN}, dotenv).startswith(f"COGENCY_DATABASE_URL comes from {dotenv}, but {lent} from")
+    assert load_settings({lent: HIDDEN, "COGENCY_DATABASE_URL": url}, dotenv).database_url == url
+    assert load_settings({}, dotenv).database_url == url
+    for here in ("127.0.0.1/db", "/db?host=/run/postgresql"):
+        dotenv_with(tmp_path, f"COGENCY_DATABASE_URL=postgresql://{here}\n")
+        assert load_settings({lent: HIDDEN}, dotenv)
+
+
+@pytest.mark.parametrize("host", ["[::1].catcher.example", "[::1]catcher.example", "[::1]:80.catcher.example"])
+def test_an_address_that_can_be_read_in_two_ways_is_none(host: str) -> None:
+    assert "is not a valid address" in refusal({"OPENAI_BASE_URL": f"http://{host}"})
+
+
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1", "127.9.9.9:1", "[::1]:8000"])
 def test_an_address_on_this_machine_may_come_from_the_file(tmp_path: Path, host: str) -> None:
     dotenv = dotenv_with(tmp_path, f"OPENAI_BASE_URL=http://{host}\n")
@@ -169,6 +189,11 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
     [
         ({}, []),
         ({"OLLAMA_BASE_URL": "http://127.0.0.1:9"}, []),
+        ({"COGENCY_DATABASE_URL": "postgresql://localhost/db"}, []),
+        (
+            {"COGENCY_DATABASE_URL": "postgresql://u:hidden@db.example/db"},
+            ["COGENCY_DATABASE_URL names db.example: what is said and remembered is kept there."],
+        ),
         (
             {"OLLAMA_BASE_URL": "http://gpu.example"},
             ["OLLAMA_BASE_URL is set to http://gpu.example: what is asked goes there."],
