@@ -227,7 +227,7 @@ def mind(
         may_learn=Pauses(store.preferences, store.profiles, CLOCK).may_learn,
         recollect=partial(recollect, store.memories, store.conversations) if settings.earlier else None,
         first_notice=FirstNotice(store.preferences, learns, called).line if settings.first_notice else None,
-        kept=Kept(store.facts, store.forgetting, CLOCK).line,
+        kept=Kept(store.facts, store.profiles, store.forgetting, CLOCK).line,
         answering=work.floor.answering,
         history_messages=settings.history_messages,
         attached=attached,

@@ -72,7 +72,7 @@ class MemoryDesk:
 
     @property
     def kept(self) -> Kept:
-        return Kept(self.facts, self.forgetting, self.clock)
+        return Kept(self.facts, self.profiles, self.forgetting, self.clock)
 
     async def answer(self, viewer: Viewer, asked: str) -> MemoryAnswer:
         """What `/memory` with these words says to this person there, for them alone. Raises StoreError."""

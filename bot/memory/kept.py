@@ -2,8 +2,9 @@
 
 Rules
   Code says it, from what is kept, and not the model. So nothing is kept of anybody without their seeing it.
-  Taken back is what the turn's question taught, also what was learned from it since: by the asker alone, once. It is
-  erased, what it had superseded holds again, and the question teaches no more.
+  Taken back is what the turn's question taught, also what was learned from it since, for the profile, too: by the asker
+  alone, once. It is erased, what it had superseded holds again, and the question teaches no more. What the profile has
+  of other messages as well stays.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Final
 from agent.errors import Refused
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.writing import Written
-from agent.ports import Clock, Facts, Forgetting
+from agent.ports import Clock, Facts, Forgetting, Profiles
 from bot.wording import literal, shortened
 
 LINE_CHARS: Final = 200
@@ -32,6 +33,7 @@ NOT_YOURS: Final = "Only the person whose words were remembered can take that ba
 @dataclass(frozen=True, slots=True)
 class Kept:
     facts: Facts
+    profiles: Profiles
     forgetting: Forgetting
     clock: Clock
 
@@ -46,10 +48,18 @@ class Kept:
             raise Refused(NOT_YOURS)
         if not kept:
             return NOTHING_KEPT
-        plan = EntriesPlan(person, facts=frozenset(one.fact.id for one in kept))
+        places = frozenset(one.fact.audience for one in kept)
+        taught = {one.fact.source_message for one in kept}
+        learned = [
+            entry.id
+            for entry in await self.profiles.known(person, places)
+            if entry.sources and taught.issuperset(entry.sources) and not entry.is_settled
+        ]
+        plan = EntriesPlan(person, frozenset(learned), frozenset(one.fact.id for one in kept))
         await self.forgetting.forget_entries(plan, self.clock.now())
         done = TAKEN_BACK.format(facts=_named([_short(one.fact.said) for one in kept]))
-        before = [_short(old.said) for one in kept if one.fact.is_valid for old in one.superseded]
+        now = {one.id for one in await self.facts.readable(person, places) if one.is_valid}
+        before = [_short(old.said) for one in kept for old in one.superseded if old.id in now]
         return HOLDS_AGAIN.format(done=done, before=_named(before)) if before else done
 
 

@@ -86,7 +86,7 @@ async def serving_host(store: Store, model: Provider, clock: Clock) -> AsyncGene
     connections = connections_of(store, clock)
     readers = connections.readers
     aside = Withheld(store.memories, readers, clock).aside
-    kept = Kept(store.facts, store.forgetting, clock).line
+    kept = Kept(store.facts, store.profiles, store.forgetting, clock).line
     mind = replace(mind_of(store, model), groups_of=readers.groups_of, aside=aside, kept=kept)
     host = host_on(store, turns_on(store, mind, connections.surface_for, clock), connections, clock)
     async with host.turns.serving():

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from agent.errors import Refused
+from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.memory.writing import NewFact, Written
 from bot.memory.kept import NOTHING_KEPT, Kept
 from store.engine import Store, open_store
@@ -25,7 +26,7 @@ async def store() -> AsyncGenerator[Store]:
 
 
 def kept(store: Store) -> Kept:
-    return Kept(store.facts, store.forgetting, FakeClock(START))
+    return Kept(store.facts, store.profiles, store.forgetting, FakeClock(START))
 
 
 async def remembered(store: Store, text: str, key: str = "", minutes: int = 0) -> int:
@@ -72,6 +73,41 @@ async def test_what_was_learned_of_the_same_question_since_goes_too_and_it_teach
     await store.facts.write(replace(new, key="colour of the boat", value="blue"))
     await kept(store).take_back(claim.turn, "ann")
     assert await known(store) == []
+
+
+async def test_what_the_profile_learned_of_it_alone_goes_too(store: Store) -> None:
+    before = await answered(store, said("I sail"), "Noted.")
+    claim = await answered(store, said("My boat is blue, remember that"), "Noted.")
+    await store.facts.write(NewFact("", "", "My boat is blue.", "user", START, DM, "ann", source_message=claim.message))
+    partition = Partition("ann", DM)
+    insights = [
+        Insight(ProfileField.INTERESTS, "has a blue boat", (claim.message,), START),
+        Insight(ProfileField.INTERESTS, "sails", (before.message,), START),
+        Insight(ProfileField.PROJECTS, "sails a boat", (before.message, claim.message), START, key="boat"),
+    ]
+    assert await store.profiles.save(partition, learned(await store.profiles.of(partition), DM, insights, 2, START))
+    await kept(store).take_back(claim.turn, "ann")
+    assert [one.text for one in await store.profiles.known("ann", frozenset({DM}))] == ["sails", "sails a boat"]
+
+
+async def test_what_the_same_question_had_taught_before_is_not_said_to_hold_again(store: Store) -> None:
+    await remembered(store, "Friday", "deadline")
+    turn = await remembered(store, "Monday", "deadline", minutes=1)
+    ((first,), *_) = [await store.facts.kept_in(turn)]
+    again = NewFact(
+        "",
+        "deadline",
+        "Tuesday",
+        "user",
+        START + timedelta(minutes=2),
+        DM,
+        "ann",
+        source_message=first.fact.source_message,
+    )
+    await store.facts.write(again)
+    said_ = await kept(store).take_back(turn, "ann")
+    assert said_.endswith("This holds again: deadline: Friday.")
+    assert await known(store) == ["Friday"]
 
 
 async def test_nobody_else_takes_it_back(store: Store) -> None:
