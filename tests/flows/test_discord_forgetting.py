@@ -332,6 +332,16 @@ async def test_a_thread_that_somebody_else_began_keeps_its_name(tmp_path: Path) 
         assert "vermilion" in talk.fake.world.channels[asked["id"]]["name"]
 
 
+async def test_a_private_answer_has_no_thread_that_could_get_another_name(tmp_path: Path) -> None:
+    async with talking(tmp_path) as talk:
+        alone = await talk.fake.command(ANN, "ask", GENERAL, question="find canoe", private=True)
+        await talk.fake.until(lambda: seen(talk.fake.world.messages.get(alone.original, NOTHING_YET)))
+        asked = await talk.ask(ANN, "my canoe is vermilion")
+        await talk.press(await talk.forget("everything"), "Forget")
+        await sooner_or_later(lambda: talk.fake.world.channels[asked["id"]]["name"] == "Forgotten")
+        assert f"/channels/{ANN}" not in [call.path for call in talk.fake.calls]
+
+
 async def test_the_name_goes_with_a_question_that_is_deleted_in_discord(tmp_path: Path) -> None:
     async with talking(tmp_path) as talk:
         asked = await talk.ask(ANN, "my canoe is vermilion")

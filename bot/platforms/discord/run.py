@@ -121,7 +121,7 @@ async def clear(connection: Connection, shown: ShownPage) -> None:
             channel, message, _ = place_of_page(shown.page)
             await rest.delete(channel, message)
         case Shown.TITLE:
-            place = shown.page.rpartition(":")[2]
+            place = shown.page.partition(":")[2]  # a private conversation has its person behind that
             if place.isdecimal():
                 await rest.rename_thread(place, FORGOTTEN)
         case Shown.HOME:
