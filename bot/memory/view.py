@@ -150,10 +150,11 @@ def pause_text(*, on: bool, here: bool, for_everybody: bool) -> str:
     where = " in this channel" if here else ""
     if not on:
         return f"I learn again from what {whom}{where}."
+    asked = "somebody asks" if for_everybody else "you ask"
     back = _back(here=here, for_everybody=for_everybody)
     return (
-        f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned; {back} "
-        "What is remembered already stays; `/memory` shows it."
+        f"I have stopped learning from what {whom}{where}. What is said meanwhile is never learned, unless {asked} me "
+        f"to remember it; {back} What is remembered already stays; `/memory` shows it."
     )
 
 

@@ -175,6 +175,12 @@ def test_one_question_is_asked_in_words_or_from_standard_input_as_one(tmp_path: 
     )
 
 
+def test_a_pause_of_learning_says_that_what_one_asks_to_be_remembered_is_kept(tmp_path: Path) -> None:
+    said = cogency(tmp_path, "chat", typed="/memory pause\nremember that my cat is Tom\n/memory\n").stdout
+    assert "What is said meanwhile is never learned, unless you ask me to remember it;" in said
+    assert "- **1** my cat is Tom" in said
+
+
 def test_what_is_refused_says_so_on_the_error_stream_and_in_the_exit_code(tmp_path: Path) -> None:
     unknown = cogency(tmp_path, "chat", typed="/memroy\nhello\n")
     assert unknown.returncode == Exit.USAGE
