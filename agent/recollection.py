@@ -25,7 +25,7 @@ HERE: Final = 10
 """Of what the model no longer sees of this conversation: the best hits alone, as the thread itself goes on in sight."""
 CHARS: Final = 18_000
 """Of all of it, the newest, with SENTENCE_CHARS for each sentence: more than fits the budget, read in milliseconds."""
-SENTENCE_CHARS: Final = 30
+SENTENCE_CHARS: Final = 60
 """What reading a sentence costs besides its characters: ten thousand of one word are not cheaper than a book."""
 _EVERY_TURN: Final = 2**31 - 1
 """The greatest number that both engines take for a turn."""

@@ -17,9 +17,10 @@ import inspect
 import pkgutil
 import re
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain, product
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
@@ -30,10 +31,14 @@ import regex
 from agent.authority import Authority
 from agent.context import ContextParts, Persona, build_context
 from agent.events import TextArrived
+from agent.memory import statements
 from agent.memory.audience import Place, TeamAudience
+from agent.memory.composing import memory_context
 from agent.memory.conflict import contradicts
 from agent.memory.earlier import Said, outdated, quoted
-from agent.memory.marking import mark, superseded, withhold
+from agent.memory.facts import Fact
+from agent.memory.layers import Environment, IdentityRole, Layers, Reader
+from agent.memory.marking import Superseded, mark, superseded, withhold
 from agent.memory.model_json import list_in
 from agent.memory.periods import periods_in
 from agent.memory.profile import Utterance
@@ -336,7 +341,19 @@ def _way(pattern: Pattern, way: str) -> Text:
 _NOW: Final = datetime(2027, 3, 3, 12, tzinfo=UTC)
 _ME: Final = Me("T1", "U1", "B1")
 _LIMITS: Final = ParserLimits()
-_STALE: Final = superseded(["the budget is $1 and 1.1 a the A"], ["the budget is 2"])
+_FACT: Final = Fact(
+    "1", "", "The budget is $1.", "user", _NOW, "team:T1", "slack:T1:U2", is_valid=False, superseded_by="2"
+)
+_FACTS: Final = [
+    fact
+    for number in range(0, 80, 2)
+    for fact in (
+        replace(
+            _FACT, id=f"{number}", value=f"The budget of {number} a A is ${number}.", superseded_by=f"{number + 1}"
+        ),
+        replace(_FACT, id=f"{number + 1}", value="The budget is 2.", is_valid=True, superseded_by=None),
+    )
+]
 _PERSON: Final = Person("slack:T1:U2", "Ann")
 
 
@@ -366,6 +383,17 @@ def _streamed(text: str) -> object:
     parser = Parser(_LIMITS, frozenset({"recall"}))
     events = [event for at in range(0, len(text), 64) for event in parser.feed(text[at : at + 64])]
     return [*events, *parser.close()]
+
+
+def _stale() -> Sequence[Superseded]:
+    """Anew each time: it remembers what it was asked."""
+    return superseded(["the budget is $1 and 1.1 a the A"], ["the budget is 2"])
+
+
+def _composed(text: str) -> object:
+    """Of a person with facts, some of them superseded by others: all of a thread and of a question at once."""
+    layers = Layers(IdentityRole("Ann"), Environment(_NOW), facts=_FACTS, earlier=_thread(text))
+    return memory_context(layers, Reader(frozenset({"team:T1"}), text))
 
 
 def _thread(text: str) -> list[Said]:
@@ -399,11 +427,17 @@ def stages() -> list[Reading]:
         Reading(
             "question: search", lambda text: any_of(keywords(query_about(text, _PERSON, frozenset(), "c", _NOW).text))
         ),
-        Reading("thread: outdated", lambda text: outdated(_thread(text), [], [], Authority.EMPLOYEE), (), 12_000),
-        Reading("thread: quoted", lambda text: quoted(_thread(text), [], _STALE, [], text), (), 12_000),
+        Reading("thread: outdated", lambda text: outdated(_thread(text), [], [], Authority.EMPLOYEE), (), MOST_READ),
+        Reading(
+            "thread: quoted",
+            lambda text: quoted(_thread(text), [], _stale(), [], text, cache(statements.read)),
+            (),
+            MOST_READ,
+        ),
+        Reading("thread: composed", _composed, (), MOST_READ),
         Reading("facts: contradict", lambda text: contradicts(text, text)),
-        Reading("marking: marked", lambda text: mark(text, _STALE)),
-        Reading("marking: withheld", lambda text: withhold(text, _STALE)),
+        Reading("marking: marked", lambda text: mark(text, _stale())),
+        Reading("marking: withheld", lambda text: withhold(text, _stale())),
         Reading("marking: superseded", lambda text: superseded([text[:2_000]], [text])),
         Reading("context: whole", _asked),
         Reading("context: quoted", lambda text: quote(text, "a file")),

@@ -23,15 +23,16 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 from agent.authority import Authority
 from agent.memory.audience import GroupAudience, PersonAudience, TeamAudience, audience_of
 from agent.memory.conflict import overrules, replaces, taken_back
-from agent.memory.earlier import Outdated, Said, outdated, quoted
+from agent.memory.earlier import Outdated, Reading, Said, outdated, quoted
 from agent.memory.facts import Fact, Scope, age, same_key
 from agent.memory.layers import Environment, IdentityRole, Layers, Reader, Signal, WorkingItem, live_items, local_time
-from agent.memory.marking import Superseded, superseded, withhold
+from agent.memory.marking import Superseded, Wordings, superseded, withhold
 from agent.memory.statements import QUESTION_CHARS, read, telling_part
 from agent.tokens import estimate_tokens
 
@@ -70,9 +71,10 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     mine = [fact for fact in layers.facts if _concerns(fact, reader)]
     valid = readable(mine, reader)
     history = [fact for fact in mine if not fact.is_valid]
-    late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority)
+    once = cache(read)
+    late = outdated(layers.earlier, sorted(valid, key=age), history, layers.identity.authority, once)
     holding = [fact for fact in valid if fact.id not in late.facts]
-    stale = _stale(holding, mine, signals, past_signals, late)
+    stale = _stale(holding, mine, signals, past_signals, late, once)
     frame = (_identity(layers.identity), _environment(layers.environment, signals))
     left = budget - sum(map(_cost, frame))
     binding = [fact for fact in holding if fact.is_constraint]
@@ -83,7 +85,7 @@ def memory_context(layers: Layers, reader: Reader, budget: int = MEMORY_TOKENS) 
     shown, cost = _fitting(lines, int(left * FACTS_SHARE))
     left -= cost
     known = [*map(read, frame), *(fact.statement for fact, _ in shown)] if layers.earlier else []
-    told = quoted(layers.earlier, known, stale, late.sentences, reader.question)
+    told = quoted(layers.earlier, known, stale, late.sentences, reader.question, once)
     reserved = min(_cost(_working_set(layers, left)[0]), int(left * WORKING_SHARE))
     quotes = _within([(one, _quoted_line(one, line, layers)) for one, line in told], left - reserved)
     earlier = _section("EARLIER", [line for _, line in quotes])
@@ -154,7 +156,8 @@ def _stale(
     signals: Sequence[Signal],
     past: Sequence[Signal],
     late: Outdated,
-) -> tuple[Superseded, ...]:
+    reading: Reading,
+) -> Wordings:
     kept: AbstractSet[str] = {fact.id for fact in holding}
     gone = [fact for fact in mine if fact.id not in kept and (not fact.is_valid or fact.id in late.facts)]
     successors = {fact.id: fact.value for fact in mine}
@@ -168,7 +171,7 @@ def _stale(
     said = (one for one in late.sentences if not any(one.strip(" .!。！").lower() in value for value in binding))
     values = [*parts, *(signal.value for signal in past), *said]
     current = [*(fact.value for fact in holding), *(signal.value for signal in signals), *late.current]
-    return superseded(values, current, parts)
+    return superseded(values, current, parts, reading)
 
 
 def _cost(section: str) -> int:

@@ -18,8 +18,19 @@ Where a model has read both and names the older one, less is asked: that they ma
 import re
 from typing import Final
 
-from agent.memory.lexicon import AT_LEAST, AT_MOST, DAYLIKE, GENERIC_VERBS, HAVE, REASON, STATES, TIMES
-from agent.memory.statements import Statement, read, sentences, stem
+from agent.memory.lexicon import (
+    ANY_STATE,
+    AT_LEAST,
+    AT_MOST,
+    DAYLIKE,
+    GENERIC_VERBS,
+    HAVE,
+    REASON,
+    STATES,
+    TIMES,
+    folded,
+)
+from agent.memory.statements import READ_CHARS, Statement, read, sentences, stem
 
 _REASON_BEFORE: Final = re.compile("(?:な)?ので|だから|ため(?:に|、)")
 """In Japanese the reason stands before its word."""
@@ -32,7 +43,7 @@ def contradicts(older: str, newer: str, *, about: tuple[str, str] = ("", "")) ->
     """Can the two surely not both hold now? `about`: the keys that they stand under. What is more than one sentence
     says too much to be taken back by another.
     """
-    if max(len(sentences(older)), len(sentences(newer))) != 1:
+    if max(len(older), len(newer)) > READ_CHARS or max(len(sentences(older)), len(sentences(newer))) != 1:
         return False
     return replaces(read(older, about=about[0]), read(newer, about=about[1]))
 
@@ -54,13 +65,24 @@ def replaces(older: Statement, newer: Statement) -> bool:
     return _other_state(older, newer) or _other_value(older, newer) or _other_name(older, newer)
 
 
+def comparable(older: Statement, newer: Statement) -> bool:
+    """May one replace or update the other at all? A quick answer for most."""
+    return (
+        older.subject == newer.subject
+        or older.negated != newer.negated
+        or newer.ended
+        or bool(newer.displaced)
+        or (newer.changes and newer.subject <= older.content)
+    )
+
+
 def updates(older: Statement, newer: Statement) -> bool:
     """Does the newer one, said later in one conversation with a word of change, mean the older one? Less is asked than
     of what surely contradicts: what it is about may be said in fewer words, as people do who have just spoken of it.
     """
     if not newer.changes or newer.adds or older.past or different_identifiers(older, newer):
         return False
-    if not newer.subject or not newer.subject <= older.content:
+    if not newer.subject or not newer.subject <= older.content or (older.values and older.values == newer.values):
         return False
     if newer.negated != older.negated:
         return False
@@ -111,7 +133,8 @@ def different_identifiers(older: Statement, newer: Statement) -> bool:
 
 def gives_as_reason(text: str, ground: str) -> bool:
     """Does a sentence say that something holds because of this: a value of it, about the same?"""
-    cue, before = REASON.search(text), _REASON_BEFORE.search(text)
+    text = text[:READ_CHARS]
+    cue, before = REASON.search(folded(text)), _REASON_BEFORE.search(text)
     if cue is None and before is None:
         return False
     reason, known = read(text[cue.end() :] if cue else text[: before.start() if before else 0]), read(ground)
@@ -138,9 +161,10 @@ def _beyond(binding: Statement, other: Statement, kind: str) -> bool:
     numbers = [[number for one in some if (number := _number(one)) is not None] for some in (limits, given)]
     if kind in TIMES - {"duration"} or not all(numbers):
         return True
-    if AT_MOST.search(binding.text):
+    limit = folded(binding.text[:READ_CHARS])
+    if AT_MOST.search(limit):
         return min(numbers[1]) > max(numbers[0])
-    return max(numbers[1]) < min(numbers[0]) if AT_LEAST.search(binding.text) else True
+    return max(numbers[1]) < min(numbers[0]) if AT_LEAST.search(limit) else True
 
 
 def _number(value: str) -> float | None:
@@ -153,9 +177,10 @@ def _number(value: str) -> float | None:
 
 def clash(older: Statement, newer: Statement) -> bool:
     """Do they give values of one kind, and no common one? An older one with more values says more than this one."""
+    if not older.values or not newer.values or older.values & newer.values:
+        return False
     shared = older.kinds() & newer.kinds()
-    pairs = [(older.of_kind(kind), newer.of_kind(kind)) for kind in shared]
-    return bool(pairs) and all(not old & new and len(old) <= len(new) for old, new in pairs)
+    return bool(shared) and all(len(older.of_kind(kind)) <= len(newer.of_kind(kind)) for kind in shared)
 
 
 def same_subject(older: Statement, newer: Statement) -> bool:
@@ -252,8 +277,12 @@ def _displaces(older: Statement, newer: Statement) -> bool:
 def _other_state(older: Statement, newer: Statement) -> bool:
     if older.past or not older.subject:
         return False
+    new = folded(newer.text[:READ_CHARS])
+    if ANY_STATE.search(new) is None:
+        return False
+    old = folded(older.text[:READ_CHARS])
     for one, other in STATES:
         pairs = ((one, other), (other, one))
-        if any(now.search(newer.text) and was.search(older.text) and not was.search(newer.text) for was, now in pairs):
+        if any(now.search(new) and was.search(old) and not was.search(new) for was, now in pairs):
             return True
     return False

@@ -14,10 +14,11 @@ Rules
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from agent.authority import Authority
-from agent.memory.conflict import clash, other_day, replaces, updates
+from agent.memory.conflict import clash, comparable, other_day, replaces, updates
 from agent.memory.facts import Fact, Scope
 from agent.memory.marking import Superseded, mostly_superseded, withhold
 from agent.memory.scopes import is_hypothetical, scopes_of
@@ -32,6 +33,10 @@ from agent.memory.statements import (
     telling_part,
 )
 
+Reading = Callable[[str], Statement]
+COMPARED: Final = 40
+"""Of what was said before about the same, the newest that a sentence is compared with: a thread of hundreds of
+sentences about one thing takes no longer than one of as many things."""
 NOT_NEWS: Final = 0.3
 """A sentence with no larger share of new words repeats what is known."""
 
@@ -62,12 +67,18 @@ class Outdated:
     current: tuple[str, ...] = ()
 
 
-def outdated(thread: Sequence[Said], facts: Sequence[Fact], history: Sequence[Fact], authority: Authority) -> Outdated:
+def outdated(
+    thread: Sequence[Said],
+    facts: Sequence[Fact],
+    history: Sequence[Fact],
+    authority: Authority,
+    reading: Reading = read,
+) -> Outdated:
     """Compare a thread, oldest message first, with the facts that are valid and with their superseded `history`.
 
-    `authority` is that of the person who wrote.
+    `authority` is that of the person who wrote. `reading` may know already what a sentence says.
     """
-    listener = _Listener(facts, history, authority)
+    listener = _Listener(facts, history, authority, reading)
     for said, scope in zip(thread, scopes_of([said.text for said in thread]), strict=True):
         if said.mine and scope is Scope.GLOBAL:
             listener.hear(said)
@@ -77,7 +88,8 @@ def outdated(thread: Sequence[Said], facts: Sequence[Fact], history: Sequence[Fa
 class _Listener:
     """Hears one message after the other, and keeps what still stands."""
 
-    def __init__(self, facts: Sequence[Fact], history: Sequence[Fact], authority: Authority) -> None:
+    def __init__(self, facts: Sequence[Fact], history: Sequence[Fact], authority: Authority, reading: Reading) -> None:
+        self._reading = reading
         self._facts = facts
         self._history = history
         self._open = {
@@ -92,12 +104,14 @@ class _Listener:
 
     def hear(self, said: Said) -> None:
         learned = any(_came_of(fact, said) for fact in (*self._facts, *self._history))
-        heard = _statements(said.text)
+        heard = _statements(said.text, self._reading)
         replaced = self._last_about(heard) if is_update(said.text) else []
         for statement in heard:
-            back = [one for one in self._heard if replaces(one, statement) or one in replaced]
+            known = list(islice((one for one in reversed(self._heard) if comparable(one, statement)), COMPARED))
+            back = [one for one in reversed(known) if replaces(one, statement)]
+            back += [one for one in self._heard if one in replaced and one not in back] if replaced else []
             if not back:
-                back = [one for one in self._heard if updates(one, statement)][-1:]
+                back = [one for one in known if updates(one, statement)][:1]
             again = _going_back(statement, self._history)
             gone = set[str]() if learned else self._contradicted(statement, back, again, said.time)
             self._heard = [one for one in self._heard if one not in back]
@@ -132,7 +146,8 @@ class _Listener:
         former = {fact.superseded_by for fact in self._history if fact.value.lower() in again}
         direct = {fact.id for fact, value in older if fact.id in former or replaces(value, statement)}
         if not direct:
-            direct = {fact.id for fact, _ in [pair for pair in older if updates(pair[1], statement)][-1:]}
+            last = next((fact.id for fact, value in reversed(older) if updates(value, statement)), None)
+            direct = {last} if last is not None else set[str]()
         if not direct and statement.changes and statement.anaphoric:
             direct = {fact.id for fact, _ in [pair for pair in older if _one_kind(pair[1], statement)][-1:]}
         said_by = [one.text.lower() for one in back]
@@ -145,13 +160,18 @@ class _Listener:
 
 
 def quoted(
-    thread: Sequence[Said], known: Sequence[Statement], stale: Sequence[Superseded], gone: Sequence[str], question: str
+    thread: Sequence[Said],
+    known: Sequence[Statement],
+    stale: Sequence[Superseded],
+    gone: Sequence[str],
+    question: str,
+    reading: Reading = read,
 ) -> list[tuple[Said, str]]:
     """What of a thread stands in the context, oldest first: each message and what is left of it, on one line.
 
-    `known` is said by the facts; `gone` was taken back.
+    `known` is said by the facts; `gone` was taken back. `reading` may know already what a sentence says.
     """
-    shown = _Shown()
+    shown = _Shown(reading)
     shown.add(known)
     scopes = scopes_of([said.text for said in thread])
     wanted = _scopes_wanted(thread, scopes, question)
@@ -169,14 +189,15 @@ def quoted(
         ]
         if kept:
             lines.append((said, " ".join(" ".join(kept).split())))
-            shown.add(map(read, kept))
+            shown.add(map(reading, kept))
     return lines
 
 
 class _Shown:
     """What the context says already."""
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
         self._words: set[str] = set()
         self._values: set[tuple[str, str]] = set()
 
@@ -189,19 +210,19 @@ class _Shown:
         """A question states nothing, and a reply of the bot's without a new value acknowledges what was said."""
         if sentence.endswith("?"):
             return False
-        statement = read(sentence)
+        statement = self._reading(sentence)
         new_words = statement.content - self._words
         new_values = {(kind, value) for kind, value in statement.values - self._values if "_" not in kind}
         return bool(new_values) or (not by_bot and len(new_words) > NOT_NEWS * len(statement.content))
 
 
-def _statements(text: str) -> list[Statement]:
+def _statements(text: str, reading: Reading) -> list[Statement]:
     """The sentences of one message. A change that one announces holds for those after it; "it" is the last subject."""
     found: list[Statement] = []
     changes = False
     subject: frozenset[str] = frozenset()
     for sentence in sentences(text):
-        statement = read(sentence)
+        statement = reading(sentence)
         changes = changes or statement.changes
         if statement.anaphoric and statement.values:
             statement = replace(statement, subject=statement.subject | subject, content=statement.content | subject)

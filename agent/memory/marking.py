@@ -16,13 +16,13 @@ Rules
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import dropwhile
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from agent.memory.lexicon import DAYS, FUNCTION_WORDS
-from agent.memory.statements import READ_CHARS, read, sentences, without_label
+from agent.memory.statements import READ_CHARS, Statement, first_sentence, read, sentences, without_label
 
 MARK: Final = "[superseded: {}]"
 WITHHELD: Final = "[superseded]"
@@ -34,10 +34,9 @@ SHORT: Final = 2
 """Words of a value that may be one of many things'."""
 MOSTLY: Final = 0.5
 """A sentence of which so much is superseded says nothing else."""
-
-MOST_ASKED: Final = 20
-"""Bare values of one text whose sentence is read; further ones are marked. Each reading takes
-up to milliseconds, in everybody's event loop."""
+ASKED_CHARS: Final = 5_000
+"""Of the sentences of one text that are read for its bare values; further values are marked. A thousand characters
+take some milliseconds, in everybody's event loop."""
 _ROUND: Final = str.maketrans("[]", "()")
 _TOKEN: Final = re.compile(r"[$€£¥]?\w[\w.,:%'’/-]*")
 
@@ -77,6 +76,16 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out ab
     """Superseded values, found by their words: most texts hold none."""
 
     @cached_property
+    def reading(self) -> Callable[[str], Statement]:
+        """As `read`, of which it keeps what each sentence said: one stands in more than one text of a turn."""
+        return cache(read)
+
+    @cached_property
+    def about(self) -> dict[Superseded, frozenset[str]]:
+        """What those were values of that were asked for it."""
+        return {}
+
+    @cached_property
     def by_word(self) -> Mapping[str, Sequence[int]]:
         """Where the values stand of which a word is stale, or the longest: a text without it does not hold them."""
         found: dict[str, list[int]] = {}
@@ -96,10 +105,13 @@ class Wordings(tuple[Superseded, ...]):  # noqa: SLOT001 -- what is found out ab
 
 
 def superseded(
-    values: Iterable[str], current: Iterable[str] = (), keys: Mapping[str, str] = MappingProxyType({})
+    values: Iterable[str],
+    current: Iterable[str] = (),
+    keys: Mapping[str, str] = MappingProxyType({}),
+    reading: Callable[[str], Statement] | None = None,
 ) -> Wordings:
     """What to look for, given the values that no longer hold and everything that does. `keys`: what some of the values
-    were about.
+    were about; `reading`: see `Wordings`.
     """
     standing = dict.fromkeys(map(_words, current))
     said_in: dict[str, list[tuple[str, ...]]] = {}
@@ -108,11 +120,14 @@ def superseded(
             said_in.setdefault(word, []).append(text)
     parts = (part for value in values for part in dict.fromkeys((value, *sentences(value))))
     read = {_words(part): part for part in parts}
-    return Wordings(
+    found = Wordings(
         _superseded(words, said_in, part, keys.get(part, ""))
         for words, part in read.items()
         if words and words not in standing
     )
+    if reading is not None:
+        found.reading = reading
+    return found
 
 
 def mark(text: str, values: Sequence[Superseded]) -> str:
@@ -162,13 +177,8 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
         return []
     tokens = list(_tokens(text))
     runs = ((value, run) for value in near for run in _runs(tokens, value))
-    asked = 0
-    spans: list[tuple[int, int]] = []
-    for value, (start, end, whole) in runs:
-        asked += not whole
-        if whole or asked > MOST_ASKED or not _of_another(text, start, value):
-            spans.append((start, end))
-    spans.sort()
+    around = _Around(text, wordings)
+    spans = sorted((start, end) for value, (start, end, whole) in runs if whole or not around.of_another(start, value))
     merged: list[tuple[int, int]] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:
@@ -178,15 +188,39 @@ def _found(text: str, values: Sequence[Superseded]) -> list[tuple[int, int]]:
     return merged
 
 
-def _of_another(text: str, start: int, value: Superseded) -> bool:
-    """Does the sentence around a bare value speak of another thing than that whose value it was?"""
-    other = value.about
-    if not other:
-        return False
-    begins = max(text.rfind(mark, max(0, start - READ_CHARS), start) for mark in ".!?\n。！？") + 1
-    sentence = read(text[begins : begins + READ_CHARS].partition("\n")[0])
-    one = sentence.subject
-    return sentence.has_subject and bool(one) and not one <= other and not other <= one
+class _Around:
+    """The sentences around the bare values of a text. Each is read once."""
+
+    def __init__(self, text: str, wordings: Wordings) -> None:
+        self._text = text
+        self._wordings = wordings
+        self._left = ASKED_CHARS
+        self._subjects: dict[str, frozenset[str] | None] = {}
+
+    def of_another(self, start: int, value: Superseded) -> bool:
+        """Does the sentence around a bare value speak of another thing than that whose value it was?"""
+        about = self._wordings.about
+        if value not in about and self._may_read(len(value.key or value.text)):
+            about[value] = value.about
+        other = about.get(value)
+        one = self._subject_around(start) if other else None
+        if not one or not other:
+            return False
+        return not (one <= other or other <= one)
+
+    def _subject_around(self, start: int) -> frozenset[str] | None:
+        begins = max(self._text.rfind(mark, max(0, start - READ_CHARS), start) for mark in ".!?\n。！？") + 1
+        sentence = first_sentence(self._text[begins : begins + READ_CHARS])
+        if sentence not in self._subjects:
+            if not self._may_read(len(sentence)):
+                return None
+            statement = self._wordings.reading(sentence)
+            self._subjects[sentence] = statement.subject if statement.has_subject else None
+        return self._subjects[sentence]
+
+    def _may_read(self, chars: int) -> bool:
+        self._left -= min(chars, READ_CHARS)
+        return self._left >= 0
 
 
 def _runs(tokens: Sequence[_Token], value: Superseded) -> Iterator[tuple[int, int, bool]]:

@@ -18,13 +18,13 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from agent.memory import lexicon
-from agent.memory.lexicon import FUNCTION_WORDS
+from agent.memory.lexicon import FUNCTION_WORDS, folded
 
-READER: Final = 3
+READER: Final = 4
 """The version of `read`. The store keeps what was read beside the text; whoever changes what `read` says of any text
 counts this up, and it is read anew at the next start (a test compares what it says with what it said)."""
 WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -38,7 +38,7 @@ TELLING_CHARS: Final = 6_000
 put a question before or behind what they paste. It takes milliseconds, in everybody's event loop."""
 _SENTENCE: Final = re.compile(r"[^.!?\n。！？]*(?:[.](?=\S)[^.!?\n。！？]*)*(?:[.!?。！？]+|\n|$)")
 
-_ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b", re.IGNORECASE)
+_ANAPHOR: Final = re.compile(r"\b(?:that|it|this|them)\b")
 _LABEL: Final = re.compile(r"^\[[^\]\n]{1,80}\]:?\s*")
 """Who speaks, or how it is filed ("[Ann (Legal)]: …"): no part of what is said."""
 _SLOT: Final = 0xE000
@@ -63,6 +63,13 @@ _THOUSANDS: Final = re.compile(r"k$")
 _DATE: Final = re.compile(
     r"^([^\W\d]{3})[^\W\d]*\.?(\d+)(?:st|nd|rd|th)?|^(\d+)(?:st|nd|rd|th)?\.?(?:of|de)?([^\W\d]{3})[^\W\d]*"
 )
+_NO_CONTENT: Final = (
+    *(lexicon.ENDED, lexicon.CUE, lexicon.NEW),
+    *(lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED),
+)
+"""Words that say how something is said, and not what."""
+_DIGIT: Final = re.compile(r"\d")
+_NO_TELLING: Final = FUNCTION_WORDS | lexicon.OTHER_FUNCTION_WORDS | lexicon.PRONOUNS.keys()
 _NO_WORD: Final = re.compile(r"[_\W]+")
 _LAST_WORD: Final = re.compile(r"(\w+)\s?$")
 _FIRST_WORD: Final = re.compile(r"\s?([^\W\d_]+)")
@@ -74,12 +81,11 @@ _DETERMINER: Final = re.compile(
 _ROLE: Final = re.compile(
     r"^\s*(?:now |jetzt |ahora )?(?:the|our|my|der|die|das|unsere?|meine?|el|la|nuestr[oa]|mi)\s+\w", re.IGNORECASE
 )
-_PERFECT: Final = re.compile(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))", re.IGNORECASE)
+_PERFECT: Final = re.compile(rf"\s{{1,3}}(?:now\s{{1,3}})?(?:been\b|(?={lexicon.MOVES.pattern}))")
 _AS_OF_NOW: Final = re.compile(r"\bas of (?:today|now|this (?:morning|week))\b,?", re.IGNORECASE)
 _OBJECT_MOVED: Final = re.compile(
     r"\b(?:mov|switch|chang|reschedul|postpon|push|extend|rais|lower|increas|reduc|cut|set)(?:e|ed|ing)?(?: back)?\s+"
-    r"(?P<what>(?:the|my|our|your|his|her|their)\s[^.,\ue000-\uf8ff]{1,60}?)(?:\s+from\s[^.]{1,40}?)?\s+(?:to|until|till|by)\b",
-    re.IGNORECASE,
+    r"(?P<what>(?:the|my|our|your|his|her|their)\s[^.,\ue000-\uf8ff]{1,60}?)(?:\s+from\s[^.]{1,40}?)?\s+(?:to|until|till|by)\b"
 )
 
 
@@ -141,6 +147,12 @@ def sentences(text: str) -> list[str]:
     return [found for match in _SENTENCE.finditer(text) if (found := match.group().strip())]
 
 
+def first_sentence(text: str) -> str:
+    """All before its first end that is no part of a word or a number."""
+    found = _SENTENCE.match(text)
+    return found.group() if found and found.group() else text
+
+
 def without_label(text: str) -> str:
     """A sentence without the "[Ann (Legal)]: " before it."""
     return _LABEL.sub("", text)
@@ -148,26 +160,31 @@ def without_label(text: str) -> str:
 
 def is_function_word(word: str) -> bool:
     """Also with its contraction: "we're" says as little as "we"."""
-    return word.lower().replace("’", "'").partition("'")[0] in FUNCTION_WORDS
+    return _uncontracted(word.lower()) in FUNCTION_WORDS
+
+
+def _uncontracted(small: str) -> str:
+    return small if small.isalnum() else small.replace("’", "'").partition("'")[0]
 
 
 def announces_change(text: str) -> bool:
-    return lexicon.CUE.search(text) is not None and lexicon.ADDS.search(text) is None
+    small = folded(text[:READ_CHARS])
+    return lexicon.CUE.search(small) is not None and lexicon.ADDS.search(small) is None
 
 
 def held_before(text: str) -> bool:
     """Does it say itself that it holds no more ("originally …")?"""
-    return lexicon.ONCE.search(text) is not None
+    return lexicon.ONCE.search(folded(text[:READ_CHARS])) is not None
 
 
 def is_update(text: str) -> bool:
     """Does it say itself that it replaces what was said about the same ("Update: …")?"""
-    return lexicon.UPDATE.search(without_label(text)) is not None
+    return lexicon.UPDATE.search(folded(without_label(text)[:READ_CHARS])) is not None
 
 
 def restores(text: str) -> bool:
     """Does it go back to what held before?"""
-    return lexicon.RESTORES.search(text) is not None
+    return lexicon.RESTORES.search(folded(text[:READ_CHARS])) is not None
 
 
 def stem(word: str) -> str:
@@ -182,8 +199,8 @@ def stem(word: str) -> str:
 def read(text: str, *, about: str = "") -> Statement:
     """Read one sentence, or the value of a fact, whose key then says what it is `about`."""
     said = _PRIVATE.sub(" ", unicodedata.normalize("NFKC", without_label(text)[:READ_CHARS])[:READ_CHARS]).strip()
-    said = _AS_OF_NOW.sub(" ", said[lead.end() :] if (lead := lexicon.LEAD_IN.match(said)) else said)
-    reason = lexicon.REASON.search(said)
+    said = _AS_OF_NOW.sub(" ", said[lead.end() :] if (lead := lexicon.LEAD_IN.match(folded(said))) else said)
+    reason = lexicon.REASON.search(folded(said))
     if reason is not None and reason.start() > 0:
         said = said[: reason.start()]
     return _Reading(text, said, _NO_WORD.sub(" ", about) if about else "").statement()
@@ -195,30 +212,32 @@ class _Reading:
     def __init__(self, text: str, said: str, topic: str) -> None:
         self._text = text
         self._said = said
+        self._small = folded(said)
         self._topic = _content(topic)
         self._values: list[tuple[str, str]] = []
         self._rest = self._without_values(said)
+        self._small_rest = folded(self._rest)
 
     def statement(self) -> Statement:
-        said, rest = self._said, self._rest
-        taken: list[str] = [match["old"] for pattern in lexicon.DISPLACED for match in pattern.finditer(said)]
+        small, rest, small_rest = self._small, self._rest, self._small_rest
+        taken: list[str] = [match["old"] for pattern in lexicon.DISPLACED for match in pattern.finditer(self._said)]
         displaced = tuple(words for one in taken if (words := _content(one)))
         marker, verb = self._joint(rest)
         before, after = (rest[: marker[0]], rest[marker[1] :]) if marker else self._without_joint(rest)
         if marker and not verb and _says_who(before, after):
             before, after = after, before
-        moved = _OBJECT_MOVED.search(rest)
+        moved = _OBJECT_MOVED.search(small_rest)
         if moved is not None:
-            before, after = moved["what"], rest[moved.end() :]
-        decided = lexicon.DECIDES.search(rest)
+            before, after = rest[slice(*moved.span("what"))], rest[moved.end() :]
+        decided = lexicon.DECIDES.search(small_rest)
         if decided is not None:
-            before, after = decided["purpose"], decided["what"]
+            before, after = (rest[slice(*decided.span(part))] for part in ("purpose", "what"))
         identifiers, values = self._sorted_values(rest, marker)
         subject = _content(before) | {self._values[slot][1] for slot in _slots_in(before) if slot not in values}
         subject |= {self._values[slot][1] for slot in _slots_in(before) if marker is not None or moved is not None}
         subject -= frozenset(word for words in displaced for word in words)
         predicate = _content(after)
-        moves = lexicon.MOVES.search(said) is not None
+        moves = lexicon.MOVES.search(small) is not None
         if moves and not subject and predicate and values:
             subject, predicate = predicate, frozenset[str]()
         own = bool(subject)
@@ -232,6 +251,8 @@ class _Reading:
             predicate |= {stem(verb)}
         subject = subject or self._topic
         content = subject | predicate | self._topic | identifiers
+        subjects = folded(before)
+        many = lexicon.MANY.search(subjects) is not None
         return Statement(
             text=self._text,
             subject=subject,
@@ -239,7 +260,7 @@ class _Reading:
             values=kept,
             names=frozenset(stem(word) for run in _names(before) for word in run.split()),
             changes=announces_change(self._text),
-            anaphoric=_ANAPHOR.search(self._text) is not None,
+            anaphoric=_ANAPHOR.search(folded(self._text[:READ_CHARS])) is not None,
             has_subject=bool(own and (marker or moved)),
             said=predicate,
             about=pronoun,
@@ -247,38 +268,44 @@ class _Reading:
             identifiers=identifiers,
             displaced=displaced,
             moves=moves,
-            new=lexicon.NEW.search(said) is not None,
-            adds=lexicon.ADDS.search(rest) is not None,
-            negated=lexicon.NEGATED.search(said) is not None,
-            ended=lexicon.ENDED.search(said) is not None,
-            cancelled=lexicon.CANCELLED.search(said) is not None,
-            past=lexicon.PAST.search(said) is not None,
-            habit=lexicon.HABIT.search(said) is not None,
-            resides=lexicon.RESIDES.search(said) is not None,
+            new=lexicon.NEW.search(small) is not None,
+            adds=lexicon.ADDS.search(small_rest) is not None,
+            negated=lexicon.NEGATED.search(small) is not None,
+            ended=lexicon.ENDED.search(small) is not None,
+            cancelled=lexicon.CANCELLED.search(small) is not None,
+            past=lexicon.PAST.search(small) is not None,
+            habit=lexicon.HABIT.search(small) is not None,
+            resides=lexicon.RESIDES.search(small) is not None,
             decides=decided is not None,
-            progress=lexicon.PROGRESS.search(said) is not None,
-            settles=lexicon.SETTLES.search(said) is not None,
-            unique=lexicon.UNIQUE.search(before) is not None and lexicon.MANY.search(before) is None,
-            placed=lexicon.PLACED.search(rest) is not None and lexicon.MANY.search(before) is None,
+            progress=lexicon.PROGRESS.search(small) is not None,
+            settles=lexicon.SETTLES.search(small) is not None,
+            unique=lexicon.UNIQUE.search(subjects) is not None and not many,
+            placed=lexicon.PLACED.search(small_rest) is not None and not many,
             definite=_DETERMINER.match(before) is not None or bool(_HAN.search(before)),
         )
 
     def _without_values(self, said: str) -> str:
+        small = self._small
+        counts = _DIGIT.search(said) is not None
         for kind, pattern in lexicon.KINDS:
             if len(self._values) >= READ_VALUES:
                 break
-            said = pattern.sub(lambda match, kind=kind: self._slot(kind, match.group()), said)
+            text = said if kind in lexicon.CASED else small
+            if (kind in lexicon.COUNTED and not counts) or pattern.search(text) is None:
+                continue
+            parts, done = list[str](), 0
+            for match in islice(pattern.finditer(text), READ_VALUES - len(self._values)):
+                self._values.append((kind, _canonical(kind, match.group())))
+                parts += [said[done : match.start()], chr(_SLOT + len(self._values) - 1)]
+                done = match.end()
+            said = "".join([*parts, said[done:]])
+            small = folded(said)
         return said
-
-    def _slot(self, kind: str, value: str) -> str:
-        if len(self._values) >= READ_VALUES:
-            return value
-        self._values.append((kind, _canonical(kind, value)))
-        return chr(_SLOT + len(self._values) - 1)
 
     def _joint(self, rest: str) -> tuple[tuple[int, int] | None, str]:
         """Where the subject ends and what is said of it begins, and the verb between them, if it says something."""
-        copula = next((one for one in lexicon.COPULAS.finditer(rest) if rest[: one.start()].strip()), None)
+        small = self._small_rest
+        copula = next((one for one in lexicon.COPULAS.finditer(small) if rest[: one.start()].strip()), None)
         state = lexicon.STATE_CJK.search(rest)
         if state is not None and (copula is None or state.start() < copula.start()) and rest[: state.start()].strip():
             plain = lexicon.MOVES.match(state.group()) or state.group().startswith(("定", "有"))
@@ -293,28 +320,27 @@ class _Reading:
                 if follows and copula is not None:
                     return copula.span(), ""
                 word = match.group().lower()
-                perfect = _PERFECT.match(rest, match.end())
+                perfect = _PERFECT.match(small, match.end())
                 end = perfect.end() if perfect else match.end()
                 return (match.start(), end), "" if perfect else word
         if copula is None:
             return None, ""
         end = copula.end()
-        if (second := lexicon.COPULAS.match(rest, end + 1)) is not None:
+        if (second := lexicon.COPULAS.match(small, end + 1)) is not None:
             end = second.end()
         return (copula.start(), end), ""
 
     def _without_joint(self, rest: str) -> tuple[str, str]:
         """Cut before the first of: a value, a verb of change, a state."""
+        small = self._small_rest
         patterns = (
             _SLOTS,
-            lexicon.MOVES,
-            lexicon.CANCELLED,
+            lexicon.PREDICATE,
             *lexicon.DISPLACED,
-            *(one for pair in lexicon.STATES for one in pair),
         )
-        found = [pattern.search(rest) for pattern in patterns]
+        found = [pattern.search(rest if pattern in lexicon.DISPLACED else small) for pattern in patterns]
         cut = min((match.start() for match in found if match is not None), default=len(rest))
-        if lexicon.MOVES.search(rest) is not None and _KANA.search(rest) is not None:
+        if lexicon.MOVES.search(small) is not None and _KANA.search(rest) is not None:
             cut = 0  # in Japanese the object stands before the verb, and a subject would have its particle
         return rest[:cut], rest[cut:]
 
@@ -333,7 +359,7 @@ class _Reading:
 
     def _names_something(self, rest: str, start: int, end: int, marker: tuple[int, int] | None) -> bool:
         before, after = rest[max(0, start - 40) : start], rest[end : end + 24]
-        if lexicon.NUMBERED.search(before) or lexicon.COUNTERS.match(after):
+        if lexicon.NUMBERED.search(folded(before)) or lexicon.COUNTERS.match(after):
             return True
         if marker is not None and start < marker[0]:
             return True
@@ -343,9 +369,9 @@ class _Reading:
         telling = word is not None and not _is_function(word[1]) and word[1].lower() not in lexicon.STATE_VERBS
         if word is None or not telling or _PRIVATE.search(word[1]) or _HIRAGANA.search(word[1][-1]):
             return False
-        following = _FIRST_WORD.match(lexicon.ENDED.sub("", lexicon.CUE.sub("", after)))
+        following = _FIRST_WORD.match(_without(_without(after, lexicon.CUE, ""), lexicon.ENDED, ""))
         unit = following is not None and not _is_function(following[1])
-        cue = lexicon.CUE.search(word[1]) is not None
+        cue = lexicon.CUE.search(folded(word[1])) is not None
         return not cue and (not unit or marker is None)
 
 
@@ -359,9 +385,23 @@ def _says_who(before: str, after: str) -> bool:
 
 def _content(text: str) -> frozenset[str]:
     """The telling words of a part of a sentence."""
-    for pattern in (lexicon.ENDED, lexicon.CUE, lexicon.NEW, lexicon.FILLERS, lexicon.ADDS, lexicon.NEGATED):
-        text = pattern.sub(" ", text)
+    if not text:
+        return frozenset()
+    small = folded(text)
+    for pattern in _NO_CONTENT:
+        if pattern.search(small) is not None:
+            text = _without(text, pattern)
+            small = folded(text)
     return frozenset(_telling(text))
+
+
+def _without(text: str, pattern: re.Pattern[str], instead: str = " ") -> str:
+    """What of a text is left that a pattern of small letters does not match."""
+    parts, done = list[str](), 0
+    for match in pattern.finditer(folded(text)):
+        parts += [text[done : match.start()], instead]
+        done = match.end()
+    return "".join([*parts, text[done:]]) if parts else text
 
 
 def _telling(text: str) -> Iterator[str]:
@@ -388,7 +428,7 @@ def _telling(text: str) -> Iterator[str]:
 
 def _is_function(word: str) -> bool:
     plain = word.lower()
-    return is_function_word(word) or plain in lexicon.OTHER_FUNCTION_WORDS or plain in lexicon.PRONOUNS
+    return plain in _NO_TELLING or _uncontracted(plain) in FUNCTION_WORDS
 
 
 def _is_spanish_verb(match: re.Match[str]) -> bool:

@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 from agent.authority import Authority
 from agent.memory.conflict import about_the_same, contradicts, different_subjects, gives_as_reason
 from agent.memory.facts import ConstraintType, Fact, MemoryType, Scope, age, current, memory_type_of, resolve, same_key
+from agent.memory.lexicon import folded
 from agent.memory.statements import read
 
 POLICY_AUTHORITY: Final = Authority.MANAGER
@@ -218,10 +219,21 @@ def _superseded(mine: Sequence[Fact], new: NewFact) -> list[Fact]:
 
 def _own_words(mine: Sequence[Fact], new: NewFact) -> str:
     """A value without the older values that it quotes ("was: …"): what they said contradicts nothing."""
-    said = new.value
-    for fact in sorted(mine, key=lambda fact: len(fact.value), reverse=True):
-        said = re.sub(re.escape(fact.value), " ", said, flags=re.IGNORECASE) if fact.value else said
+    said, small = new.value, folded(new.value)
+    for value in sorted({folded(fact.value) for fact in mine if fact.value}, key=len, reverse=True):
+        if value in small:
+            said = _without(said, small, value)
+            small = folded(said)
     return said if read(said).content else new.value
+
+
+def _without(text: str, small: str, part: str) -> str:
+    """A text, known in small letters, with a blank wherever a part of these stood."""
+    left, done = list[str](), 0
+    for kept in small.split(part):
+        left.append(text[done : done + len(kept)])
+        done += len(kept) + len(part)
+    return " ".join(left)
 
 
 def _implied(fact: Fact, new: NewFact, said: str) -> bool:

@@ -19,12 +19,12 @@ from agent.protocol.calls import NO_TAG
 from agent.protocol.grammar import Kind, ParserLimits
 from agent.protocol.json_scan import JsonScanner, Status
 from agent.protocol.meaning import Ending, read_body
-from agent.protocol.tags import BLANKS, MAYBE, Tag, read_json_start, read_tag, skip_blanks
+from agent.protocol.tags import BLANKS, MAYBE, NO_TAG_BEGINS, Tag, read_json_start, read_tag, skip_blanks
 
 _RECENT = 80
 """Characters kept to see whether a tag stands at the start of its line; a line is not indented deeper."""
-_STOP = re.compile(r"<")
-_STOP_ON_TRIAL = re.compile(r"[<\n]")
+_STOP = re.compile(rf"(?!{NO_TAG_BEGINS})<")
+_STOP_ON_TRIAL = re.compile(rf"(?!{NO_TAG_BEGINS})[<\n]")
 
 
 class Where(Enum):

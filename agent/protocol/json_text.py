@@ -146,8 +146,11 @@ _TOKEN = re.compile(
     | (?P<single>'(?:[^'\\]|\\.)*')
     | (?P<curly>[“”](?:[^“”"\\]|\\.)*[“”])
     | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<numbers>(?:-?[0-9]{1,15}[ \t\r\n]*+,[ \t\r\n]*+(?=-?[0-9]))++)
     | (?P<number>-?[0-9][-+.0-9eE]*)
+    | (?P<marks>,{2,}|:{2,})
     | (?P<mark>[\[\]{}:,])
+    | (?P<other>.)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -174,18 +177,15 @@ def _mend(text: str, max_depth: int, *, whole: bool) -> Iterable[str]:
 
 
 def _tokens(text: str) -> Iterable[tuple[str, str]]:
-    position = 0
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        if not found or not found.lastgroup:
-            raise Unreadable(
-                f"unexpected {text[position]!r}, near {text[max(0, position - _NEAR) : position + _NEAR]!r}"
-            )
-        position = found.end()
-        if found.lastgroup in ("single", "curly"):
+    for found in _TOKEN.finditer(text):
+        kind = found.lastgroup or "other"
+        if kind in ("single", "curly"):
             yield "string", _requoted(found[0][1:-1])
-        elif found.lastgroup != "space":
-            yield found.lastgroup, found[0]
+        elif kind == "other":
+            at = found.start()
+            raise Unreadable(f"unexpected {text[at]!r}, near {text[max(0, at - _NEAR) : at + _NEAR]!r}")
+        elif kind != "space":
+            yield kind, found[0]
 
 
 def _requoted(inside: str) -> str:

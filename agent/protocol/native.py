@@ -8,7 +8,7 @@ Rules
   Each function answers as those of `agent.protocol.tags`: what was found, None, or MAYBE within a limit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
@@ -82,6 +82,8 @@ _FORMS: Final[Sequence[tuple[str, Sequence[Form]]]] = (
     ("[TO", (Form.MISTRAL,)),
 )
 """By their first letters."""
+_BY_HEAD: Final[Mapping[str, Sequence[Form]]] = dict(_FORMS)
+_HEAD_CHARS: Final = 3
 _TOKEN: Final = regex.compile(
     r"<\|(?:im_start|start|im_end|end|return|call|message|endoftext|eot_id|eom_id|begin_of_text|end_of_text|python_tag)\|>"
     r"|<\|start_header_id\|>\w{0,12}<\|end_header_id\|>"
@@ -136,7 +138,9 @@ def read_native(
 
 def _forms_at(text: str, start: int) -> Sequence[Form]:
     """Those that may begin here by their first letters, for most places none."""
-    head = text[start : start + 3]
+    head = text[start : start + _HEAD_CHARS]
+    if len(head) == _HEAD_CHARS:
+        return _BY_HEAD.get(head, ())
     return next((forms for sign, forms in _FORMS if head.startswith(sign) or sign.startswith(head)), ())
 
 

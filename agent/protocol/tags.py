@@ -75,7 +75,10 @@ _FIRST_KEYS = {
 _CUT_LETTERS = 2
 """Of a tag's name: one letter is as likely the end of "a <b"."""
 
-NO_TAG_BEGINS: Final = rf"<(?![|｜ai{BLANKS}/{_FIRST_LETTERS}{_FIRST_LETTERS.upper()}]|\Z)"
+_ANY_FIRST = _FIRST_LETTERS + _FIRST_LETTERS.upper()
+NO_TAG_BEGINS: Final = (
+    rf"<(?![|｜]|a(?:n|\Z)|i(?:n|\Z)|[{BLANKS}]{{0,9}}+/?[{BLANKS}]{{0,9}}+(?:[{BLANKS}{_ANY_FIRST}]|\Z))"
+)
 """A `<` that begins no tag of ours and none of `agent.protocol.native`, to be passed over at once."""
 _NATIVE_NAME = r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"
 TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)

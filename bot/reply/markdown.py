@@ -102,6 +102,8 @@ def _indentation(prefix: str) -> int:
 
 def opening(line: str) -> Fence | None:
     """The fence that this line opens, when it stands outside of any."""
+    if "`" not in line and "~" not in line:
+        return None
     found = _OPENING.fullmatch(line.rstrip("\r\n"))
     if found is None:
         return None
@@ -126,6 +128,9 @@ class Block:
     header: str = ""
 
 
+_PLAIN = Block()
+
+
 def after(block: Block, line: str, longest: int) -> Block:
     """What the line after `line` stands in. `line` has its newline, if any."""
     if block.fence is not None and not block.fence.left_by(line):
@@ -134,7 +139,7 @@ def after(block: Block, line: str, longest: int) -> Block:
     if len(line.rstrip("\r\n")) <= longest and (fence := opening(line)) is not None:
         return Block(fence)
     if not is_row(line):
-        return Block()
+        return _PLAIN
     if block.table:
         return replace(block, header="")
     if block.header and is_separator(line) and len(block.header) + len(line) <= longest:

@@ -50,6 +50,21 @@ STOP_WORDS: Final = frozenset(_STOP.split())
 """Words of a question that say nothing about what is looked for."""
 
 
+class _Spaced(dict[int, int]):
+    """What `str.translate` puts in the place of a character: itself if words hold it, or a blank."""
+
+    def __missing__(self, code: int) -> int:
+        made = code if unicodedata.category(chr(code))[0] in "LNM" else ord(" ")
+        if code < _REMEMBERED:
+            self[code] = made
+        return made
+
+
+_REMEMBERED: Final = 0x10000
+"""Characters up to which it is looked up once: those that are written most, in a few megabytes."""
+_SPACED: Final = _Spaced()
+
+
 def normalised(text: str) -> str:
     """`text` folded to the form in which two spellings of one word are the same characters."""
     if text.isascii():
@@ -111,8 +126,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
     if plain.isascii():
         yield from ((word, False) for word in _ASCII_WORD.findall(plain))
         return
-    spaced = "".join(char if unicodedata.category(char)[0] in "LNM" else " " for char in plain)
-    for word in spaced.split():
+    for word in plain.translate(_SPACED).split():
         end = 0
         for run in _CJK.finditer(word):
             if run.start() > end:

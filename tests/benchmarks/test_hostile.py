@@ -17,7 +17,6 @@ RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "fin
 AT_RUN_TIME = {
     "bot.logs": "the secrets of the settings",
     "bot.platforms.slack.listeners": "ids of our own buttons, given to Bolt",
-    "agent.memory.writing": "a kept value that is quoted, escaped",
     "agent.memory.own_words": "the beginnings of kept words, escaped",
     "bot.platforms.discord.reading.files": "the address of an API of one's own",
 }

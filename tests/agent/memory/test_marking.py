@@ -61,3 +61,19 @@ def test_a_bare_value_of_another_thing_is_not_marked() -> None:
     hardware = superseded(["The budget for hardware is $200"], ["The budget for hardware is $350"])
     assert mark("The budget for travel is $200.", hardware) == "The budget for travel is $200."
     assert "[superseded" in mark("So $200 for hardware.", hardware)
+
+
+def test_only_the_sentence_around_a_bare_value_tells_what_it_is_about() -> None:
+    stale = superseded(["$200"], ["the limit of Apollo is $300"], {"$200": "limit of Apollo"})
+    assert mark("The limit of Zeus is $200. Nobody minds the limit of Apollo.", stale).startswith(
+        "The limit of Zeus is $200."
+    )
+    assert "[superseded: $200]" in mark("We agreed on $200. The limit of Zeus is another thing.", stale)
+
+
+def test_of_very_many_bare_values_so_many_are_looked_at_and_the_rest_is_marked() -> None:
+    stale = superseded(["$200"], ["the limit of Apollo is $300"], {"$200": "limit of Apollo"})
+    told = [f"The limit of project {number} is $200." for number in range(400)]
+    marked = mark(" ".join(told), stale)
+    assert marked.startswith(" ".join(told[:100]))
+    assert marked.endswith("is [superseded: $200].")
