@@ -99,12 +99,14 @@ class _Drawn:
 
 
 def contexts(connection: Connection, since: datetime | None) -> Iterable[Told]:
-    """The turns that have said what stood in their contexts, if they ended after that."""
+    """The turns that have said what stood in their contexts, if they ended after that, in the order in which they did:
+    none drew on what a later one said.
+    """
     columns = (turn.c.id, turn.c.conversation, turn.c.context_messages, turn.c.given_messages, turn.c.context_facts)
     told = select(*columns).where((turn.c.context_messages != "[]") | (turn.c.context_facts != "[]"))
     if since is not None:
         told = told.where(turn.c.ended >= since - CLOCKS)
-    for turn_id, conversation, *held in connection.execute(told):
+    for turn_id, conversation, *held in connection.execute(told.order_by(turn.c.ended, turn.c.id)):
         yield Told(turn_id, conversation, *map(json_columns.ids, held))
 
 
@@ -130,13 +132,24 @@ class Retellings:
     def of(self, fresh: Falling, said: Collection[int]) -> Retold:
         """What was told of what has just been found to fall, beside `said`, which falls anyway."""
         texts, known = self._texts(fresh), self._facts(fresh.facts)
-        near = [one for one in self._contexts() if not (one.context.isdisjoint(texts) and one.facts.isdisjoint(known))]
-        spoken = _by_turn(self._connection, [one.turn for one in near])
+        near, spoken, gone = list[Told](), dict[int, dict[int, Said]](), dict(fresh.said)
+        for one in self._contexts():
+            if one.context.isdisjoint(texts) and one.facts.isdisjoint(known):
+                continue
+            near.append(one)
+            spoken |= _by_turn(self._connection, [one.turn])
+            # What surely falls is followed within this one pass, from each turn to those after it: else a chain of a
+            # thousand retellings would read all turns a thousand times, while nobody else may write.
+            drawn = _drawn(one, texts, known, gone)
+            for id_, spoke in spoken.get(one.turn, {}).items():
+                if spoke.author == Author.BOT and id_ not in said and _repeats(spoke.text, spoke.person, drawn):
+                    gone[id_] = spoke
+                    texts.setdefault(id_, [spoke])
         self._near |= {*said, *(id_ for turns in spoken.values() for id_ in turns)}
         falls, may = dict[int, Said](), dict[int, Said]()
         for one in near:
             there = spoken.get(one.turn, {})
-            drawn = _drawn(one, texts, known, fresh.said)
+            drawn = _drawn(one, texts, known, gone)
             asked = [spoke.text for spoke in there.values() if spoke.author == Author.PERSON]
             for id_, spoke in there.items():
                 if id_ in said:
@@ -186,10 +199,10 @@ class Retellings:
         return _Sure.MAY if self._shares(spoke.text, spoke.person, (one.text for one in drawn), ()) else _Sure.NO
 
     def _of_reply(self, text: str, person: str, drawn: list[_Drawn], asked: Collection[str]) -> _Sure:
+        if _repeats(text, person, drawn):
+            return _Sure.FALLS
         carried = [one.text for one in drawn if one.came is _Came.CARRIED]
         above = [one.text for one in drawn if one.came is _Came.HISTORY and one.person == person]
-        if any(one.came is _Came.GIVEN for one in drawn) or any(quotes(text, one) for one in (*carried, *above)):
-            return _Sure.FALLS
         if carried:
             return _Sure.FALLS if self._shares(text, person, carried, asked) else _Sure.MAY
         return _Sure.MAY if person == self._asker and self._shares(text, person, above, asked) else _Sure.NO
@@ -246,6 +259,14 @@ def _drawn(
             came = _Came.GIVEN if id_ in one.given and id_ in fallen else _Came.HISTORY if above else _Came.CARRIED
             drawn.append(_Drawn(came, said.text, said.person))
     return drawn
+
+
+def _repeats(text: str, person: str, drawn: Iterable[_Drawn]) -> bool:
+    """Whether a reply to this person surely tells it again: it was given to it, or is quoted in it."""
+    return any(
+        one.came is _Came.GIVEN or ((one.came is _Came.CARRIED or one.person == person) and quotes(text, one.text))
+        for one in drawn
+    )
 
 
 def _telling(text: str) -> dict[str, str]:

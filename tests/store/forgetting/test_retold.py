@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import Connection, Engine, event, select
 
 from agent.errors import LeaseLost
 from agent.events import Outcome
@@ -11,8 +12,9 @@ from agent.memory.forgetting import OneThread
 from agent.memory.layers import WorkingItem
 from agent.memory.writing import NewFact
 from agent.progress import Progress, encode
-from agent.records import Claim, Closing
+from agent.records import Author, Claim, Closing
 from store.engine import Store
+from store.tables import message
 from tests.contracts.steps import answered, claimed, proved
 from tests.fakes.incoming import START, dm, said
 
@@ -117,3 +119,36 @@ async def test_who_forgets_does_not_see_what_others_remembered_of_it(either: Sto
     assert (await either.forgetting.preview(forgetting)).lines == (SECRET,)
     assert proved(await either.forgetting.forget(forgetting, START))
     assert await left(either) == ([], [])
+
+
+async def test_a_long_chain_of_retellings_falls_whole_and_is_read_in_a_few_passes(store: Store) -> None:
+    links, last = 40, 0
+    for number in range(links):
+        claim = await asked_anew(store, number)
+        drawn = (last,) if last else ()
+        ending = Closing(Outcome.ANSWERED, f"It is {number} times blue.", context_messages=drawn, given_messages=drawn)
+        await store.ledger.finish(claim, ending, START + timedelta(seconds=number))
+        last = await store.database.read(reply_of, claim.turn)
+    passes: list[str] = []
+
+    def counted(*executed: object) -> None:
+        passes.extend(str(one) for one in executed[2:3] if str(one).startswith("SELECT turn.id, turn.conv"))
+
+    event.listen(Engine, "before_cursor_execute", counted)
+    try:
+        receipt = await store.forgetting.forget(OneThread("ann", frozenset({"link-0"})), START + timedelta(days=1))
+    finally:
+        event.remove(Engine, "before_cursor_execute", counted)
+    assert proved(receipt)
+    assert receipt.erased["messages"] == links + 1, "the question, and every reply"
+    assert 0 < len(passes) < 10
+
+
+def reply_of(connection: Connection, turn: int) -> int:
+    replies = select(message.c.id).where(message.c.turn == turn, message.c.author == Author.BOT)
+    return connection.execute(replies).scalar_one()
+
+
+async def asked_anew(store: Store, number: int) -> Claim:
+    await store.ledger.accept(said(f"What was it, the {number}th time?", conversation=f"link-{number}"))
+    return await claimed(store)
