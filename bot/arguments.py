@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TypeVar
 
 from agent.spending import By
-from bot.casts import command_prefix, whole
+from bot.casts import command_prefix, one_of, whole
 from bot.platforms.discord.setup import invite
 from bot.platforms.slack.setup.features import EVERYTHING, Feature
 
@@ -108,7 +108,13 @@ def _usage(commands: _Commands) -> None:
     usage.add_argument(
         "--days", type=_read(whole(1, MAX_DAYS)), default=30, metavar="N", help="today and the days before it (30)"
     )
-    usage.add_argument("--by", type=By, choices=list(By), default=By.PERSON, help="what to sum for (person)")
+    usage.add_argument(
+        "--by",
+        type=_read(one_of(By)),
+        default=By.PERSON,
+        metavar=f"{{{','.join(By)}}}",
+        help="what to sum for (person)",
+    )
     usage.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
 

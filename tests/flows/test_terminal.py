@@ -253,11 +253,18 @@ def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: P
     assert ran.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("wrong", [("--days", "0"), ("--days", "many"), ("--by", "star sign")])
-def test_usage_names_what_it_cannot_read(tmp_path: Path, wrong: tuple[str, str]) -> None:
-    ran = cogency(tmp_path, "usage", *wrong)
-    assert ran.returncode != Exit.OK
-    assert wrong[0] in ran.stderr
+@pytest.mark.parametrize(
+    ("option", "value", "remedy"),
+    [
+        ("--days", "0", "must be a whole number from 1 to 3650"),
+        ("--days", "many", "must be a whole number from 1 to 3650"),
+        ("--by", "star sign", "must be one of person, channel, day, model"),
+    ],
+)
+def test_usage_names_what_it_cannot_read(tmp_path: Path, option: str, value: str, remedy: str) -> None:
+    ran = cogency(tmp_path, "usage", option, value)
+    assert ran.returncode == Exit.ARGUMENTS
+    assert f"argument {option}: {remedy}" in ran.stderr
 
 
 def test_a_database_server_that_is_away_is_one_sentence_without_the_password(tmp_path: Path) -> None:
