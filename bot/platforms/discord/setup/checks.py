@@ -157,7 +157,8 @@ def _gateway(facts: Facts) -> Iterator[Finding]:
         return
     starts: Told = facts.gateway.get("session_start_limit") or {}
     remaining, hours = int(starts.get("remaining", 0)), int(starts.get("reset_after", 0)) / 3_600_000
-    left = f"{counted(remaining, 'connection', 'connections')} may begin within {hours:.1f} h"
+    until = f" in the next {hours:.1f} h" if hours else ""  # Discord counts from the first one on
+    left = f"{counted(remaining, 'more connection is', 'more connections are')} allowed{until}"
     level = Level.GOOD if remaining > FEW_SESSIONS else Level.WARNING if remaining else Level.PROBLEM
     remedy = "" if level is Level.GOOD else "Do not start the bot again and again before then."
     yield Finding(level, WHERE, left, remedy)

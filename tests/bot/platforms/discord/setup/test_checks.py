@@ -115,9 +115,15 @@ def test_a_public_bot_is_told_to_be_switched_to_a_private_one() -> None:
 def test_sessions_that_run_out_are_told_before_they_have(remaining: int, level: Level) -> None:
     starts = {**STARTS, "remaining": remaining}
     found = findings(replace(WELL, gateway={**GATEWAY, "session_start_limit": starts}))
-    (sessions,) = (each for each in found if "may begin within 24.0 h" in each.what)
+    (sessions,) = (each for each in found if "allowed in the next 24.0 h" in each.what)
     assert sessions.level is level
     assert healthy(found) is (remaining > 0)
+
+
+def test_before_the_first_connection_no_hours_are_told() -> None:
+    starts = {**STARTS, "remaining": 1000, "reset_after": 0}
+    found = findings(replace(WELL, gateway={**GATEWAY, "session_start_limit": starts}))
+    assert "1,000 more connections are allowed" in [each.what for each in found]
 
 
 def test_fewer_connections_than_discord_recommends_are_a_warning_unless_it_decides() -> None:
