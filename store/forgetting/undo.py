@@ -130,7 +130,7 @@ def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int
     while torn := {row["fact"] for row in kept.grounds if row["ground"] not in {*rows, *standing}} & rows.keys():
         rows = {id_: row for id_, row in rows.items() if id_ not in torn}
     if rows:
-        connection.execute(insert(fact), list(rows.values()))
+        connection.execute(insert(fact), [_beside(connection, row) for row in rows.values()])
     for row in rows.values():
         said = read_value(row["value"], about=row["key"])
         fact_index.add(connection, row["id"], row["person"], fact_index.terms(row["key"], row["value"], said))
@@ -146,6 +146,13 @@ def _restore_facts(connection: Connection, kept: Deletion, sound: Collection[int
             values = {name: before[name] for name in changed}
             connection.execute(update(fact).where(fact.c.id == before["id"]).values(values))
     return len(rows)
+
+
+def _beside(connection: Connection, row: Row) -> Row:
+    """The row of a fact as it is beside one that took its place and was brought back before it."""
+    successors = select(fact.c.id).where(fact.c.supersedes == row["id"]).order_by(fact.c.id.desc()).limit(1)
+    after = connection.execute(successors).scalar_one_or_none() if row["is_valid"] else None
+    return row if after is None else row | {"is_valid": False, "superseded_by": after}
 
 
 def _grounds(kept: Deletion) -> set[int]:

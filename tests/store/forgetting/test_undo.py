@@ -146,6 +146,19 @@ async def test_a_question_that_was_shown_the_older_fact_meanwhile_leaves_it_supe
         assert await store.facts.readable("ann", OWN) == before
 
 
+@pytest.mark.parametrize("first", [0, 1])
+async def test_two_that_were_deleted_come_back_in_any_order_as_they_were(tmp_path: Path, first: int) -> None:
+    async with opened(tmp_path) as store:
+        both = [await written(store, "budget", "100 EUR"), await written(store, "budget", "200 EUR")]
+        before = await store.facts.readable("ann", OWN)
+        for one in reversed(both):
+            await store.forgetting.delete_entries(EntriesPlan("ann", facts=frozenset({one.id})), f"f:{one.id}", MINUTE)
+        assert await store.facts.readable("ann", OWN) == []
+        for one in (both[first], both[1 - first]):
+            assert await store.forgetting.undo("ann", f"f:{one.id}") == f"f:{one.id}"
+        assert await store.facts.readable("ann", OWN) == before
+
+
 @pytest.mark.parametrize("how", ["deleted", "edited"])
 async def test_what_a_summary_said_of_a_message_that_is_gone_neither_waits_nor_comes_back(
     tmp_path: Path, how: str
