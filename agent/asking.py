@@ -1,10 +1,8 @@
-"""One plain question to a model, outside of turns: no tools, no protocol, the whole answer as one text.
-
-Above: `bot.memory.learning`. Below: the Provider port, `agent.tokens`.
-"""
+"""One plain question to a model, outside of turns: no tools, no protocol, the whole answer as one text."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Final
 
 from agent.messages import Message, ModelCall, Usage
@@ -16,10 +14,18 @@ from agent.ports import (
     ResponseEnded,
     TokensArrived,
 )
+from agent.protocol.render import neutralise
 from agent.tokens import estimate_tokens
 
 MAX_CHARS: Final = 100_000
 """Of text and reasoning together. Nobody asks for as much; a small model that repeats itself would never end."""
+
+
+def as_data(messages: Sequence[Message]) -> list[Message]:
+    """The messages, with what people wrote as in turns: nothing of it is a token that the server of an open model could
+    read as the beginning of somebody else's message.
+    """
+    return [replace(one, text=neutralise(one.text)) for one in messages]
 
 
 async def ask(

@@ -26,6 +26,8 @@ from agent.protocol.json_text import sane_text
 from agent.protocol.tags import TAG_LIKE
 from agent.state import Workspace
 
+MISTRALS: Final = "[TOOL_CALLS]"
+"""The one token of a model's own that is no tag."""
 CONTINUED: Final = ">"
 """Begins each further line of what somebody wrote, and every line of a quotation."""
 
@@ -64,7 +66,7 @@ _NAMELESS: Final = "somebody"
 
 def neutralise(text: str) -> str:
     """The same text, readable, without anything that the parser could take for a tag."""
-    return TAG_LIKE.sub("‹", sane_text(text)).replace("[TOOL_CALLS]", "‹TOOL_CALLS]")
+    return TAG_LIKE.sub("‹", sane_text(text)).replace(MISTRALS, f"‹{MISTRALS[1:]}")
 
 
 def one_line(text: str) -> str:
@@ -166,4 +168,5 @@ def _list(entries: Sequence[object]) -> str:
 
 
 def _json(value: object) -> str:
-    return TAG_LIKE.sub("\\\\u003c", json.dumps(value, ensure_ascii=False))
+    written = TAG_LIKE.sub("\\\\u003c", json.dumps(value, ensure_ascii=False))
+    return written.replace(MISTRALS, f"\\u005b{MISTRALS[1:]}")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.asking import ask
+from agent.asking import as_data, ask
 from agent.authority import Authority
 from agent.errors import ProviderUnavailable
 from agent.memory.profile import LEARNING, Partition, Utterance, learned, partition_of
@@ -147,7 +147,7 @@ class Learner:
             await self._spending.charge(partition.person, LEARNING, [call], self._clock.now())
 
         model = self._model()
-        asking = ask(model.provider, prompt, count, OPTIONS)
+        asking = ask(model.provider, as_data(prompt), count, OPTIONS)
         return await self._floor.while_free(asking) if model.is_local else await asking
 
     async def _again(self, job: Job, after: timedelta) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from agent.asking import ask
+from agent.asking import as_data, ask
 from agent.errors import ProviderUnavailable
 from agent.messages import Depth, ModelCall
 from agent.ports import CallOptions, Clock, Jobs, Spending, Summaries
@@ -76,7 +76,7 @@ class Summariser:
         async def count(call: ModelCall) -> None:
             await self.spending.charge(job.person, SUMMARY, [call], self.clock.now())
 
-        asking = ask(model.provider, prompt(before.summary, said, names), count, OPTIONS)
+        asking = ask(model.provider, as_data(prompt(before.summary, said, names)), count, OPTIONS)
         answer = await self.floor.while_free(asking) if model.is_local else await asking
         if answer is None:
             return None
