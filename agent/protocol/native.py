@@ -240,7 +240,8 @@ class Native:
         """The calls, as the list in `<execute>` holds them. Raises Unreadable."""
         name = self._opening.name
         if self._opening.form not in {Form.INVOKES, Form.INVOKE, Form.FUNCTION}:
-            inside = body[_FENCED.match(body).end() :] if _FENCED.match(body) else body  # pyright: ignore[reportOptionalMemberAccess]
+            fence = _FENCED.match(body)
+            inside = body[fence.end() :] if fence else body
             inside = inside.rstrip().rstrip("`").strip()
             return [{"name": name, "args": JsonReader(self._limits).read(inside)[0] if inside else {}}]
         calls: list[Json] = []
