@@ -46,7 +46,7 @@ def timeline() -> dict[str, Any]:
                 "ts": "2026-03-02T12:05:00",
                 "type": "conversation_turn",
                 "speaker": "user",
-                "text": "Rome has a nice flat",
+                "text": "My city is Rome, in a nice flat",
             },
             {
                 "ts": "2026-03-02T12:29:00",

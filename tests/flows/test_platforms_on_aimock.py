@@ -27,6 +27,7 @@ from tests.flows.bot import live_host
 
 REMEMBER = '<execute>[{"name": "remember", "args": {"text": "The boat is blue."}}]\n</execute>'
 ANSWER = answer_of(3_000).strip()
+SHOWN = f"{ANSWER}\n\n*Remembered: The boat is blue.*"
 PIECES, PIECE_MS = 60, 50
 """The answer arrives in three seconds: at the pace of either test that is time for ten edits."""
 SPEED = 10.0
@@ -70,7 +71,7 @@ async def test_a_mention_in_slack_is_answered_after_a_tool_by_a_message_that_gro
             texts = [page.text.replace("‹@", "<@") for page in slack.state.answers(general, asked.ts)]
             return read_back(texts, LIMITS.page_chars)
 
-        await slack.until(lambda: slack.state.answers(general, asked.ts) and shown() == ANSWER)
+        await slack.until(lambda: slack.state.answers(general, asked.ts) and shown() == SHOWN)
         assert sum(page.edits for page in slack.state.answers(general, asked.ts)) >= 3
         assert not slack.state.refused
     assert noted(aimock)
@@ -86,7 +87,7 @@ async def test_a_mention_on_discord_is_answered_after_a_tool_by_messages_that_gr
         serving_discord(discord, host),
     ):
         asked = await discord.say(ANN, f"<@{BOT}> Remember my boat, it is blue")
-        await discord.until(lambda: read_back(discord.world.shown(asked["id"]), DISCORD_PAGE) == ANSWER)
+        await discord.until(lambda: read_back(discord.world.shown(asked["id"]), DISCORD_PAGE) == SHOWN)
         assert len(edits_of(discord, asked["id"])) >= 3
         assert all(call.status != 429 for call in discord.calls)
     assert noted(aimock)

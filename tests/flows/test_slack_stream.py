@@ -31,6 +31,13 @@ from tests.fakes.typist import typed
 ME = f"<@{BOT_USER}>"
 BLUE = "It is blue. " * 30 + "Yes."
 CALL = '\n<execute>[{"name": "look", "args": {"secret": "swordfish"}}]\n</execute>'
+
+
+def call_of(number: int) -> str:
+    """One that no other round makes: the same call again and again is refused."""
+    return CALL.replace("swordfish", f"swordfish {number}")
+
+
 MANY = TurnsLimits(max_running=64, per_person=None, sweep_s=0.01)
 STREAM_METHODS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 
@@ -284,7 +291,7 @@ async def test_before_a_stream_dies_of_age_the_answer_goes_on_in_the_next() -> N
 async def test_before_a_stream_is_full_the_answer_goes_on_in_the_next_cards_included() -> None:
     text = answer_of(24_000).strip()
     clock = FakeClock()
-    script: list[Answer | Answering] = [*([*typed("Again."), CALL] for _ in range(8)), typed(text)]
+    script: list[Answer | Answering] = [*([*typed("Again."), call_of(number)] for number in range(8)), typed(text)]
     async with workspace(script, clock, [Look(clock, takes_s=0.5)]) as world, world.running():
         pages = await world.asked()
         sizes = [world.slack.state.streams.of(page).size for page in pages]

@@ -66,8 +66,8 @@ class Sessions:
     async def rest(self, channel: str, thread: str) -> None:
         """Set a session at rest."""
         call, where = self.ornaments.call, thread or None
-        if await call(Method.SET_SESSION, channel, thread_ts=where, status="active") is None:
-            await call(Method.SET_STATUS, channel, thread_ts=where, status="")  # an empty line does so, too
+        if await call(Method.SET_SESSION, channel, thread_ts=where, status="active") is None and thread:
+            await call(Method.SET_STATUS, channel, thread_ts=thread, status="")  # an empty line does so, too
 
     def rest_soon(self, channel: str, thread: str) -> None:
         """The same, without waiting for Slack."""
