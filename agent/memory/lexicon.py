@@ -294,15 +294,15 @@ _STATES: Final = (
 """Words, and signs of scripts without blanks: the states of a pair exclude each other."""
 
 
-def _any_of(words: str, signs: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{words})\b" + (f"|{signs}" if signs else ""))
+def _any_of(words: str, signs: str) -> str:
+    return rf"\b(?:{words})\b" + (f"|{signs}" if signs else "")
 
 
-STATES: Final = tuple((_any_of(*one), _any_of(*other)) for one, other in _STATES)
+STATES: Final = tuple((re.compile(_any_of(*one)), re.compile(_any_of(*other))) for one, other in _STATES)
 """Of each pair only one can hold of a thing at a time."""
 _EACH_STATE: Final = [one for pair in _STATES for one in pair]
-ANY_STATE: Final = _any_of(
-    "|".join(words for words, _ in _EACH_STATE), "|".join(signs for _, signs in _EACH_STATE if signs)
+ANY_STATE: Final = re.compile(
+    _any_of("|".join(words for words, _ in _EACH_STATE), "|".join(signs for _, signs in _EACH_STATE if signs))
 )
 PREDICATE: Final = re.compile("|".join(f"(?:{one.pattern})" for one in (MOVES, CANCELLED, ANY_STATE)))
 """What is said of something and is no part of it: a verb of change, a state."""

@@ -25,6 +25,7 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    union_all,
     update,
 )
 
@@ -80,12 +81,26 @@ _THERE: Final = fact.c.audience.in_(listed_texts("audiences"))
 _USABLE: Final = or_(_THERE, and_(fact.c.everywhere, fact.c.person != ""))
 _SAID_THERE: Final = and_(or_(_THEIRS, fact.c.person == ""), _THERE)
 _READABLE: Final = _LINKED.where(or_(_SAID_THERE, and_(_THEIRS, fact.c.everywhere)))
-_IN_SCOPE: Final = or_(fact.c.scope.in_((Scope.GLOBAL, Scope.TASK)), fact.c.scope_id == bindparam("here"))
+_EVERYWHERE: Final = or_(fact.c.scope == Scope.GLOBAL, fact.c.scope == Scope.TASK)
+_IN_SCOPE: Final = or_(_EVERYWHERE, fact.c.scope_id == bindparam("here"))
 _CONCERNED: Final = (_USABLE, _IN_SCOPE)
 _NEWEST: Final = select(fact.c.id).where(_THEIRS, *_CONCERNED).order_by(fact.c.id.desc())
-_VALID: Final = _NEWEST.where(fact.c.is_valid).limit(SHOWN + 1)
 _BINDING: Final = _NEWEST.where(fact.c.is_valid, fact.c.is_constraint).limit(BINDING)
-_PAST: Final = _NEWEST.where(~fact.c.is_valid).limit(PAST)
+_NEWEST_OF_BOTH: Final = union_all(
+    *(
+        select(newest.c.id, newest.c.person, newest.c.is_valid)
+        for newest in (
+            select(fact.c.id, fact.c.person, fact.c.is_valid)
+            .where(whose, is_valid, *_CONCERNED)
+            .order_by(fact.c.id.desc())
+            .limit(limit)
+            .subquery()
+            for whose in (_THEIRS, fact.c.person == "")
+            for is_valid, limit in ((fact.c.is_valid, SHOWN + 1), (~fact.c.is_valid, PAST))
+        )
+    )
+)
+"""Of the person and of nobody's: the newest that are valid, and the newest that are superseded."""
 _OF_MESSAGES: Final = _NEWEST.where(fact.c.source_message.in_(listed("seen"))).limit(SHOWN)
 _UNDER_KEYS: Final = (
     select(fact_term.c.fact)
@@ -95,9 +110,9 @@ _UNDER_KEYS: Final = (
     .order_by(fact_term.c.fact.desc())
     .limit(SHOWN)
 )
-_ASKED: Final = fact_index.OF_TERM.where(fact.c.is_valid, *_CONCERNED)
-_ASKED_PAST: Final = fact_index.OF_TERM.where(~fact.c.is_valid, *_CONCERNED)
-_ALIKE: Final = fact_index.OF_TERM.where(_THERE)
+_ASKED: Final = fact_index.Lookup(fact.c.is_valid, *_CONCERNED)
+_ASKED_PAST: Final = fact_index.Lookup(~fact.c.is_valid, *_CONCERNED)
+_ALIKE: Final = fact_index.Lookup(_THERE)
 _KEYS: Final = select(fact.c.key).where(fact.c.id.in_(listed("chosen"))).distinct()
 _GROUNDS: Final = (
     select(fact_ground)
@@ -278,17 +293,29 @@ def relevant(
     context shows. Everything, as long as that is not much.
     """
     which = {"whose": person, "audiences": sorted(audiences), "here": here}
+    newest = connection.execute(_NEWEST_OF_BOTH, which).all()
     ids = set[int]()
-    for whose in (person, ""):
-        ids |= _concerned(connection, {**which, "whose": whose}, question, sorted(seen))
+    for whose in dict.fromkeys((person, "")):
+        valid, past = (
+            [row.id for row in newest if (row.person, row.is_valid) == (whose, is_)] for is_ in (True, False)
+        )
+        ids |= _concerned(connection, {**which, "whose": whose}, question, sorted(seen), valid, past)
     return _by_id(connection, ids)
 
 
-def _concerned(connection: Connection, which: Mapping[str, Any], question: str, seen: list[int]) -> set[int]:
+def _concerned(
+    connection: Connection,
+    which: Mapping[str, Any],
+    question: str,
+    seen: list[int],
+    valid: Sequence[int],
+    past: Sequence[int],
+) -> set[int]:
+    """Of one person those that the question may need, given their newest."""
+
     def ids(of: Select[Any], **values: object) -> list[int]:
         return list(connection.execute(of, {**which, **values}).scalars())
 
-    valid, past = ids(_VALID), ids(_PAST)
     found = {*valid, *past}
     words = fact_index.asked_terms(question) if len(past) == PAST or len(valid) > SHOWN else []
     if seen and (len(past) == PAST or len(valid) > SHOWN):
