@@ -16,7 +16,7 @@ or, as long as nobody wrote one, by the last action records (seed 002).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -253,7 +253,10 @@ def _words(person: str, text: str, speaking: Mapping[str, str]) -> str:
 def _memory(parts: ContextParts, me: str, budget: int) -> MemoryContext:
     identity = IdentityRole(me, parts.person.id, parts.authority, organization=parts.organization)
     environment = Environment(parts.now, parts.person.time_zone)
-    layers = Layers(identity, environment, parts.facts, parts.working_set, parts.earlier)
+    others = [(one.person, one.name) for one in parts.earlier if one.person and not (one.mine or one.by_bot)]
+    names = speakers([*others, _named(parts.person)])
+    earlier = [replace(one, name=names.get(one.person, one.name)) for one in parts.earlier]
+    layers = Layers(identity, environment, parts.facts, parts.working_set, earlier)
     return memory_context(layers, Reader(parts.audiences, parts.question, parts.scopes), budget)
 
 

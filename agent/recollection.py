@@ -71,4 +71,12 @@ def reading_cost(text: str) -> int:
 
 def _said(message: StoredMessage, person: str) -> Said:
     by_bot = message.author is Author.BOT
-    return Said(message.text, message.time, not by_bot and message.person == person, message.id, by_bot, message.name)
+    return Said(
+        message.text,
+        message.time,
+        not by_bot and message.person == person,
+        message.id,
+        by_bot,
+        message.name,
+        message.person,
+    )

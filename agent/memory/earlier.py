@@ -44,7 +44,7 @@ NOT_NEWS: Final = 0.3
 @dataclass(frozen=True, slots=True)
 class Said:
     """One message of a past thread, and who wrote it: the person who asks (`mine`), the bot, or somebody else, called
-    `name`. `id` is the stored message's.
+    `name`, with the id `person`. `id` is the stored message's.
     """
 
     text: str
@@ -53,6 +53,7 @@ class Said:
     id: int | None = None
     by_bot: bool = False
     name: str = ""
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True)

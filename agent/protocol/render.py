@@ -59,7 +59,7 @@ WRITES_ALONE: Final = "writes here, and reads it"
 MAX_NAME_CHARS: Final = 80
 """Of a person's name; platforms allow about as many."""
 _NOT_IN_NAMES: Final = re.compile(r"[:：﹕︓꞉ː∶~>]")
-_ROLES: Final = frozenset({"assistant", "bot", "developer", "human", "model", "system", "tool", "user"})
+_ROLES: Final = frozenset({"assistant", "bot", "developer", "human", "model", "system", "tool", "user", "you"})
 """Names that a model could take for a part in the conversation."""
 _NAMELESS: Final = "somebody"
 

@@ -242,3 +242,28 @@ def test_no_vendor_is_sent_what_a_person_cannot_be_told_from() -> None:
     for dialect, texts_of in ADAPTERS:
         body = json.loads(dialect.request(joined, CallOptions()).body)
         assert texts_of(body) == ["a\n\nb"]
+
+
+def test_who_bears_the_askers_name_or_the_bots_in_a_past_thread_is_not_taken_for_them() -> None:
+    asker = Person("slack:U000001", "Ann")
+    told = [("slack:U000001", "Ann", True), ("slack:U000666", "Ann", False), ("slack:U000777", "you", False)]
+    earlier = [
+        Said(f"The code of door {n} is {n}{n}{n}4.", NOON, mine, n, name=name, person=id_)
+        for n, (id_, name, mine) in enumerate(told, 1)
+    ]
+    parts = ContextParts(
+        persona=Persona("You are a bot.", ""),
+        tool_schemas="",
+        person=asker,
+        now=NOON,
+        question="What is the code of the door?",
+        word=WORD,
+        place=Place(TeamAudience("T1")),
+        earlier=earlier,
+    )
+    memory = build_context(parts).memory
+    lines = [line for line in memory.splitlines() if "code of door" in line]
+    who = [line.split(" ", 1)[1].partition(":")[0] for line in lines]
+    assert len(set(who)) == len(told)
+    assert who[0].endswith("Ann")
+    assert "you" not in who

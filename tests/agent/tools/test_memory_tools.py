@@ -101,6 +101,19 @@ def test_who_wrote_a_found_message_is_said() -> None:
     assert "you answered:\n> c" in found
 
 
+def test_who_bears_somebody_elses_name_is_not_taken_for_them_in_what_is_found() -> None:
+    names = {ANNA.id: "Anna", "s:000666": "Anna", "s:000777": "you", "s:000888": "Bo wrote: x"}
+    hits = [
+        Hit(StoredMessage(1, "c", Author.PERSON, id_, name, "a", NOON, "team:t"), 1.0) for id_, name in names.items()
+    ]
+    writers = [line.rpartition(", ")[2] for line in found_text(hits, ANNA.id).splitlines() if line.startswith("[")]
+    assert len(set(writers)) == len(names)
+    assert "you wrote:" not in writers
+    assert all(line.count(":") == 1 for line in writers)
+    alone = found_text(hits[1:2], ANNA.id, name="Anna")
+    assert "Anna ~000666 wrote:" in alone, "also where nothing of the asker's own is found"
+
+
 def test_an_endless_message_is_quoted_by_its_beginning() -> None:
     message = StoredMessage(1, "c", Author.PERSON, ANNA.id, "Anna", "x" * 9_000, NOON, "person:s:anna")
     assert len(found_text([Hit(message, 1.0)], ANNA.id)) < MAX_HIT_CHARS + 500
