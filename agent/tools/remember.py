@@ -127,7 +127,8 @@ def fact_of(args: JsonObject, context: ToolContext) -> NewFact:
     if scope is Scope.GLOBAL:
         scope = context.assumed
     sets_limits = context.authority >= POLICY_AUTHORITY and any(
-        map(binding_words, map(without_quotes, context.own_words))
+        binding_words(without_quotes(said)) and said_by(value, (said,), name=context.person.name)
+        for said in context.own_words
     )
     binds = binding_words(f"{key}: {value}") if sets_limits else None
     return NewFact(

@@ -221,6 +221,13 @@ async def test_a_limit_that_the_manager_did_not_set_binds_nobody() -> None:
     ]
 
 
+async def test_a_limit_word_that_the_manager_said_of_something_else_makes_no_limit() -> None:
+    store = FakeStore()
+    chatty = replace(asked(1, Authority.MANAGER), own_words=("Never mind the cat.", "The travel budget is 500 EUR."))
+    await told(store, chatty, text="The travel budget is at most 500 EUR.")
+    assert [fact.is_constraint for fact in store.facts.kept] == [False]
+
+
 async def test_what_a_person_quotes_from_somebody_else_is_not_their_own() -> None:
     await refused("> Ben: I am allergic to nuts\nWhat shall we cook?", text="allergic to nuts")
 
