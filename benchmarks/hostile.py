@@ -2,7 +2,8 @@
 
 Theory of operation. What is slow on purpose is a repetition: of an expression's own parts (found in its parse tree,
 with what stands before them), and of what opens something in the languages that people and models write. Behind it
-stands a character that spoils the match. A tenth of the length is tried first: what is cheap there needs no more.
+stands a character that spoils the match. All texts are tried short, the slowest of them longer, and what is cheap even
+then needs no more.
 
     patterns()   each compiled expression at module level, in classes, containers, values and default arguments, with
                  the ways in which the code calls it
@@ -20,7 +21,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from itertools import chain, product
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
@@ -28,14 +29,12 @@ from typing import Any, Final, TypeAlias, cast
 
 import regex
 
-from agent.authority import Authority
 from agent.context import ContextParts, Persona, build_context
 from agent.events import TextArrived
-from agent.memory import statements
 from agent.memory.audience import Place, TeamAudience
 from agent.memory.composing import memory_context
 from agent.memory.conflict import contradicts
-from agent.memory.earlier import Said, outdated, quoted
+from agent.memory.earlier import Said
 from agent.memory.facts import Fact
 from agent.memory.layers import Environment, IdentityRole, Layers, Reader
 from agent.memory.marking import Superseded, mark, superseded, withhold
@@ -81,6 +80,8 @@ LIMIT_MS: Final = 50.0
 """Of CPU for one of them: what nobody notices in an answer that somebody else is reading."""
 QUICK_MS: Final = 1.0
 """For an eighth of the length: with the square of it, the whole would take 64, which a server survives."""
+SIEVED: Final = 24
+"""So many texts, the slowest in a quarter of that, are tried in an eighth of the length."""
 SLOWEST: Final = 8
 """So many texts of each kind are tried longer: what grows too fast is slow already."""
 STEEP: Final = 9.0
@@ -99,6 +100,8 @@ SHORTER: Final = {
 """Which modules are never given 40,000 characters, and what is the most instead."""
 
 Text: TypeAlias = Callable[[str], object]
+Recipe: TypeAlias = Callable[[int], str]
+"""Makes a text of so many characters."""
 Pattern: TypeAlias = "re.Pattern[str] | regex.Pattern[str]"
 
 _OPENS: Final = frozenset({"store.engine", "store.databases.sqlite", "store.databases.postgresql", "bot.once"})
@@ -117,14 +120,14 @@ PIECES: Final = (
 """What opens, separates, counts or combines, in plain text, in Markdown, on the platforms and in our protocol."""
 
 
-def hostile_texts(pieces: Iterable[str] = PIECES, chars: int = CHARS) -> Iterator[str]:
+def hostile_texts(pieces: Iterable[str] = PIECES) -> Iterator[Recipe]:
     """Each piece again and again, with and without what spoils it at the end."""
     for piece, end in product(pieces, ("", "x")):
-        yield _repeated("", piece, end, chars)
-    yield "".join("`" * length + "a" for length in range(1, int((2 * chars) ** 0.5)))
-    yield "\n".join("[" * length for length in range(1, int((2 * chars) ** 0.5)))
-    yield "stop" + " " * (chars - 5) + "x"
-    yield "<" + " " * (chars - 2) + "x"
+        yield partial(_repeated, "", piece, end)
+    yield lambda chars: "".join("`" * length + "a" for length in range(1, int((2 * chars) ** 0.5)))
+    yield lambda chars: "\n".join("[" * length for length in range(1, int((2 * chars) ** 0.5)))
+    yield partial(_repeated, "stop", " ", "x")
+    yield partial(_repeated, "<", " ", "x")
 
 
 def _repeated(before: str, piece: str, end: str, chars: int) -> str:
@@ -142,24 +145,32 @@ class Reading:
     """What it is tried with besides PIECES: what stands before, and what is repeated."""
     chars: int = CHARS
 
-    def texts(self, chars: int) -> Iterator[str]:
-        yield from hostile_texts(chars=chars)
+    def texts(self) -> Iterator[Recipe]:
+        yield from hostile_texts()
         for (before, piece), end in product(self.pieces, _ENDS):
-            yield _repeated(before, piece, end, chars)
+            yield partial(_repeated, before, piece, end)
 
 
-def slowest(reading: Reading, chars: int) -> list[tuple[str, str]]:
-    """Of its texts those that took longest by their length, in so many characters and in full length."""
-    long = list(reading.texts(reading.chars))
-    timed = [(best_ms(reading.run, short, 1), at, short) for at, short in enumerate(reading.texts(chars))]
-    ranking = sorted(timed, reverse=True)[:SLOWEST]
-    return [(short, long[at]) for cost, at, short in ranking if cost >= QUICK_MS]
+def slowest(reading: Reading, chars: int) -> list[tuple[float, str, Recipe]]:
+    """Of its texts those that took longest in so many characters, and were not quick: how long, and in what."""
+    sieved = _ranked(reading, reading.texts(), chars // 4)[:SIEVED]
+    found = _ranked(reading, (recipe for _, _, recipe in sieved), chars)[:SLOWEST]
+    return [one for one in found if one[0] >= QUICK_MS]
+
+
+def _ranked(reading: Reading, recipes: Iterable[Recipe], chars: int) -> list[tuple[float, str, Recipe]]:
+    tried = ((text, recipe) for recipe in recipes if (text := recipe(chars)))
+    return sorted(((best_ms(reading.run, text, 1), text, recipe) for text, recipe in tried), key=_cost, reverse=True)
+
+
+def _cost(tried: tuple[float, str, Recipe]) -> float:
+    return tried[0]
 
 
 def worst_ms(reading: Reading) -> tuple[float, str]:
     """The longest time that any of its texts takes in full length, and that text; 0 if all are quick."""
-    timed = [(best_ms(reading.run, text, 3), text) for _, text in slowest(reading, reading.chars // 8)[:3]]
-    return max(timed, default=(0.0, ""))
+    texts = (recipe(reading.chars) for _, _, recipe in slowest(reading, reading.chars // 8))
+    return max(((best_ms(reading.run, text, 3), text) for text in texts), default=(0.0, ""))
 
 
 def growing(reading: Reading) -> str:
@@ -167,8 +178,8 @@ def growing(reading: Reading) -> str:
     busy machine does not decide.
     """
     few, many = reading.chars // 8, reading.chars // 2
-    for short, whole in slowest(reading, few):
-        long = whole[: many - 1] + whole[-1:]
+    for _, short, recipe in slowest(reading, few):
+        long = recipe(many)
         for tries in (1, 3, 9):
             before, after = best_ms(reading.run, short, tries), best_ms(reading.run, long, tries)
             if after <= STEEP * before:
@@ -203,7 +214,12 @@ def _called(run: Text, text: str) -> None:
 # The product, walked
 
 
-def modules() -> Iterator[ModuleType]:
+@cache
+def modules() -> Sequence[ModuleType]:
+    return list(_modules())
+
+
+def _modules() -> Iterator[ModuleType]:
     for name in PACKAGES:
         package = importlib.import_module(name)
         yield package
@@ -239,7 +255,8 @@ def _takes_text(function: FunctionType) -> bool:
     return len(needed) == 1 and needed[0].annotation is str and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
 
 
-def patterns() -> list[Reading]:
+@cache
+def patterns() -> Sequence[Reading]:
     """Every compiled expression of the product, by each of the ways in which it is called."""
     found: dict[tuple[str, int, type], tuple[str, Pattern]] = {}
     for module in modules():
@@ -306,9 +323,9 @@ def _ours(module: str) -> bool:
     return module.partition(".")[0] in PACKAGES
 
 
-def sources() -> Iterator[tuple[ModuleType, ast.Module]]:
-    for module in modules():
-        yield module, ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
+@cache
+def sources() -> Sequence[tuple[ModuleType, ast.Module]]:
+    return [(module, ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))) for module in modules()]
 
 
 def _called_ways() -> dict[tuple[str, str], set[str]]:
@@ -427,13 +444,6 @@ def stages() -> list[Reading]:
         Reading(
             "question: search", lambda text: any_of(keywords(query_about(text, _PERSON, frozenset(), "c", _NOW).text))
         ),
-        Reading("thread: outdated", lambda text: outdated(_thread(text), [], [], Authority.EMPLOYEE), (), MOST_READ),
-        Reading(
-            "thread: quoted",
-            lambda text: quoted(_thread(text), [], _stale(), [], text, cache(statements.read)),
-            (),
-            MOST_READ,
-        ),
         Reading("thread: composed", _composed, (), MOST_READ),
         Reading("facts: contradict", lambda text: contradicts(text, text)),
         Reading("marking: marked", lambda text: mark(text, _stale())),
@@ -475,7 +485,7 @@ _code: Final[Any] = importlib.import_module("re._constants")
 _REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
 _LETTERS: Final = "aA1 \n.-_<>[]{}()*`'\"|:/,=@#$é中、\u0301\u200b😀\t"
 _VARIANTS: Final = 3
-MOST_PIECES: Final = 60
+MOST_PIECES: Final = 40
 
 
 def _own_pieces(pattern: Pattern) -> Iterator[tuple[str, str]]:

@@ -150,7 +150,7 @@ _TOKEN = re.compile(
     | (?P<number>-?[0-9][-+.0-9eE]*)
     | (?P<marks>,{2,}|:{2,})
     | (?P<mark>[\[\]{}:,])
-    | (?P<other>.)
+    | (?P<other>["'“”].*|.)
     """,
     re.VERBOSE | re.DOTALL,
 )

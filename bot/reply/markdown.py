@@ -14,6 +14,7 @@ Where Markdowns differ, we read what models write and what chat platforms show:
   text: it could not be repeated on the next page.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -158,8 +159,9 @@ def spans_are_certain(text: str) -> bool:
     found = [*spans(text)]
     if found and found[-1][1] == len(text):
         return False
+    starts = [start for start, _ in found]
     begun = (each.start() for each in _SPAN_BEGUN.finditer(text, overlapped=True))
-    return all(any(start <= at < end for start, end in found) for at in begun)
+    return all((last := bisect_right(starts, at)) > 0 and at < found[last - 1][1] for at in begun)
 
 
 def kind_is_certain(block: Block, line: str, longest: int) -> bool:

@@ -14,6 +14,8 @@ from benchmarks import hostile
 from benchmarks.hostile import Reading
 
 RE_CALLS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
+SHORT = 12_000
+"""Enough to tell what grows."""
 AT_RUN_TIME = {
     "bot.logs": "the secrets of the settings",
     "bot.platforms.slack.listeners": "ids of our own buttons, given to Bolt",
@@ -31,14 +33,21 @@ def _in(*rooms: str) -> Callable[[Reading], bool]:
     return lambda reading: reading.name.startswith(rooms)
 
 
-@pytest.mark.parametrize("room", ["bot.", "store."])
+@pytest.mark.parametrize("room", ["agent.", "bot.", "store."])
 def test_every_compiled_expression_reads_hostile_text_in_linear_time(room: str) -> None:
     found = [*filter(_in(room), hostile.patterns())]
     assert found
     assert _steep(found) == []
 
 
-@pytest.mark.parametrize("kind", ["slack", "discord", "forget", "question", "facts", "marking", "context"])
+@pytest.mark.parametrize("room", ["agent.", "bot.", "store."])
+def test_every_function_of_a_text_reads_hostile_text_in_linear_time(room: str) -> None:
+    found = [*filter(_in(room), hostile.functions())]
+    assert found
+    assert _steep(found) == []
+
+
+@pytest.mark.parametrize("kind", ["slack", "discord", "forget", "question", "thread", "facts", "marking", "context"])
 def test_every_stage_of_a_question_reads_hostile_text_in_linear_time(kind: str) -> None:
     assert _steep(filter(_in(f"{kind}:"), hostile.stages())) == []
 
@@ -84,14 +93,16 @@ def test_the_walk_finds_expressions_wherever_they_are_kept() -> None:
 
 def test_what_grows_with_the_square_is_found() -> None:
     blanks = re.compile(r"\s*x")
-    spaces = Reading("search behind blanks", blanks.search)
+    spaces = Reading("search behind blanks", blanks.search, chars=SHORT)
     assert "characters take" in hostile.growing(spaces)
-    words = Reading("each with each", lambda text: [one == other for one in text.split() for other in text[:400]])
+    words = Reading(
+        "each with each", lambda text: [one == other for one in text.split() for other in text[:400]], chars=SHORT
+    )
     assert hostile.growing(words) == ""
 
 
 def test_a_text_that_one_part_of_an_expression_repeats_is_tried() -> None:
     money = re.compile(r"\b\d[\d,.]*\s?usd\b")
     begun = time.process_time()
-    assert hostile.growing(Reading("money", money.search, (("", "1."),)))
+    assert hostile.growing(Reading("money", money.search, (("", "1."),), SHORT))
     assert time.process_time() - begun < 60
