@@ -23,8 +23,9 @@ MESSAGES: Final = 40
 """Of one thread, the newest: about as many as fit the budget, and read in milliseconds."""
 HERE: Final = 10
 """Of what the model no longer sees of this conversation: the best hits alone, as the thread itself goes on in sight."""
-CHARS: Final = 18_000
-"""Of all of it, the newest, with SENTENCE_CHARS for each sentence: more than fits the budget, read in milliseconds."""
+CHARS: Final = 12_000
+"""Of all of it, the newest, with SENTENCE_CHARS for each sentence: as much as all layers of a context together, read in
+milliseconds."""
 SENTENCE_CHARS: Final = 60
 """What reading a sentence costs besides its characters: ten thousand of one word are not cheaper than a book."""
 _EVERY_TURN: Final = 2**31 - 1

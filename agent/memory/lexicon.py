@@ -165,7 +165,7 @@ PAST: Final = re.compile(
 )
 HABIT: Final = re.compile(r"\b(?:every|each|on \w{1,12}days|jede[nrs]?|immer|cada|todos los)\b|每|毎(?!日会)")
 
-DISPLACED: Final = (
+_DISPLACED: Final = (
     re.compile(
         r"\b(?:instead of|rather than|in place of|replac(?:es|ed|ing)|statt|anstatt|anstelle von|en lugar de|en vez de)"
         r"\s+"
@@ -179,7 +179,8 @@ DISPLACED: Final = (
     re.compile(r"(?P<old>[^\s、。はがをの]{1,16})の代わりに"),
     re.compile(r"(?P<old>[^\s、。はがをか]{1,16})から.{1,16}(?:に|へ)(?:乗り換え|切り替え|変え|移り|移行|変更)"),
 )
-"""What another thing has taken the place of."""
+DISPLACED: Final = tuple(zip(("", "", "从", "", "の代わりに", "から"), _DISPLACED, strict=True))
+"""What another thing has taken the place of, each with what stands in every text that says so."""
 GENERIC_VERBS: Final = _words(
     """use uses using used host hosts work works am drive drives have has with on run runs take read drink eat buy
     nutze nutzen nutzt benutze benutzen benutzt verwende verwenden verwendet fahre habe arbeite arbeiten

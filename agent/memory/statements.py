@@ -220,7 +220,9 @@ class _Reading:
 
     def statement(self) -> Statement:
         small, rest, small_rest = self._small, self._rest, self._small_rest
-        taken: list[str] = [match["old"] for pattern in lexicon.DISPLACED for match in pattern.finditer(self._said)]
+        taken: list[str] = [
+            match["old"] for pattern in _displacing(self._said) for match in pattern.finditer(self._said)
+        ]
         displaced = tuple(words for one in taken if (words := _content(one)))
         marker, verb = self._joint(rest)
         before, after = (rest[: marker[0]], rest[marker[1] :]) if marker else self._without_joint(rest)
@@ -333,12 +335,8 @@ class _Reading:
     def _without_joint(self, rest: str) -> tuple[str, str]:
         """Cut before the first of: a value, a verb of change, a state."""
         small = self._small_rest
-        patterns = (
-            _SLOTS,
-            lexicon.PREDICATE,
-            *lexicon.DISPLACED,
-        )
-        found = [pattern.search(rest if pattern in lexicon.DISPLACED else small) for pattern in patterns]
+        found = [one.search(small) for one in (_SLOTS, lexicon.PREDICATE)]
+        found += [one.search(rest) for one in _displacing(rest)]
         cut = min((match.start() for match in found if match is not None), default=len(rest))
         if lexicon.MOVES.search(small) is not None and _KANA.search(rest) is not None:
             cut = 0  # in Japanese the object stands before the verb, and a subject would have its particle
@@ -373,6 +371,11 @@ class _Reading:
         unit = following is not None and not _is_function(following[1])
         cue = lexicon.CUE.search(folded(word[1])) is not None
         return not cue and (not unit or marker is None)
+
+
+def _displacing(text: str) -> list[re.Pattern[str]]:
+    """What of lexicon.DISPLACED may stand in a text."""
+    return [pattern for sign, pattern in lexicon.DISPLACED if sign in text]
 
 
 def _says_who(before: str, after: str) -> bool:
