@@ -12,6 +12,7 @@ changed, all of them are read anew at the next start.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -201,8 +202,14 @@ def _decoded(value: str, kept: str) -> Statement:
         about=about,
         verb=verb,
         displaced=tuple(map(_set, displaced.split("\v"))) if displaced else (),
-        **dict(zip(_FLAGS, (flag == "1" for flag in flags), strict=True)),
+        **_flags_of(flags),
     )
+
+
+@lru_cache(256)
+def _flags_of(flags: str) -> Mapping[str, bool]:
+    """Most facts have one of a few."""
+    return dict(zip(_FLAGS, (flag == "1" for flag in flags), strict=True))
 
 
 def _set(words: str) -> frozenset[str]:
