@@ -26,6 +26,8 @@ from tests.fakes.slack_state import PER_MINUTE
 from tests.fakes.slack_things import APP_TOKEN, BOT_TOKEN, BOT_USER
 
 NAMED: Final = re.compile(r"\bFor (c\d+-\d+) ")
+_KEPT: Final = re.compile(r"\s*[*_]Remembered: [^\n]*[*_]\s*\Z")
+"""What stands below an answer that kept something: code says it, and not the model."""
 REDELIVER_S: Final = 2.0
 """Slack waits longer; but it has more than a minute."""
 TWICE: Final = 0.1
@@ -169,7 +171,7 @@ def judge(town: Town) -> Verdict:
     whole_ones = duplicates = lost = out_of_order = 0
     strange: list[str] = []
     for conversation in town.conversations:
-        pages = [(_named(page), " ".join(page.split())) for page in town.shown(conversation)]
+        pages = [(_named(page), " ".join(_KEPT.sub("", page).split())) for page in town.shown(conversation)]
         strange += [f"{conversation.name}: {text}" for name, text in pages if name not in conversation.questions]
         order = [name for name, _ in pages if name in conversation.questions]
         firsts = sorted(dict.fromkeys(order), key=order.index)
@@ -183,8 +185,8 @@ def judge(town: Town) -> Verdict:
             twice = len(got) > len(wanted) and wanted in got
             duplicates += twice
             lost += got != wanted and not twice
-            if got and got != wanted:
-                strange.append(f"{question}: shows {len(got)} of {len(wanted)} characters: {got[:200]}")
+            if got != wanted:
+                strange.append(f"{question}: shows {len(got)} of {len(wanted)} characters: {got[:100]} … {got[-100:]}")
     return Verdict(whole_ones, duplicates, lost, out_of_order, tuple(strange))
 
 
