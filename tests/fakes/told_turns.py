@@ -7,6 +7,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 from agent.context import ContextBudget, Persona
+from agent.ports import Clock
 from agent.providers.scripted import ScriptedProvider
 from agent.records import Incoming
 from agent.tools.registry import Registry
@@ -21,7 +22,6 @@ from bot.turns.thinking import Thinking
 from bot.turns.worker import Turns
 from store.databases.bell import LocalBell
 from store.engine import Store
-from tests.fakes.clock import FakeClock
 from tests.fakes.minds import always
 from tests.fakes.store import FakeStore
 from tests.fakes.surface import FakeSurface
@@ -33,7 +33,7 @@ class ToldTurns:
     """One process. `shown`: what stood there at the end of each reply, by its conversation."""
 
     store: FakeStore | Store
-    clock: FakeClock
+    clock: Clock
     owner: str = "process"
     surfaces: dict[str, FakeSurface] = field(default_factory=dict[str, FakeSurface])
 

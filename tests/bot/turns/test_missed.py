@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.errors import StoreError, StoreUnavailable
+from agent.errors import CogencyError, StoreError, StoreUnavailable
 from bot.turns.missed import KEEP_S, Bounds, Listening
 from tests.fakes.clock import NOON, FakeClock
 from tests.fakes.host import FakeHost
@@ -91,7 +91,7 @@ async def test_what_cannot_be_stored_is_tried_until_it_can_and_somebody_is_told_
             raise failures.pop()
         return "taken"
 
-    async def tell(error: StoreUnavailable) -> None:
+    async def tell(error: CogencyError) -> None:
         told.append(str(error))
 
     assert await begun.insist(take, tell) == "taken"
@@ -109,7 +109,7 @@ async def test_one_failure_is_told_to_nobody() -> None:
         if failures:
             raise failures.pop()
 
-    async def tell(error: StoreUnavailable) -> None:
+    async def tell(error: CogencyError) -> None:
         raise AssertionError(error)
 
     await begun.insist(take, tell)
@@ -122,7 +122,7 @@ async def test_what_has_become_too_old_is_given_up() -> None:
     async def take() -> None:
         raise StoreUnavailable("away")
 
-    async def tell(error: StoreUnavailable) -> None:
+    async def tell(error: CogencyError) -> None:
         pass
 
     with pytest.raises(StoreUnavailable):
