@@ -49,6 +49,7 @@ KEPT: Final = {
 """The requests of the bot. Another one is added here, and the description renewed."""
 
 UNNAMED: Final[Mapping[str, Schema]] = {
+    "MessageEditRequestPartial": {"tts": {"type": "boolean"}},
     "ApplicationCommandUpdateRequest": {"nsfw": {"type": "boolean"}},
     "IncomingWebhookUpdateRequestPartial": {"tts": {"type": "boolean"}},
     "IncomingWebhookUpdateForInteractionCallbackRequestPartial": {"tts": {"type": "boolean"}},
