@@ -19,6 +19,7 @@ from typing import Any, Self
 from aiohttp import WSMsgType, web
 
 from agent.ports import Clock
+from bot.platforms.slack.delivery.underway import ASKED
 from tests.fakes.slack_clicks import action_of, state_of
 from tests.fakes.slack_faults import Fault, limited
 from tests.fakes.slack_http import Posts
@@ -250,9 +251,15 @@ class FakeSlack:
         """Send what was delivered last once more."""
         await self.deliver(self._last)
 
-    async def settled(self) -> None:
-        """Everything that was delivered has been acknowledged."""
+    async def acknowledged(self) -> None:
+        """Everything that was delivered has been acknowledged; what it asked for may still be done."""
         await self.until(lambda: self.delivered <= self.acks.keys())
+
+    async def settled(self) -> None:
+        """Everything that was delivered has been acknowledged, and an adapter in this event loop does nothing for it
+        any more: most commands are acknowledged before they are carried out.
+        """
+        await self.until(lambda: self.delivered <= self.acks.keys() and not _asked())
 
     async def refresh(self, reason: str = "refresh_requested") -> None:
         """Announce that the latest socket will be closed."""
@@ -390,6 +397,11 @@ class FakeSlack:
         if token != BOT_TOKEN:
             return web.Response(status=302, headers={"Location": "/signin"})
         return web.Response(body=self.files[name])
+
+
+def _asked() -> list[asyncio.Task[object]]:
+    """What adapters do now because somebody asked for it."""
+    return [task for task in asyncio.all_tasks() if task.get_name() == ASKED]
 
 
 def _failed(fault: Fault) -> web.Response:

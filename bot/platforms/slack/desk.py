@@ -16,7 +16,7 @@ from bot.host import Host
 from bot.latest import Latest
 from bot.platforms.slack.api import SlackApi
 from bot.platforms.slack.asking import Asking
-from bot.platforms.slack.delivery.underway import Underway
+from bot.platforms.slack.delivery.underway import ASKED, Underway
 from bot.platforms.slack.members.people import People
 from bot.platforms.slack.members.place import Places
 from bot.platforms.slack.payload import fields, text
@@ -53,7 +53,7 @@ class Desk:
     budgets: Budgets
     clock: Clock
     home: Home
-    underway: Underway = field(default_factory=lambda: Underway(CLOSE_S))
+    underway: Underway = field(default_factory=lambda: Underway(CLOSE_S, ASKED))
     done: Once = field(default_factory=Once)
     """What was asked by command and in windows."""
     verdicts: Latest = field(default_factory=Latest)

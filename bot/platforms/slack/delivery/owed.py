@@ -24,7 +24,7 @@ from agent.messages import JsonObject
 from bot.backoff import OncePerMinute
 from bot.logs import severity
 from bot.platforms.slack.api import SlackApi, SlackDown, SlackLimited
-from bot.platforms.slack.delivery.underway import Underway
+from bot.platforms.slack.delivery.underway import ASKED, Underway
 from bot.platforms.slack.intake import Intake
 from bot.platforms.slack.markup import MessageLink
 from bot.platforms.slack.members.people import MemberUnknown
@@ -58,7 +58,7 @@ class Owed:
     """Why it did not work the second time either, by the channel."""
     _unstored: set[str] = field(default_factory=set[str])
     """The channels in which something waits for the database."""
-    _underway: Underway = field(default_factory=Underway)
+    _underway: Underway = field(default_factory=lambda: Underway(name=ASKED))
     _logged: OncePerMinute = field(default_factory=OncePerMinute)
 
     async def take(self, body: JsonObject) -> bool:

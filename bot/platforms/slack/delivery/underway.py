@@ -1,22 +1,24 @@
-"""What was begun and nobody waits for, until it ends by itself or the adapter does.
-
-Above: `run`, `listeners`, `home`, `prompts`, `sessions`, `sockets`. Below: asyncio.
-"""
+"""What was begun and nobody waits for, until it ends by itself or the adapter does."""
 
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from typing import Final
+
+ASKED: Final = "slack: asked"
+"""The name of the tasks that do what somebody asked or what Slack told, as asyncio's tools list them."""
 
 
 @dataclass(slots=True)
 class Underway:
-    """`patience_s`: how long `close` lets it come to its end."""
+    """`patience_s`: how long `close` lets it come to its end; `name`: its tasks'."""
 
     patience_s: float = 0.0
+    name: str = "slack: beside"
     _tasks: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
 
     def begin(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(work, name=self.name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

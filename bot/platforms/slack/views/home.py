@@ -28,7 +28,7 @@ from bot.memory import words
 from bot.memory.pauses import PAUSE
 from bot.memory.view import pause_text
 from bot.platforms.slack.api import Method, SlackApi, SlackError, SlackLimited
-from bot.platforms.slack.delivery.underway import Underway
+from bot.platforms.slack.delivery.underway import ASKED, Underway
 from bot.platforms.slack.members.people import People
 from bot.platforms.slack.members.place import person_place, team_place
 from bot.platforms.slack.reading.inbound import Me
@@ -60,7 +60,7 @@ class Home:
     clock: Clock
     _opened: dict[str, float] = field(default_factory=dict[str, float])
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary[str, asyncio.Lock])
-    _showing: Underway = field(default_factory=Underway)
+    _showing: Underway = field(default_factory=lambda: Underway(name=ASKED))
 
     def open(self, to: ReplyTo) -> None:
         """They opened the tab: show it soon."""

@@ -12,6 +12,8 @@ from agent.errors import Refused
 from agent.memory.audience import GroupAudience, Place, TeamAudience
 from agent.records import Incoming
 from bot.access.lists import AccessRules, Who, entries, may_use, model_access
+from bot.platforms.slack import listeners
+from bot.platforms.slack.delivery import owed
 from bot.platforms.slack.members.people import member_of
 from bot.platforms.slack.reading.inbound import Me, budget_ids
 from tests.fakes.host import FakeHost
@@ -23,6 +25,7 @@ from tests.fakes.slack_things import BOT_USER
 ANN, BOB, GENERAL, DM = "U0ANN", "U0BOB", "C0GENERAL", "D0ANN"
 ME = f"<@{BOT_USER}>"
 TEAM = "slack:T0TEAM"
+SLACK_WAITS_S = 3.0
 US = Me("T1", "UBOT", "BBOT")
 CLOSED = "I am not open to guests here; please ask whoever runs me to let you in."
 
@@ -265,14 +268,17 @@ async def test_somebody_whom_slack_does_not_know_is_a_stranger_at_once(slack: Fa
     assert host.taken[0].authority is Authority.STRANGER
 
 
+def test_nothing_is_waited_for_longer_than_slack_waits_for_its_acknowledgement() -> None:
+    assert max(owed.ACK_S, listeners.ACK_S) <= SLACK_WAITS_S - 0.5, "what was found must still be stored"
+
+
 async def test_whatever_slack_does_an_event_is_acknowledged_in_time_and_answered_once_it_tells(
     slack: FakeSlack,
 ) -> None:
     host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
     async with serving(slack, host):
-        async with asyncio.timeout(2.9):
-            await slack.say(ANN, DM, "hello")
-            await slack.settled()
+        await slack.say(ANN, DM, "hello")
+        await slack.acknowledged()  # while it is stalled
         assert not host.taken
         assert host.chosen_for[f"owed:{TEAM}"]
         slack.stalled["users.info"].set()
@@ -285,7 +291,7 @@ async def test_what_was_acknowledged_and_not_taken_in_is_read_again_by_the_next_
     host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
     async with serving(slack, host):
         await slack.say(ANN, DM, "hello")
-        await slack.settled()
+        await slack.acknowledged()
     assert not host.taken
     slack.stalled.pop("users.info").set()
     async with serving(slack, host):
@@ -297,8 +303,7 @@ async def test_what_was_acknowledged_and_not_taken_in_is_read_again_by_the_next_
 async def test_a_command_is_acknowledged_in_time_whatever_slack_does(slack: FakeSlack) -> None:
     host, slack.stalled["users.info"] = FakeHost(), asyncio.Event()
     async with serving(slack, host):
-        async with asyncio.timeout(2.9):
-            await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))
+        await slack.acked(await slack.command(ANN, GENERAL, "/ask", "hello?"))  # while it is stalled
         slack.stalled["users.info"].set()
         await slack.until(lambda: host.taken)
     assert [asked.text for asked in host.taken] == ["hello?"]

@@ -12,6 +12,7 @@ from bot.platforms.slack.run import SlackUnreachable, serve
 from bot.platforms.slack.settings import SlackSettings, SocketMode
 from bot.secret import Secret
 from bot.wording import KEPT_WAITING
+from tests.fakes.clock import FakeClock
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
@@ -247,15 +248,24 @@ async def test_a_mention_without_words_is_a_question_too(slack: FakeSlack) -> No
     assert host.taken[0].text == "@cogency"
 
 
+async def closing_one(slack: FakeSlack, clock: FakeClock) -> None:
+    """Let time pass until one of two sockets is closed."""
+    assert len(slack.sockets) == 2
+    async with asyncio.timeout(PATIENCE_S):
+        while len(slack.sockets) == 2:
+            await clock.advance(1.0)
+            await asyncio.sleep(0.01)  # for the sockets, which this clock does not move
+
+
 async def test_a_refreshed_socket_is_followed_by_another_before_it_closes(slack: FakeSlack) -> None:
-    host = FakeHost()
-    async with serving(slack, host):
+    host, clock = FakeHost(), FakeClock(auto=False)
+    async with serving(slack, host, clock):
         await slack.refresh()
         await slack.until(lambda: len(slack.sockets) == 2)
         await slack.deliver(slack.envelope(slack.events_of(slack.state.write(ANN, DM, "on the old one"))[0]), 0)
         await slack.deliver(slack.envelope(slack.events_of(slack.state.write(ANN, DM, "on the new one"))[0]), 1)
         await slack.settled()
-        await slack.connected(1)
+        await closing_one(slack, clock)
         await slack.say(ANN, DM, "afterwards")
         await slack.settled()
     assert {taken.text for taken in host.taken} == {"on the old one", "on the new one", "afterwards"}

@@ -23,7 +23,7 @@ from bot.platforms.slack.replies.stream import (
     Streams,
 )
 from bot.surface import Look, PageFull, PageLimited, PageQueued, PageUnsent, Step, StepState
-from tests.fakes.fast_clock import MovedClock
+from tests.fakes.clock import FakeClock
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_faults import DOWN, LOST, Fault, limited
 from tests.fakes.slack_things import BOT_TOKEN, FakeMessage
@@ -35,7 +35,7 @@ DONE = Step("1.1", "Searching past threads…", StepState.DONE, details="boats",
 class Room:
     """A direct message in which a reply streams."""
 
-    def __init__(self, slack: FakeSlack, api: SlackApi, clock: MovedClock) -> None:
+    def __init__(self, slack: FakeSlack, api: SlackApi, clock: FakeClock) -> None:
         self.slack, self.clock = slack, clock
         ann = slack.state.user("anna")
         self.channel = slack.state.channel("anna", "im")
@@ -51,7 +51,7 @@ class Room:
 
 @pytest.fixture
 async def room() -> AsyncGenerator[Room, None]:
-    clock = MovedClock()
+    clock = FakeClock(auto=False)
     async with FakeSlack(clock) as slack, ClientSession() as session:
         web = AsyncWebClient(token=BOT_TOKEN, base_url=slack.url, session=session, retry_handlers=[])
         web.proxy = None
@@ -111,7 +111,7 @@ async def test_what_has_not_changed_is_not_sent(room: Room) -> None:
 
 async def test_a_stream_takes_no_more_when_it_is_old_but_its_end(room: Room) -> None:
     stream = await room.streams.start(Look("It is "))
-    room.clock.ahead_s = AGE_S + 1
+    await room.clock.advance(AGE_S + 1)
     with pytest.raises(PageFull):
         await room.streams.grow(stream, Look("It is blue "))
     await room.streams.end(stream, Look("It is blue.", final=True), [])
@@ -166,7 +166,7 @@ async def test_a_limit_holds_for_every_reply_of_the_workspace(room: Room) -> Non
     room.slack.faults["chat.appendStream"].append(limited(30))
     with pytest.raises(PageLimited):
         await room.streams.grow(stream, Look("It is blue "))
-    assert room.budgets.appends.wait("another reply", room.clock.monotonic()) > 20
+    assert room.budgets.appends.wait("another reply", room.clock.monotonic()) == 30
 
 
 async def test_a_stream_of_which_nobody_knows_what_it_shows_is_ended_without_a_word(room: Room) -> None:
@@ -186,7 +186,7 @@ async def test_where_the_end_has_to_wait_the_words_do_not(room: Room) -> None:
     with pytest.raises(PageQueued):
         await room.streams.end(stream, Look("It is blue.", final=True), [])
     assert room.shown.text == "It is blue."
-    room.clock.ahead_s = 31
+    await room.clock.advance(31)
     await room.streams.end(stream, Look("It is blue.", final=True), [])
     assert room.shown.text == "It is blue."
 
@@ -202,7 +202,7 @@ async def test_of_several_forms_of_buttons_the_first_that_slack_takes_stands_the
 async def test_a_stream_that_has_ended_may_be_dropped_again(room: Room) -> None:
     stream = await room.streams.start(Look("It is "))
     await room.streams.drop(stream.ts)
-    room.clock.ahead_s = 10
+    await room.clock.advance(10)
     await room.streams.drop(stream.ts)
     room.budgets.stops.limited(room.clock.monotonic(), 30)
     with pytest.raises(PageQueued):
