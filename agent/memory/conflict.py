@@ -18,6 +18,7 @@ Where a model has read both and names the older one, less is asked: that they ma
 import re
 from typing import Final
 
+from agent.memory.facts import same_key
 from agent.memory.lexicon import (
     ANY_STATE,
     AT_LEAST,
@@ -103,12 +104,24 @@ def taken_back(value: str, successor: str) -> list[str]:
 
 
 def about_the_same(older: str, newer: str, *, about: tuple[str, str] = ("", "")) -> bool:
-    """May one take the place of the other, if somebody who read both says so? They share a word or a kind of value,
-    and do not speak of two different things. `about`: the keys that they stand under.
+    """May one take the place of the other, if somebody who read both says so? They stand under one key, or share words
+    of what they are about, and do not speak of two different things. `about`: the keys that they stand under.
+
+    Two prices share no such word, nor do two sentences that share only their verb: "we pay $900 for the flat" says
+    nothing of "we pay $300 for a bike".
     """
+    if different_subjects(older, newer):
+        return False
+    if same_key(*about):
+        return True
     one, other = read(older, about=about[0]), read(newer, about=about[1])
-    shared = one.content & other.content or one.kinds() & other.kinds() or (one.names and other.names)
-    return bool(shared) and not different_subjects(older, newer)
+    if one.has_subject and other.has_subject:
+        return bool(one.subject & other.content or other.subject & one.content)
+    shared = one.content & other.content
+    each_says_more = shared < one.content and shared < other.content
+    if each_says_more and one.kinds() & other.kinds() and not (one.has_subject or other.has_subject):
+        shared -= read(older).subject & read(newer).subject
+    return bool(shared)
 
 
 def different_subjects(older: str, newer: str) -> bool:

@@ -247,7 +247,9 @@ def _implied(fact: Fact, new: NewFact, said: str) -> bool:
 
 
 def _about_the_same(fact: Fact, new: NewFact) -> bool:
-    return _quotes(new, fact) or about_the_same(fact.value, new.value, about=(fact.key, new.key))
+    """What names a fact by its key says itself what it is about; a number says nothing."""
+    key = fact.key if any(same_key(name, fact.key) for name in new.supersedes) else new.key
+    return _quotes(new, fact) or about_the_same(fact.value, new.value, about=(fact.key, key))
 
 
 def _quotes(new: NewFact, fact: Fact) -> bool:

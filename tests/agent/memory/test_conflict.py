@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.memory.conflict import contradicts, overrules, taken_back, updates
+from agent.memory.conflict import about_the_same, contradicts, overrules, taken_back, updates
 from agent.memory.statements import read
 
 
@@ -73,3 +73,60 @@ def test_a_word_of_change_may_mean_what_was_just_spoken_of_in_more_words() -> No
     assert updates(read("The hardware budget is $200"), read("The budget is now $300"))
     assert not updates(read("The hardware budget is $200"), read("The travel budget is now $300"))
     assert not updates(read("The project is written in Rust"), read("The project is now public"))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The rent is $900", "The bike costs $300"),
+        ("We pay $900 for the flat", "We pay $300 for a bike"),
+        ("My flight leaves on Friday", "The report is due on Monday"),
+        ("The office opens at 9:00", "Dinner starts at 19:00"),
+        ("Das Auto ist rot", "Die Tür ist blau"),
+        ("Die Miete beträgt 900 Euro", "Das Fahrrad kostet 300 Euro"),
+        ("Wir zahlen 900 Euro für die Wohnung", "Wir zahlen 300 Euro für ein Fahrrad"),
+        ("Das Treffen ist am Freitag", "Die Abgabe ist am Montag"),
+        ("El alquiler es de 900 euros", "La bicicleta cuesta 300 euros"),
+        ("Pagamos 900 euros por el piso", "Pagamos 300 euros por una bicicleta"),
+        ("La reunión es el viernes", "La entrega es el lunes"),
+        ("房租是900元", "自行车的价格是300元"),
+        ("会议在周五", "报告在周一交"),
+        ("家賃は900円です", "自転車は300円です"),
+        ("会議は金曜日です", "締め切りは月曜日です"),
+        ("Ann pays $900", "Ben pays $300"),
+        ("$900", "$300"),
+        ("Friday", "Monday"),
+        ("discount: 15%", "Our share of the firm is 30%"),
+    ],
+)
+def test_a_shared_kind_of_value_or_a_shared_verb_makes_nobody_speak_of_the_same(older: str, newer: str) -> None:
+    assert not about_the_same(older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The rent is $900", "The rent of the flat is $950"),
+        ("We pay $900 rent", "From May on we pay $950 rent"),
+        ("I earn $5000", "I earn $6000"),
+        ("My flight leaves on Friday", "The flight is on Monday now"),
+        ("Die Miete beträgt 900 Euro", "Die Miete kostet jetzt 950 Euro"),
+        ("Wir zahlen 900 Euro Miete", "Wir zahlen 950 Euro Miete"),
+        ("El alquiler es de 900 euros", "El alquiler cuesta ahora 950 euros"),
+        ("Pagamos 900 euros de alquiler", "Ahora pagamos 950 euros de alquiler"),
+        ("房租是900元", "现在房租是950元"),
+        ("房租900元", "房租涨到950元"),
+        ("家賃は900円です", "家賃は950円になりました"),
+        ("会議は金曜日です", "会議は月曜日に変更"),
+        ("I prefer tea", "I prefer coffee"),
+        ("Ann lives in Rome", "Ann has moved to Oslo"),
+        ("Apollo is due on Friday", "Apollo slipped to Monday"),
+    ],
+)
+def test_whoever_shares_words_of_a_subject_may_speak_of_the_same(older: str, newer: str) -> None:
+    assert about_the_same(older, newer)
+
+
+def test_bare_values_are_about_the_same_under_one_key_only() -> None:
+    assert about_the_same("$900", "$950", about=("rent", "Rent"))
+    assert not about_the_same("$900", "$300", about=("rent", "price of the bike"))

@@ -141,6 +141,14 @@ async def test_a_number_of_something_else_replaces_nothing_and_the_model_is_told
     assert all(fact.is_valid for fact in store.facts.kept)
 
 
+async def test_the_rent_does_not_fall_to_the_price_of_a_bike_because_a_model_says_so() -> None:
+    store = FakeStore()
+    await told(store, asked(1), text="the rent is $900")
+    answer = await told(store, asked(2), text="the bike costs $300", supersedes=[1])
+    assert "#1 still stands" in answer.text
+    assert all(fact.is_valid for fact in store.facts.kept)
+
+
 async def test_nobody_replaces_by_number_what_another_person_was_told_to_remember() -> None:
     store = FakeStore()
     await told(store, asked(1), text="the boat is blue")
