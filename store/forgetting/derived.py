@@ -97,6 +97,16 @@ def drop_waiting(connection: Connection, conversations: Collection[str], said: C
             connection.execute(update(job).where(job.c.id == id_).values(payload=json_columns.json_text(left)))
 
 
+def waiting_words(payload: str) -> list[str]:
+    """The words in what waits to be brought back. Its ids, places and times stand elsewhere, too, and rightly so."""
+    kept: dict[str, list[dict[str, Any]]] = json.loads(payload or "{}")
+    said = ("facts", ("key", "value")), ("entries", ("key", "text")), ("actions", ("thinking",))
+    made = ("summaries", ("summary",)), ("actions", ("calls", "results"))
+    plain = [row[name] for rows_, names in said for row in kept.get(rows_, []) for name in names]
+    stored = [row[name] for rows_, names in made for row in kept.get(rows_, []) for name in names]
+    return list(filter(None, [*plain, *(held for json_ in stored for held in json_columns.strings(json_))]))
+
+
 def summaries(connection: Connection, conversations: Collection[str]) -> Iterator[str]:
     """The texts in them."""
     for where in among(conversation.c.id, conversations):

@@ -93,8 +93,8 @@ def erase(
 ) -> Erasure:
     """Carry out `plan`. Nobody else may write meanwhile."""
     doomed = reached(connection, plan, wishes.limit, related=wishes.related)
-    jobs = _jobs(connection, plan, doomed)
-    texts, summaries = _texts(connection, doomed, jobs)
+    jobs, planned = _jobs(connection, plan, doomed)
+    texts, summaries = _texts(connection, doomed, planned)
     readers = index.readers(connection, *doomed.conversations)
     deleting = replies.delete_later(connection, doomed, now) if wishes.replies else 0
     _keep_hashes(connection, doomed, erased_ids, now)
@@ -137,8 +137,8 @@ def settle(connection: Connection) -> None:
     connection.execute(delete(meta).where(meta.c.name == SWEEP_OWED))
 
 
-def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> dict[int, str]:
-    """The jobs that fall, and what they hold: of the plan's person or place, or with an erased text in them.
+def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> tuple[list[int], list[str]]:
+    """The jobs that fall, and the words that they hold: of the plan's person or place, or with an erased text in them.
 
     What the person deleted a moment ago goes at once, whatever they ask for: nobody could say whether it is part of it.
     """
@@ -157,15 +157,17 @@ def _jobs(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> dict[
             named = false()
     texts = [one.text for one in doomed.said.values() if one.text]
     near = or_(named, *among(job.c.person, doomed.people))
-    found = connection.execute(select(job.c.id, job.c.payload, named).where(near)).all()
-    return {
-        id_: payload
-        for id_, payload, is_named in found
-        if is_named or derived.contained(json_columns.strings(payload), texts)
-    }
+    held = select(job.c.id, job.c.kind, job.c.payload, named).where(near)
+    found: list[tuple[int, list[str]]] = []
+    for id_, kind, payload, is_named in connection.execute(held):
+        waits = kind == ERASE_ENTRIES
+        words = derived.waiting_words(payload) if waits else list(json_columns.strings(payload))
+        if is_named or derived.contained(words, texts):
+            found.append((id_, words))
+    return [id_ for id_, _ in found], [word for _, words in found for word in words]
 
 
-def _texts(connection: Connection, doomed: Doomed, jobs: dict[int, str]) -> tuple[list[str], list[str]]:
+def _texts(connection: Connection, doomed: Doomed, planned: list[str]) -> tuple[list[str], list[str]]:
     """What was said or kept, and what the summaries of the touched conversations and the profiles said."""
     said = [one.text for one in doomed.said.values()]
     kept = [
@@ -174,7 +176,6 @@ def _texts(connection: Connection, doomed: Doomed, jobs: dict[int, str]) -> tupl
         for row in connection.execute(select(fact.c.key, fact.c.value).where(where))
         for text in row
     ]
-    planned = [held for payload in jobs.values() for held in json_columns.strings(payload)]
     made = [*derived.summaries(connection, doomed.conversations), *unlearn.texts(connection, doomed.entries)]
     return list(dict.fromkeys(filter(None, [*said, *kept, *planned]))), list(dict.fromkeys(filter(None, made)))
 

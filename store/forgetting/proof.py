@@ -26,7 +26,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, exists, func, or_
 
 from agent.memory.forgetting import Everything, ForgettingPlan, OneThread
 from store.columns import StorableText
-from store.forgetting import unlearn
+from store.forgetting import derived, unlearn
 from store.forgetting.batches import among
 from store.forgetting.erase import Erasure
 from store.search import index
@@ -106,10 +106,11 @@ def _left(connection: Connection, plan: ForgettingPlan, gone: Erasure) -> Iterat
     fallen = (
         *((message, where) for where in among(message.c.id, doomed.said)),
         *((turn, where) for where in among(turn.c.id, doomed.turns)),
-        *((conversation, where) for where in among(conversation.c.id, gone.touched)),
     )
     for table, where in fallen:
         yield from _held(connection, table, where)
+    # Of a conversation that stays only the summary should have fallen: its name and its readers are nobody's words.
+    yield from derived.summaries(connection, gone.touched)
     match plan:
         case OneThread(person=who, conversations=there):
             tables = (message, turn, job)

@@ -14,7 +14,7 @@ from sqlmodel import SQLModel
 
 from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place
-from agent.memory.forgetting import GOES_ON, Everything, ForgettingPlan
+from agent.memory.forgetting import GOES_ON, Deleted, Everything, ForgettingPlan
 from agent.memory.profile import Insight, Partition, ProfileField, learned
 from agent.messages import ResultStatus, ToolCall, ToolResult
 from agent.records import Closing
@@ -367,3 +367,15 @@ async def test_what_was_begun_in_a_direct_message_stays_while_anything_is_left_t
     await either.preferences.set(f"{GOES_ON}dm", "conversation", "dm:2")
     await either.forgetting.forget(one_thread("ann", "dm"), START)
     assert await either.preferences.of(f"{GOES_ON}dm") == {"conversation": "dm:2"}
+
+
+async def test_what_is_spelled_as_a_column_of_a_thread_that_stays_is_not_found_again(tmp_path: Path) -> None:
+    store = await open_store(f"sqlite:///{tmp_path / 'bot.db'}")
+    try:
+        await answered(store, said("Hello."), "Hello.")
+        asked = said("{}")
+        await answered(store, asked, "thread")  # that is the name of the conversation
+        receipt = await store.forgetting.forget(Deleted(asked.channel, frozenset({asked.message_id})), START)
+        assert (receipt.found_again, receipt.erased["messages"]) == (0, 2)
+    finally:
+        await store.close()

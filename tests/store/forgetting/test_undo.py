@@ -19,7 +19,7 @@ from agent.state import SituationSummary
 from store.engine import Store, open_store
 from store.memory import facts
 from store.tables import conversation, fact_term
-from tests.contracts.steps import claimed, summary_of
+from tests.contracts.steps import answered, claimed, proved, summary_of
 from tests.fakes.facts import remember
 from tests.fakes.incoming import START, said
 
@@ -113,6 +113,13 @@ async def test_forgetting_what_was_just_deleted_leaves_no_byte_of_it(tmp_path: P
         await store.forgetting.forget(About("ann", "collect"), START)
         assert b"harmoniums" not in held(tmp_path)
         assert await store.forgetting.undo("ann") is None
+
+
+async def test_forgetting_in_a_thread_that_stays_what_was_just_deleted_there_is_proved(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await answered(store, said("Hello."), "Hello.")
+        await store.forgetting.delete_entries(await known(store), "f:1", MINUTE)
+        assert proved(await store.forgetting.forget(About("ann", "collect"), START))
 
 
 async def test_a_history_and_what_was_derived_come_back_linked_as_they_were(tmp_path: Path) -> None:
