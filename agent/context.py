@@ -41,6 +41,7 @@ from agent.protocol.render import (
     speakers,
     speech,
     without_titles,
+    without_tokens,
 )
 from agent.records import Author, Person, Quoted, StoredMessage
 from agent.state import ActionRecord, Execution, LastActions, SituationSummary, Workspace
@@ -270,7 +271,7 @@ def _prefix(parts: ContextParts) -> str:
 
 def _history_message(message: StoredMessage, superseded: Sequence[Superseded], speaking: Mapping[str, str]) -> Message:
     if message.author is Author.BOT:
-        return Message(Role.ASSISTANT, mark(message.text, superseded))
+        return Message(Role.ASSISTANT, without_tokens(mark(message.text, superseded)))
     return Message(Role.USER, _words(message.person, mark(message.text, superseded), speaking))
 
 

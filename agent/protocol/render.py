@@ -23,11 +23,9 @@ from typing import Final
 from agent.messages import ToolCall, ToolResult
 from agent.protocol.fences import unclosed_fence
 from agent.protocol.json_text import sane_text
-from agent.protocol.tags import TAG_LIKE
+from agent.protocol.tags import BRACKETED, TAG_LIKE, TOKEN_LIKE
 from agent.state import Workspace
 
-MISTRALS: Final = "[TOOL_CALLS]"
-"""The one token of a model's own that is no tag."""
 CONTINUED: Final = ">"
 """Begins each further line of what somebody wrote, and every line of a quotation."""
 
@@ -59,6 +57,16 @@ WRITES_ALONE: Final = "writes here, and reads it"
 MAX_NAME_CHARS: Final = 80
 """Of a person's name; platforms allow about as many."""
 _NOT_IN_NAMES: Final = re.compile(r"[:：﹕︓꞉ː∶~>]")
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode has nobody see (Default_Ignorable_Code_Point), and the Braille pattern without a dot."""
+_LOOKS_LIKE: Final = str.maketrans(
+    "авеѕіјкмнорстухԁԛԝһӏѵαβεζηικμνορτυχոօսցı",
+    "abesijkmhopctyxdqwhlvabezhikmvoptuxnougi",
+)  # fmt: skip
+"""Small letters that nobody tells from Latin ones, in a name of small letters or of capitals."""
 _ROLES: Final = frozenset({"assistant", "bot", "developer", "human", "model", "system", "tool", "user", "you"})
 """Names that a model could take for a part in the conversation."""
 _NAMELESS: Final = "somebody"
@@ -66,7 +74,13 @@ _NAMELESS: Final = "somebody"
 
 def neutralise(text: str) -> str:
     """The same text, readable, without anything that the parser could take for a tag."""
-    return TAG_LIKE.sub("‹", sane_text(text)).replace(MISTRALS, f"‹{MISTRALS[1:]}")
+    return BRACKETED.sub("‹", TAG_LIKE.sub("‹", sane_text(text)))
+
+
+def without_tokens(text: str) -> str:
+    """What the bot said itself, without anything that a server of open models could take for the end of a message: it
+    may have been asked to say that. Tags, which are what HTML has, too, stay as they are."""
+    return BRACKETED.sub("‹", TOKEN_LIKE.sub("‹", text))
 
 
 def one_line(text: str) -> str:
@@ -140,6 +154,7 @@ def render_results(results: Sequence[ToolResult]) -> str:
 
 def render_step(text: str, workspace: Workspace | None, calls: Sequence[ToolCall]) -> str:
     """The model's own turn of one iteration, as it should have been written. A fence left open in `text` is closed."""
+    text = without_tokens(text)
     marker = unclosed_fence(text)
     parts = [text] if text.strip() else []
     if marker:
@@ -154,12 +169,15 @@ def render_step(text: str, workspace: Workspace | None, calls: Sequence[ToolCall
 
 def _bare(name: str) -> str:
     """On one line, without a colon, and without anything that is not seen."""
-    seen = "".join(char if char.isprintable() else " " for char in one_line(name[: 4 * MAX_NAME_CHARS]))
+    # The unseen go first: what they keep apart may be a tag.
+    visible = one_line(_UNSEEN.sub("", name[: 4 * MAX_NAME_CHARS]))
+    seen = "".join(char if char.isprintable() else " " for char in visible)
     return " ".join(_NOT_IN_NAMES.sub(" ", seen).split())[:MAX_NAME_CHARS].strip() or _NAMELESS
 
 
 def _alike(name: str) -> str:
-    return unicodedata.normalize("NFKC", name).casefold()
+    """The same for names that look the same."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).translate(_LOOKS_LIKE)
 
 
 def _list(entries: Sequence[object]) -> str:
@@ -169,4 +187,4 @@ def _list(entries: Sequence[object]) -> str:
 
 def _json(value: object) -> str:
     written = TAG_LIKE.sub("\\\\u003c", json.dumps(value, ensure_ascii=False))
-    return written.replace(MISTRALS, f"\\u005b{MISTRALS[1:]}")
+    return BRACKETED.sub(lambda bracket: f"\\u{ord(bracket[0]):04x}", written)

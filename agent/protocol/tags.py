@@ -80,10 +80,21 @@ NO_TAG_BEGINS: Final = (
     rf"<(?![|｜]|a(?:n|\Z)|i(?:n|\Z)|[{BLANKS}]{{0,9}}+/?[{BLANKS}]{{0,9}}+(?:[{BLANKS}{_ANY_FIRST}]|\Z))"
 )
 """A `<` that begins no tag of ours and none of `agent.protocol.native`, to be passed over at once."""
-_NATIVE_NAME = r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"
+_NATIVE_NAME = (
+    r"[|｜]|tool[▁_]|/?(?:antml:|invoke\b|function_calls|function=|parameter\b)"
+    r"|/?(?:s|bos|eos|[be]os_token|pad|unk|mask|sop|eop)>|\w{1,40}[|｜]>|</?sys>"
+    r"|(?:start|end)_of_\w|unused\d|extra_id_\d|special_\d|image_soft_token>|seed:"
+)
 TAG_LIKE: Final = re.compile(rf"<(?=[{BLANKS}/]*(?:{_NAME}|(?:{_NAME_BEGUN})?\Z)|{_NATIVE_NAME})", _ANY_CASE)
 """Every `<` that could begin a tag of ours, or a token of a model's own, also when the text goes on later. (A server of
 open models may read a person's `<|im_start|>` as the beginning of another message.)"""
+TOKEN_LIKE: Final = re.compile(rf"<(?={_NATIVE_NAME})", _ANY_CASE)
+"""Every `<` that could begin a token of a model's own."""
+BRACKETED: Final = re.compile(
+    r"\[(?=(?:/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|BEGIN_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|CALL_ID|THINK"
+    r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|[gs]?MASK)\]|e~\[))|\](?=~!?b[\[\]])"
+)
+"""The bracket that begins a token of those models whose tokens are no tags: Mistral's, GLM's, MiniMax's."""
 
 
 def skip_blanks(text: str, start: int, blanks: str = BLANKS) -> int:
