@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from agent.errors import CogencyError, ProviderError, SettingsError, StoreLocked, StoreUnavailable
+from agent.errors import CogencyError, ProviderError, SettingsError, StoreError, StoreLocked
 
 
 class Exit(IntEnum):
@@ -14,7 +14,7 @@ class Exit(IntEnum):
     USAGE = 64
     """The command line does not read as a command (EX_USAGE)."""
     UNAVAILABLE = 69
-    """The model, a platform or the database's host cannot be reached (EX_UNAVAILABLE)."""
+    """The model or a platform cannot be reached, or the database cannot be used (EX_UNAVAILABLE)."""
     BUSY = 75
     """Another process holds the database: the same command may succeed later (EX_TEMPFAIL)."""
     SETTINGS = 78
@@ -32,7 +32,7 @@ def exit_code(error: CogencyError) -> Exit:
             return Exit.SETTINGS
         case StoreLocked():
             return Exit.BUSY
-        case ProviderError() | StoreUnavailable():
+        case ProviderError() | StoreError():
             return Exit.UNAVAILABLE
         case _:
             return Exit.FAILED

@@ -96,11 +96,11 @@ def dead_server_without_a_name(_: Path) -> dict[str, str]:
 WORLDS: list[tuple[Callable[[Path], dict[str, str]], Exit]] = [
     (fine, Exit.OK),
     (no_folder_yet, Exit.OK),
-    (newer_database, Exit.FAILED),
-    (anothers_tables, Exit.FAILED),
+    (newer_database, Exit.UNAVAILABLE),
+    (anothers_tables, Exit.UNAVAILABLE),
     (no_database, Exit.UNAVAILABLE),
-    (folder_in_its_place, Exit.FAILED),
-    (file_in_place_of_the_folder, Exit.FAILED),
+    (folder_in_its_place, Exit.UNAVAILABLE),
+    (file_in_place_of_the_folder, Exit.UNAVAILABLE),
     (server_that_is_away, Exit.UNAVAILABLE),
     (unknown_setting, Exit.SETTINGS),
     (file_that_others_may_write, Exit.SETTINGS),
@@ -132,6 +132,15 @@ async def test_doctor_and_a_start_say_the_same_of(
     if ends is not Exit.OK:
         (sentence,) = [line for line in refused.splitlines() if "is set to" not in line and line]
         assert sentence.removeprefix("cogency: ")[:30] in found + complained
+
+
+@pytest.mark.parametrize("command", ["migrate", "usage", "budget"])
+@pytest.mark.parametrize("world", [anothers_tables, folder_in_its_place], ids=lambda world: world.__name__)
+async def test_every_command_ends_in_one_way_on_a_database_that_cannot_be_used(
+    tmp_path: Path, world: Callable[[Path], dict[str, str]], command: str
+) -> None:
+    ended, _, refused = await cogency(tmp_path, command, **world(tmp_path))
+    assert ended == Exit.UNAVAILABLE, refused
 
 
 @asynccontextmanager
