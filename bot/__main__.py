@@ -40,6 +40,9 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> Exit:
     """Run one command. Every failure is one sentence on standard error and an exit code."""
+    if not arguments:
+        parser().print_help(sys.stderr)
+        return Exit.ARGUMENTS
     options = vars(parser().parse_args(arguments))
     command: Command = options.pop("command")
     if None in (sys.stdin, sys.stdout):
@@ -51,6 +54,8 @@ def run(arguments: Sequence[str]) -> Exit:
         if command in STARTS:
             for sentence in moved_addresses(settings):
                 sys.stderr.write(f"cogency: {sentence}\n")
+            for name, meant in settings.misspelt:
+                sys.stderr.write(f"cogency: .env sets {name}, which nothing here reads: did you mean {meant}?\n")
         return asyncio.run(DO[command](settings, **options))
     except asyncio.CancelledError:
         return Exit.TERMINATED
@@ -214,6 +219,10 @@ async def _discord_invite(settings: Settings, *, features: frozenset[invite.Feat
     return Exit.OK
 
 
+NAMES_OF_UTC = frozenset({"", "Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "UCT", "Universal", "Zulu"})
+"""As systems link it; people read the zone beside each time."""
+
+
 def user_name() -> str:
     """What the system calls the person; a container may not know."""
     try:
@@ -227,7 +236,8 @@ def local_time_zone(link: Path) -> str:
     parts = link.resolve().parts
     if "zoneinfo" not in parts:
         return "UTC"
-    return "/".join(parts[parts.index("zoneinfo") + 1 :]) or "UTC"
+    name = "/".join(parts[parts.index("zoneinfo") + 1 :])
+    return "UTC" if name in NAMES_OF_UTC else name
 
 
 DO: Mapping[Command, Do] = {

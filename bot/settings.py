@@ -9,7 +9,7 @@ The rules.
   `.env` counts with keys from the same file, on this machine, and where no key goes.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -237,6 +237,9 @@ class Settings:
         "wss://gateway.discord.gg"
     )
 
+    misspelt: tuple[tuple[str, str], ...] = ()
+    """Names in `.env` that nothing reads, each with the setting that it resembles. Not a setting itself."""
+
     @property
     def language_rule(self) -> str:
         return f"Answer in {self.language}."
@@ -258,7 +261,8 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
     written = {**from_file, **given}
     sources = _sources()
     known = {source.name for source in sources.values()}
-    for name in sorted(written.keys() - known):
+    unknown = sorted(written.keys() - known)
+    for name in unknown:
         if name.upper().startswith(OURS):
             raise SettingsError(_unknown(name, known))
     values = {
@@ -267,7 +271,7 @@ def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_f
         if written.get(source.name, "").strip()
     }
     values.setdefault("database_url", _default_database_url(data_folder))
-    settings = Settings(**values)
+    settings = Settings(**values, misspelt=tuple(_misspelt(unknown, from_file, known - written.keys())))
     lent = [name for name in PASSWORDS if name in given]
     if "COGENCY_DATABASE_URL" not in given and lent and _remote_database(settings):
         raise SettingsError(_sent_elsewhere("COGENCY_DATABASE_URL", dotenv, lent))
@@ -353,6 +357,16 @@ def _unknown(name: str, known: Collection[str]) -> str:
     near = [ours[match] for match in get_close_matches(name.upper().removeprefix(OURS), ours, n=2, cutoff=0.75)]
     remedy = f"did you mean {' or '.join(near)}?" if near else ".env.example lists all settings."
     return f"{name} is not a setting: {remedy}"
+
+
+def _misspelt(unknown: Iterable[str], from_file: Collection[str], unset: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Names in the file that nothing reads, each with the unset one that it resembles. They are told, not refused:
+    other programs may read the file, too.
+    """
+    for name in unknown:
+        near = get_close_matches(name.upper(), unset, n=1, cutoff=0.8) if name in from_file else []
+        if near:
+            yield name, near[0]
 
 
 def _default_database_url(data_folder: Path | None) -> str:

@@ -32,6 +32,10 @@ async def examine(settings: Settings, *, ask_model: bool) -> list[Finding]:
     """Settings, database, model, and each platform that has a token. `ask_model` costs a few tokens."""
     return [
         Finding(Level.GOOD, "Settings", "all of them can be read"),
+        *(
+            Finding(Level.WARNING, "Settings", f".env sets {name}, which nothing here reads", f"Did you mean {meant}?")
+            for name, meant in settings.misspelt
+        ),
         *(Finding(Level.NOTE, "Settings", told.rstrip(".")) for told in moved_addresses(settings)),
         *await _database(settings),
         *await _model(settings, ask_model=ask_model),

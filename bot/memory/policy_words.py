@@ -72,7 +72,9 @@ def _set(rest: str) -> Request:
     name, colon, text = (part.strip() for part in rest.partition(": "))
     if not colon:
         name, text = "", rest.strip()
-    if not text or text == ":" or text.endswith(":"):
+    # One plain word is a name without what holds; many languages write a whole rule without a blank.
+    is_name_alone = not colon and text.isascii() and " " not in text
+    if not text or text == ":" or text.endswith(":") or is_name_alone:
         return Unclear(USAGE)
     if len(name) > MAX_NAME_CHARS or len(text) > MAX_CHARS:
         return Unclear(TOO_LONG)

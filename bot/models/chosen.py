@@ -26,6 +26,16 @@ from bot.secret import Secret
 DEFAULT_MODELS = {"openai": "gpt-6.1-terra", "anthropic": "claude-sonnet-5-5", "gemini": "gemini-3.8-flash"}
 """Of each vendor the one that answers well at a fair price (November 2026)."""
 
+FAMILIES = {
+    **dict.fromkeys(("gpt", "chatgpt"), "openai"),
+    "claude": "anthropic",
+    "gemini": "gemini",
+    "grok": "xai",
+    "mistral": "mistral",
+    "llama": "ollama",
+}
+"""Whose a model is by how its name begins, for somebody who named no provider."""
+
 PROBE_TIMEOUT_S = 0.3
 """A server on this machine accepts a connection at once; where nobody listens, the person should not wait."""
 LIST_TIMEOUT_S = 5.0
@@ -218,6 +228,8 @@ def named_choice(spec: str, settings: ModelSettings, setting: str, why: str = ""
     if provider == "rehearsal" and not model:
         return ModelChoice(None, "", None, why)
     if provider not in ENDPOINTS:
+        if vendor := next((whose for begins, whose in FAMILIES.items() if provider.startswith(begins)), None):
+            raise SettingsError(f"{setting} names a model without its provider: write {vendor}: before it.")
         forms = ", ".join(f"{name}:<model>" for name in ENDPOINTS)
         raise SettingsError(f"{setting} takes rehearsal or one of {forms}.")
     if not model:

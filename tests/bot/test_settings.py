@@ -175,7 +175,9 @@ def test_the_vendors_own_address_without_encryption_is_elsewhere(tmp_path: Path)
 
 def test_every_address_of_a_service_names_the_keys_that_go_there() -> None:
     hints = get_type_hints(Settings, include_extras=True)
-    sources = [extra for hint in hints.values() for extra in hint.__metadata__ if isinstance(extra, From)]
+    sources = [
+        extra for hint in hints.values() for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, From)
+    ]
     services = {source.name: source.keys for source in sources if source.name.endswith("_URL")}
     assert {name for name, keys in services.items() if not keys} == {"COGENCY_DATABASE_URL", "OLLAMA_BASE_URL"}
     assert {key for keys in services.values() for key in keys} <= {source.name for source in sources}
@@ -214,6 +216,21 @@ BOTH = "SLACK_BOT_TOKEN and SLACK_APP_TOKEN."
 )
 def test_an_address_that_is_not_the_vendors_is_told(environ: dict[str, str], sentences: list[str]) -> None:
     assert moved_addresses(load_settings(environ)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("OPENAI_API_KY=x", (("OPENAI_API_KY", "OPENAI_API_KEY"),)),
+        ("discord_bot_token=x", (("discord_bot_token", "DISCORD_TOKEN"),)),
+        ("DISCORD_TOKEN=x\nDISCORD_BOT_TOKEN=y", ()),  # what is meant is set: the other is somebody else's
+        ("POSTGRES_PASSWORD=x\nAWS_REGION=y", ()),
+    ],
+)
+def test_a_name_in_the_file_that_is_nearly_a_setting_is_told(
+    tmp_path: Path, content: str, told: tuple[tuple[str, str], ...]
+) -> None:
+    assert load_settings({"OPENAI_API_KYE": HIDDEN}, dotenv_with(tmp_path, content)).misspelt == told
 
 
 @pytest.mark.parametrize(("mode", "refused"), [(0o600, False), (0o644, False), (0o646, True), (0o666, True)])

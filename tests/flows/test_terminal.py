@@ -291,6 +291,20 @@ async def test_a_chat_on_a_database_server_remembers_recalls_and_forgets(
     assert "turquoise" not in again.stdout
 
 
+def test_a_start_and_the_doctor_say_which_name_in_the_file_is_nearly_a_setting(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_API_KY=sk-1234567890\n")
+    told = ".env sets OPENAI_API_KY, which nothing here reads"
+    ran = cogency(tmp_path, "chat")
+    assert ran.stderr.splitlines()[0] == f"cogency: {told}: did you mean OPENAI_API_KEY?"
+    assert f"warning  Settings: {told}. Did you mean OPENAI_API_KEY?" in cogency(tmp_path, "doctor").stdout
+
+
+def test_without_a_command_the_commands_are_listed(tmp_path: Path) -> None:
+    ran = cogency(tmp_path)
+    assert (ran.returncode, ran.stdout) == (Exit.ARGUMENTS, "")
+    assert "chat in the terminal, or through pipes" in ran.stderr
+
+
 def test_the_version_and_the_help_need_no_settings(tmp_path: Path) -> None:
     assert cogency(tmp_path, "--version").stdout.startswith("cogency 0.")
     described = " ".join(cogency(tmp_path, "--help").stdout.split())

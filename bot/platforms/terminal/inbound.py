@@ -3,8 +3,8 @@
 Above: `bot.platforms.terminal.run`. Below: `agent.messages`, `bot.triggers`, `bot.wording`.
 
 The rules. A line that begins with "/" is a command; "//" sends text that begins with one slash; everything else is
-a message. Commands count in any case. Nothing that looks like a command is ever sent to the model: a word that is
-not one gets a sentence with the nearest.
+a message, but for the one word that stops an answer, or that leaves every other program. Commands count in any case.
+Nothing that looks like a command is ever sent to the model: a word that is not one gets a sentence with the nearest.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "/model NAME": "answer with another model",
     "/stop": "stop the answer; while it grows, press Ctrl-C",
     "/help": "show this list",
-    "/quit": "leave; so does Ctrl-D",
+    "/quit": "leave; so do exit, quit and Ctrl-D",
     "//TEXT": "send text that begins with a slash",
 }
 """How each command is written, and what it does."""
@@ -151,6 +151,10 @@ Command: TypeAlias = (
 )
 
 
+LEAVES = frozenset({"exit", "quit"})
+"""Alone on their line. No model has anything to say to them."""
+
+
 def is_command(line: str) -> bool:
     """Whether it begins as a command does, known or not."""
     text = line.strip()
@@ -165,7 +169,7 @@ def parse(line: str) -> Command:
     if text.startswith("//"):
         return Ask(text[1:])
     if not is_command(text):
-        return Stop() if is_stop(text) else Ask(text)
+        return Stop() if is_stop(text) else Quit() if text.lower() in LEAVES else Ask(text)
     first, *others = text.split(maxsplit=1)
     word, rest = first.lower(), "".join(others)
     if word in _ALONE:

@@ -55,6 +55,8 @@ class World:
         ("delete #12", Remove("12")),
         ("set", Unclear(USAGE)),
         ("set budget:", Unclear(USAGE)),
+        ("set budget", Unclear(USAGE)),
+        ("set 预算不超过5000欧元", Set("", "预算不超过5000欧元")),
         ("remove", Unclear(USAGE)),
         ("remove everything", Unclear(USAGE)),
         ("list all of them", Unclear(USAGE)),

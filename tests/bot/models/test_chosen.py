@@ -91,11 +91,20 @@ def test_rehearsal_can_be_asked_for_even_with_keys() -> None:
     assert decided(ModelSettings("rehearsal", KEY)).line == "Model: rehearsal — COGENCY_MODEL says so"
 
 
-@pytest.mark.parametrize("spec", ["gpt-6.1-terra", "opnai:gpt-6.1-terra", "rehearsal:x", ":x", "sk-secret-4711"])
+@pytest.mark.parametrize("spec", ["terra", "opnai:gpt-6.1-terra", "rehearsal:x", ":x", "sk-secret-4711"])
 def test_an_unknown_provider_is_one_sentence_without_the_value(spec: str) -> None:
     with pytest.raises(SettingsError, match=r"COGENCY_MODEL takes rehearsal or one of openai:<model>, anth") as raised:
         first_choice(replace(EMPTY, model=spec))
     assert spec not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "provider"), [("gpt-6.1-terra", "openai"), ("Claude-x", "anthropic"), ("llama3.2:3b", "ollama")]
+)
+def test_a_known_model_without_its_provider_is_told_which(spec: str, provider: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        first_choice(replace(EMPTY, model=spec))
+    assert str(raised.value) == f"COGENCY_MODEL names a model without its provider: write {provider}: before it."
 
 
 @pytest.mark.parametrize(("spec", "example"), [("ollama", "ollama:llama3.2"), ("openai: ", "openai:gpt-6.1-terra")])

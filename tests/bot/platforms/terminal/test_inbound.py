@@ -67,6 +67,9 @@ MEANINGS: list[tuple[str, Command]] = [
     ("/model ollama:llama3.2", UseModel("ollama:llama3.2")),
     ("/help", ShowHelp()),
     ("/quit", Quit()),
+    ("Exit", Quit()),
+    ("quit", Quit()),
+    ("quit smoking", Ask("quit smoking")),
 ]
 
 
