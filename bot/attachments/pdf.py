@@ -9,14 +9,12 @@ Rules
 import asyncio
 import json
 import sys
-from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bot.attachments import notes
+from bot.fair_turns import FairTurns
 
 SECONDS: Final = 15.0
 """Of wall-clock time: a report of two hundred pages takes three on a small machine; the person waits for it."""
@@ -53,62 +51,13 @@ class Patience:
     seconds: float = MESSAGE_S
 
 
-class FairTurns:
-    """So many at once, of each person one; those who wait go round by person."""
-
-    def __init__(self, at_once: int = AT_ONCE) -> None:
-        self._free = at_once
-        self._busy: set[str] = set()
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """By person, whose turn it is next first."""
-
-    @asynccontextmanager
-    async def turn(self, person: str) -> AsyncGenerator[None]:
-        await self._begin(person)
-        try:
-            yield
-        finally:
-            self._end(person)
-
-    async def _begin(self, person: str) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(person, deque()).append(turn)
-        self._go_on()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._end(person)  # it had just begun
-            raise
-
-    def _end(self, person: str) -> None:
-        self._free += 1
-        self._busy.discard(person)
-        self._go_on()
-
-    def _go_on(self) -> None:
-        for person in [one for one in self._waiting if one not in self._busy]:
-            turns = self._waiting.pop(person)
-            while turns and turns[0].done():
-                turns.popleft()  # given up
-            if turns and self._free:
-                self._free -= 1
-                self._busy.add(person)
-                turns.popleft().set_result(None)
-                if turns:
-                    self._waiting[person] = turns  # behind everybody else
-            elif turns:
-                self._waiting = {person: turns} | self._waiting
-                return
-
-
 class PdfTexts:
     """Reads PDFs, some at once. `script` is what a process runs."""
 
     def __init__(self, seconds: float = SECONDS, script: Path = _SCRIPT) -> None:
         self._seconds = seconds
         self._script = script
-        self._turns = FairTurns()
+        self._turns = FairTurns(AT_ONCE)
 
     async def read(self, data: bytes, person: str = "", patience: Patience | None = None) -> tuple[str, str]:
         """The text, page by page, and why there is none or not all of it: one of them may be ""."""

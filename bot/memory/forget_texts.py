@@ -25,6 +25,7 @@ THREADS: Final = "conversations"
 OTHERS: Final = "said to others, and so not shown here"
 
 CHANGED = "Meanwhile this has changed; nothing is erased yet."
+BUSY = "I am still looking for what you asked me to forget before; please wait for that, and ask again then."
 UNREADABLE = "I no longer understand this button: please write `/forget` again."
 
 

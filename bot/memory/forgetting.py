@@ -5,20 +5,22 @@ Above: `bot.hosting`, the terminal. Below: `bot.memory.forget_words`, `bot.memor
 
 Rules
   Nobody's things are erased before they have seen how much it is, and agreed to exactly that.
+  To find what falls takes seconds where much was said, so people take turns, and each has few of them at a time.
   Who deletes or edits a message in the platform has agreed by doing so; nobody waits for a receipt, so the bytes are
   wiped a little later, for many at once.
 """
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Final, assert_never
 
 from agent.memory.forgetting import About, Deleted, During, Everything, Gone, OneThread, Wish
 from agent.ports import Clock, Forgetting, Jobs, Ledger
 from agent.records import DELETE_REPLY, Shown, ShownPage
 from bot import wording
+from bot.fair_turns import FairTurns
 from bot.host import ForgetAnswer, Forgetter
 from bot.local_time import zone_of
 from bot.memory import forget_texts, forget_words
@@ -26,6 +28,11 @@ from bot.memory.retiring import BATCH, DELETED, GONE, sweep_soon
 
 TAKEN_BACK = timedelta(minutes=5)
 """After that a turn whose question was deleted while it ran has surely ended, or its worker has."""
+
+AT_ONCE: Final = 2
+"""Searches for what would fall, of all people: half of the connections that read an SQLite file."""
+MOST_WAITING: Final = 3
+"""Of one person; more are pressed by nobody who reads the answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +52,23 @@ class ForgetDesk:
     grace: timedelta = timedelta(days=30)
     """How long what was said stays after the bot was taken out of a place: it may have been a mistake."""
 
+    _turns: FairTurns = field(default_factory=lambda: FairTurns(AT_ONCE), init=False)
+
     async def ask(self, who: Forgetter, words: str) -> ForgetAnswer:
         """What these words would erase. Raises StoreError."""
+        if self._turns.waiting(who.person) >= MOST_WAITING:
+            return ForgetAnswer(forget_texts.BUSY)
+        async with self._turns.turn(who.person):
+            return await self._asked(who, words)
+
+    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
+        """Erase what they agreed to; ask again if it has changed. Raises StoreError."""
+        if self._turns.waiting(who.person) >= MOST_WAITING:
+            return ForgetAnswer(forget_texts.BUSY)
+        async with self._turns.turn(who.person):
+            return await self._forgotten(who, token, replies=replies)
+
+    async def _asked(self, who: Forgetter, words: str) -> ForgetAnswer:
         match forget_words.read(words, self._asker(who)):
             case None:
                 return ForgetAnswer(wording.forget_which())
@@ -55,8 +77,7 @@ class ForgetDesk:
             case wish:
                 return await self._question(who, wish)
 
-    async def forget(self, who: Forgetter, token: str, *, replies: bool = False) -> ForgetAnswer:
-        """Erase what they agreed to; ask again if it has changed. Raises StoreError."""
+    async def _forgotten(self, who: Forgetter, token: str, *, replies: bool) -> ForgetAnswer:
         agreed = forget_words.wish_of(token, self._asker(who))
         if agreed is None:
             return ForgetAnswer(forget_texts.UNREADABLE)

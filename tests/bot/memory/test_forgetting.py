@@ -1,5 +1,6 @@
 """The desk for forgetting, and what it leaves to the background."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -7,12 +8,12 @@ import pytest
 
 from agent.events import Outcome
 from agent.memory.audience import AudienceKind
-from agent.memory.forgetting import Gone
+from agent.memory.forgetting import Gone, Preview, Wish
 from agent.records import Closing, Job, ShownPage
 from bot.host import Forgetter
 from bot.jobs import JobWorker
 from bot.memory import forget_texts
-from bot.memory.forgetting import ForgetDesk
+from bot.memory.forgetting import MOST_WAITING, ForgetDesk
 from bot.memory.replies import ReplyDeletion
 from bot.memory.retiring import EVERY, EXPIRED, GONE, SWEEP, Retiring
 from bot.surface import PageGone, PageUnsent
@@ -21,6 +22,7 @@ from tests.contracts.steps import answered, claimed
 from tests.fakes.clock import FakeClock
 from tests.fakes.incoming import START, said
 from tests.fakes.store import FakeStore
+from tests.patience import PATIENCE_S
 
 ANN = Forgetter("ann", frozenset({"thread"}))
 
@@ -104,6 +106,38 @@ async def test_what_was_told_again_elsewhere_is_shown_before_it_falls() -> None:
         assert question.wider == ""
     finally:
         await store.close()
+
+
+class SlowStore(FakeStore):
+    """Looks for what falls until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looking: list[str] = []
+        self.go_on, self.two_look = asyncio.Event(), asyncio.Event()
+
+    async def preview(self, plan: Wish) -> Preview:
+        self.looking.append(plan.person)
+        if len(self.looking) > 1:
+            self.two_look.set()
+        await self.go_on.wait()
+        return await super().preview(plan)
+
+
+async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
+    store = SlowStore()
+    desk = World(store).desk
+    await answered(store, said("the Apollo boat"), "noted")
+    async with asyncio.timeout(PATIENCE_S):
+        flood = [asyncio.ensure_future(desk.ask(ANN, "everything")) for _ in range(50)]
+        others = asyncio.ensure_future(desk.ask(Forgetter("bo", frozenset()), "everything"))
+        await store.two_look.wait()
+        assert store.looking == ["ann", "bo"]
+        store.go_on.set()
+        answers = [one.text for one in await asyncio.gather(*flood)]
+        await others
+    assert answers.count(forget_texts.BUSY) == 50 - 1 - MOST_WAITING
+    assert "2 messages" in answers[0]
 
 
 async def test_what_has_changed_meanwhile_is_asked_again() -> None:
