@@ -23,6 +23,7 @@ fastest reply moved on; and how many requests were refused.
 """
 
 import statistics
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -74,13 +75,16 @@ class Measured:
         )
 
 
-def measured(bot: Bot, load: Load) -> Measured:
-    """One bot, in a world and a loop of its own. Raises AssertionError if it did not show everything."""
+def measured(bot: Bot, load: Load, busy_s: Callable[[], float] = time.thread_time) -> Measured:
+    """One bot, in a world and a loop of its own, as `run_skipping` runs it.
+
+    Raises AssertionError if it did not show everything.
+    """
 
     async def work() -> Run:
         return await bot(load)
 
-    run = run_skipping(work())
+    run = run_skipping(work(), busy_s)
     first = first_seen(run.shown)
     seen = [voice.seen(first) for voice in run.voices]
     spoken = [voice.spoken for voice in run.voices]

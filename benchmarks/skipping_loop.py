@@ -2,17 +2,23 @@
 
 Above: benchmarks in which minutes pass. Below: asyncio.
 
-What is done takes the time that it takes; only idleness takes none. Clocks, timeouts and whatever a library waits for
-follow, because they all ask the loop. That is exact as long as both ends of each connection are in this loop: work in
-threads and other processes looks like idleness to it.
+What is done takes the time of the processor that it takes, whatever else the machine does; only idleness takes none.
+Clocks, timeouts and whatever a library waits for follow, because they all ask the loop. That is exact as long as both
+ends of each connection are in this loop: work in threads and other processes looks like idleness to it.
 """
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+FAR_S: Final = 0.5
+LOOK_S: Final = 0.002
+"""Before so long a wait is skipped, what the system has still on its way is waited for."""
 
 
 class _SkippingSelector(selectors.DefaultSelector):
@@ -21,22 +27,23 @@ class _SkippingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout <= 0:
             return super().select(timeout)
-        ready = super().select(0)
+        ready = super().select(0) or (super().select(LOOK_S) if timeout > FAR_S else [])
         if not ready:
             self.skipped_s += timeout
         return ready
 
 
 class SkippingLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
+    def __init__(self, busy_s: Callable[[], float]) -> None:
+        self._busy_s = busy_s
         self._skipping = _SkippingSelector()
         super().__init__(self._skipping)
 
     def time(self) -> float:
-        return super().time() + self._skipping.skipped_s
+        return self._busy_s() + self._skipping.skipped_s
 
 
-def run_skipping(work: Coroutine[Any, Any, T]) -> T:
-    """`asyncio.run` in a loop of its own that skips every wait."""
-    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+def run_skipping(work: Coroutine[Any, Any, T], busy_s: Callable[[], float] = time.thread_time) -> T:
+    """`asyncio.run` in a loop of its own that skips every wait. `busy_s`: how long something has been done so far."""
+    with asyncio.Runner(loop_factory=partial(SkippingLoop, busy_s)) as runner:
         return runner.run(work)

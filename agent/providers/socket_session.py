@@ -36,6 +36,8 @@ CONNECTIONS = 3
 
 CATCH_UP_S = 0.005
 """Before each question but the first: what the system has received by then is taken in, such as a leave-taking."""
+CATCH_UP_STEPS = 3
+"""Of the event loop, for what came in the moment in which that time was over."""
 
 NO_KEY: Mapping[str, str] = {}
 
@@ -210,15 +212,26 @@ class SocketSession:
         await self._send(socket, question)
 
     async def _still_open(self, socket: Socket) -> bool:
-        """Take in what came since the last answer."""
-        try:
-            async with asyncio.timeout(CATCH_UP_S):
-                while True:
-                    self._dialogue.receive(await socket.receive())
-        except TimeoutError:
-            return socket.is_open
-        except SocketClosed:
-            return False
+        """Take in what came since the last answer. A timer that rings late, on a busy machine, does not decide: what is
+        there then is read first.
+        """
+        while True:
+            hearing = asyncio.ensure_future(socket.receive())
+            try:
+                await asyncio.wait({hearing}, timeout=CATCH_UP_S)
+                for _ in range(CATCH_UP_STEPS):
+                    if not hearing.done():
+                        await asyncio.sleep(0)
+            finally:
+                hearing.cancel()
+            if not hearing.done():
+                await asyncio.wait({hearing})
+            try:
+                self._dialogue.receive(hearing.result())
+            except asyncio.CancelledError:
+                return socket.is_open
+            except SocketClosed:
+                return False
 
     async def _answer(self) -> AsyncGenerator[ProviderEvent, None]:
         """The events of the answer. Where the model was told to stop, losing the rest loses only its usage."""

@@ -9,7 +9,12 @@ from typing import Protocol, TypeAlias
 
 from agent.messages import Usage
 from agent.ports import Provider
+from agent.providers.replay import Patience
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_S
+
+PATIENT = Patience(first_token_s=PATIENCE_S, between_tokens_s=PATIENCE_S, tail_s=10.0)
+"""A busy machine is no silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class Asked:
 
 
 class World(Protocol):
-    """A fake service on loopback, and our provider connected to it with a short patience (0.5 s for each token).
+    """A fake service on loopback, and our provider connected to it, patient unless a test asks otherwise.
 
     The provider's waits between tries go to `clock`, which never really sleeps.
     """

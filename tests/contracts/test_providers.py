@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -11,8 +12,9 @@ from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.events import NoticeArrived, Outcome
 from agent.messages import Image, Message, Role
 from agent.ports import CallOptions, ProviderEvent, ReasoningArrived, ResponseEnded, Session, TokensArrived
+from agent.providers.replay import Patience
 from agent.session import open_session
-from tests.contracts.model_world import Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits, World
+from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits, World
 from tests.contracts.worlds import WORLDS
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.patience import PATIENCE_S
@@ -29,8 +31,8 @@ def opened(request: pytest.FixtureRequest) -> Callable[..., Opened]:
     """`async with opened(turn, …) as world`: a service that does these things, one for each request."""
 
     @asynccontextmanager
-    async def opened(*turns: Turn) -> AsyncGenerator[World, None]:
-        async with asyncio.timeout(PATIENCE_S), WORLDS[request.param]() as world:
+    async def opened(*turns: Turn, patience: Patience = PATIENT) -> AsyncGenerator[World, None]:
+        async with asyncio.timeout(PATIENCE_S), WORLDS[request.param](patience=patience) as world:
             world.plan(*turns)
             yield world
 
@@ -343,16 +345,20 @@ async def test_a_stream_that_pauses_is_only_slow(opened: Callable[..., Opened]) 
 
 async def test_a_model_that_does_not_begin_is_given_up_and_left(opened: Callable[..., Opened]) -> None:
     silent, _ = waits()
-    async with opened(silent) as world:
-        with pytest.raises(ProviderUnavailable, match="has not begun to answer"):
-            await read(world)
-        await world.left.wait()
-        assert len(world.asked) == 1
+    for first_token_s in (0.3, 3.0, 30.0):  # the first in which a busy machine gets to ask
+        async with opened(silent, patience=replace(PATIENT, first_token_s=first_token_s)) as world:
+            with pytest.raises(ProviderUnavailable, match="has not begun to answer"):
+                await read(world)
+            if world.asked:
+                await world.left.wait()
+                assert len(world.asked) == 1
+                return
+    raise AssertionError("it was not even asked")
 
 
 async def test_a_model_that_falls_silent_breaks_the_stream_and_is_left(opened: Callable[..., Opened]) -> None:
     silent, _ = waits("Hi")
-    async with opened(silent) as world:
+    async with opened(silent, patience=replace(PATIENT, between_tokens_s=0.2)) as world:
         with pytest.raises(StreamBroken, match="nothing more came"):
             await read(world)
         await world.left.wait()

@@ -13,7 +13,7 @@ from tests.fakes.live_service import WRITER, live_world
 from tests.fakes.openai_service import responses_http_world, responses_world
 from tests.fakes.realtime_service import realtime_world
 
-WORLDS: dict[str, Callable[[], AbstractAsyncContextManager[World]]] = {
+WORLDS: dict[str, Callable[..., AbstractAsyncContextManager[World]]] = {
     "anthropic": anthropic_world,
     "chat": chat_world,
     "chat-bare": partial(chat_world, stop=False, images=True),

@@ -12,7 +12,8 @@ from agent.messages import Usage
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import ANTHROPIC
 from agent.providers.opening import open_messages
-from tests.contracts.model_world import Asked
+from agent.providers.replay import Patience
+from tests.contracts.model_world import PATIENT, Asked
 from tests.fakes.http_world import HttpWorld, http_world
 from tests.fakes.model_server import Reply, Request
 
@@ -102,8 +103,8 @@ def _thought(reasoning: str) -> list[object]:
 
 
 @asynccontextmanager
-async def anthropic_world() -> AsyncGenerator[HttpWorld, None]:
+async def anthropic_world(patience: Patience = PATIENT) -> AsyncGenerator[HttpWorld, None]:
     async with http_world(
-        MessagesWire(), lambda url, line: open_messages(ANTHROPIC.at(url), MODEL, "sk-1", line)
+        MessagesWire(), lambda url, line: open_messages(ANTHROPIC.at(url), MODEL, "sk-1", line), patience
     ) as world:
         yield world

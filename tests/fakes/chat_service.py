@@ -12,9 +12,9 @@ from agent.messages import Usage
 from agent.protocol.grammar import STOP_SEQUENCE
 from agent.providers.catalog import OPENAI
 from agent.providers.opening import Line, replaying
-from agent.providers.replay import ReplayProvider
+from agent.providers.replay import Patience, ReplayProvider
 from agent.providers.wire_chat import ChatDialect
-from tests.contracts.model_world import Asked
+from tests.contracts.model_world import PATIENT, Asked
 from tests.fakes.http_world import HttpWorld, http_world
 from tests.fakes.model_server import DONE, Reply, Request
 
@@ -72,11 +72,13 @@ class ChatWire:
 
 
 @asynccontextmanager
-async def chat_world(*, stop: bool = True, images: bool = False) -> AsyncGenerator[HttpWorld, None]:
+async def chat_world(
+    *, stop: bool = True, images: bool = False, patience: Patience = PATIENT
+) -> AsyncGenerator[HttpWorld, None]:
     """A model with or without stop sequences, and with or without eyes."""
 
     def opened(url: str, line: Line) -> ReplayProvider:
         return replaying(OPENAI.at(url), "m-1", ChatDialect("m-1", stop=stop, images=images), "sk-1", line)
 
-    async with http_world(ChatWire(stop=stop), opened) as world:
+    async with http_world(ChatWire(stop=stop), opened, patience) as world:
         yield world

@@ -14,11 +14,10 @@ from agent.messages import Usage
 from agent.ports import Provider
 from agent.providers.opening import Line
 from agent.providers.replay import Patience
-from tests.contracts.model_world import Asked, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
+from tests.contracts.model_world import PATIENT, Asked, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_server import CHUNKED, CUT, ModelServer, Reply, Request, Wait, event, framed, head, whole
 
-IMPATIENT = Patience(first_token_s=0.5, between_tokens_s=0.5, tail_s=0.1)
 PIECE = 7
 """Calls arrive in pieces of so many characters, so that every tag is cut somewhere."""
 USAGE = Says(()).usage
@@ -64,7 +63,9 @@ class HttpWorld:
 
 
 @asynccontextmanager
-async def http_world(wire: Wire, opened: Callable[[str, Line], OpenedProvider]) -> AsyncGenerator[HttpWorld, None]:
+async def http_world(
+    wire: Wire, opened: Callable[[str, Line], OpenedProvider], patience: Patience = PATIENT
+) -> AsyncGenerator[HttpWorld, None]:
     """A service that speaks `wire`, and the provider that `opened` makes for its address."""
     clock, asked, planned = FakeClock(), list[Asked](), list[Turn]()
 
@@ -75,7 +76,7 @@ async def http_world(wire: Wire, opened: Callable[[str, Line], OpenedProvider]) 
         return _reply(wire, planned.pop(0))
 
     async with ModelServer(answer) as server:
-        provider = opened(server.url, Line(clock, lambda: 0.0, IMPATIENT))
+        provider = opened(server.url, Line(clock, lambda: 0.0, patience))
         try:
             yield HttpWorld(provider, clock, asked, server.left, server, planned)
         finally:

@@ -12,7 +12,8 @@ from typing import cast
 from agent.messages import Usage
 from agent.providers.interactions_session import InteractionsProvider
 from agent.providers.opening import Line, open_interactions
-from tests.contracts.model_world import Asked
+from agent.providers.replay import Patience
+from tests.contracts.model_world import PATIENT, Asked
 from tests.fakes.gemini_service import MODEL, NAMES, gemini_at
 from tests.fakes.http_world import HttpWorld, http_world
 from tests.fakes.model_server import DONE, Reply, Request, whole
@@ -115,7 +116,9 @@ def _thought(reasoning: str) -> list[object]:
 
 
 @asynccontextmanager
-async def interactions_service(wire: InteractionsWire) -> AsyncGenerator[tuple[HttpWorld, InteractionsProvider], None]:
+async def interactions_service(
+    wire: InteractionsWire, patience: Patience = PATIENT
+) -> AsyncGenerator[tuple[HttpWorld, InteractionsProvider], None]:
     """The world, with its provider as what it is."""
     opened: list[InteractionsProvider] = []
 
@@ -123,11 +126,11 @@ async def interactions_service(wire: InteractionsWire) -> AsyncGenerator[tuple[H
         opened.append(open_interactions(gemini_at(url), MODEL, "key-1", line))
         return opened[0]
 
-    async with http_world(wire, provider_at) as world:
+    async with http_world(wire, provider_at, patience) as world:
         yield world, opened[0]
 
 
 @asynccontextmanager
-async def interactions_world() -> AsyncGenerator[HttpWorld, None]:
-    async with interactions_service(InteractionsWire()) as (world, _):
+async def interactions_world(patience: Patience = PATIENT) -> AsyncGenerator[HttpWorld, None]:
+    async with interactions_service(InteractionsWire(), patience) as (world, _):
         yield world

@@ -23,12 +23,11 @@ from agent.providers.reading import as_list, as_object, as_text
 from agent.providers.replay import Patience
 from agent.providers.warm_sockets import SocketLimits
 from agent.providers.wire_responses import ResponsesDialect
-from tests.contracts.model_world import Asked, Turn, Waits
+from tests.contracts.model_world import PATIENT, Asked, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.openai_events import Error, Event, Mishap, Step, Writer
 from tests.fakes.openai_types import check_event, check_sent
 
-IMPATIENT = Patience(first_token_s=0.5, between_tokens_s=0.5, tail_s=0.1)
 MODEL = "gpt-6.1-terra"
 OUTPUTS = {"custom_tool_call_output", "function_call_output"}
 KINDS = {401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 529: "server_error"}
@@ -258,7 +257,7 @@ async def serving() -> AsyncGenerator[OpenAiService, None]:
 
 @asynccontextmanager
 async def _world(
-    opened: Callable[[Endpoint, Line], OpenedProvider], patience: Patience = IMPATIENT
+    opened: Callable[[Endpoint, Line], OpenedProvider], patience: Patience = PATIENT
 ) -> AsyncGenerator[OpenAiWorld, None]:
     clock = FakeClock()
     async with serving() as service:
@@ -271,7 +270,7 @@ async def _world(
 
 @asynccontextmanager
 async def responses_world(
-    *, limits: SocketLimits | None = None, patience: Patience = IMPATIENT
+    *, limits: SocketLimits | None = None, patience: Patience = PATIENT
 ) -> AsyncGenerator[OpenAiWorld, None]:
     """Over WebSocket, with HTTP behind it."""
     settings = limits or SocketLimits()
@@ -282,9 +281,9 @@ async def responses_world(
 
 
 @asynccontextmanager
-async def responses_http_world() -> AsyncGenerator[OpenAiWorld, None]:
+async def responses_http_world(patience: Patience = PATIENT) -> AsyncGenerator[OpenAiWorld, None]:
     async with _world(
-        lambda endpoint, line: replaying(endpoint, MODEL, ResponsesDialect(MODEL), "sk-1", line)
+        lambda endpoint, line: replaying(endpoint, MODEL, ResponsesDialect(MODEL), "sk-1", line), patience
     ) as world:
         yield world
 

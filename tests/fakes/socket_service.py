@@ -17,13 +17,10 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from agent.ports import Provider
-from agent.providers.replay import Patience
 from agent.providers.socket_session import SocketProvider
 from tests.contracts.model_world import Asked, Refuses, Turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
-
-IMPATIENT = Patience(first_token_s=0.5, between_tokens_s=0.5, tail_s=0.3)
 
 Frame = dict[str, object]
 

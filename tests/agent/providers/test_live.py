@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from time import sleep
 from typing import cast
 
 import pytest
@@ -17,7 +18,7 @@ from agent.ports import CallOptions, ProviderEvent, ResponseEnded, Session, Stop
 from agent.protocol.grammar import teach
 from agent.providers.catalog import LIVE, Mode
 from agent.providers.opening import Line, open_provider
-from agent.providers.socket_session import SocketProvider
+from agent.providers.socket_session import CATCH_UP_S, SocketProvider
 from tests.contracts.model_world import Breaks, Calls, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.live_service import SPEAKER, WRITER, Kept, LiveVisit, opened, say_go_away
@@ -123,6 +124,20 @@ async def test_a_connection_that_is_about_to_close_is_left_by_its_handle_and_not
         assert len(world.service.guests) == 2
     assert [asked.resumed for asked in world.asked] == [False, True]
     assert world.asked[1].texts == (CONTEXT[0].text, RESULTS.text)
+
+
+async def test_a_leave_taking_that_came_before_the_question_counts_on_a_busy_machine_too() -> None:
+    async with serving(*TWO_ROUNDS) as (world, _):
+        session = world.sockets.connect(CallOptions())
+        first = await ask(session)
+        await world.service.rested.wait()
+        asking = asyncio.create_task(ask(session, going_on(first)))
+        leaving = asyncio.create_task(say_go_away(world.service))
+        asyncio.get_running_loop().call_soon(sleep, 10 * CATCH_UP_S)  # others have the machine
+        assert text_of(await asking) == "Done."
+        await leaving
+        await session.close()
+        assert len(world.service.guests) == 2
 
 
 async def test_a_handle_that_is_no_longer_known_costs_a_connection_and_a_replay() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from openai.types.realtime.realtime_client_event_param import RealtimeClientEventParam
@@ -17,13 +18,15 @@ from agent.providers.catalog import REALTIME, Mode
 from agent.providers.opening import Line, open_provider, open_realtime
 from agent.providers.replay import Patience
 from agent.providers.socket_session import SocketProvider
-from tests.contracts.model_world import Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
+from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Garbles, Refuses, Says, Turn, Waits
 from tests.fakes.clock import FakeClock
 from tests.fakes.one_turn import CONTEXT, Echo, echo_call, run_turn
 from tests.fakes.realtime_service import LIMIT, RealtimeVisit, expire, opened, realtime_world, watched
 from tests.fakes.socket_service import SocketWorld, hang_up, socket_world
 from tests.fakes.vendor_types import fits, knows
 from tests.patience import PATIENCE_S
+
+IMPATIENT = replace(PATIENT, tail_s=0.3)
 
 CALL = f"<execute>[{echo_call('one')[1:-1]}]{STOP_SEQUENCE}"
 RESULTS = Message(Role.USER, "<results>[]\n</results>")
@@ -80,7 +83,7 @@ async def test_the_model_is_stopped_where_its_calls_end_and_the_conversation_kee
 
 async def test_a_service_that_does_not_stop_costs_a_connection_and_nothing_else() -> None:
     tool = Echo()
-    async with asyncio.timeout(PATIENCE_S), realtime_world(deaf=True) as world:
+    async with asyncio.timeout(PATIENCE_S), realtime_world(deaf=True, patience=IMPATIENT) as world:
         world.plan(Calls((echo_call("one"),)), Says(("Done.",)))
         ran = await run_turn(world.provider, tool)
         assert [asked.resumed for asked in world.asked] == [False, False]
