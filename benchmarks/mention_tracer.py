@@ -1,0 +1,212 @@
+"""`cogency run`, watched from a mention's arrival until its answer is stored; started by `benchmarks.mention_path`.
+
+    python -m benchmarks.mention_tracer QUESTION ANSWER RESULT
+
+Nothing of the product is known here by name but its command and its packages, so that the rest may be renamed at will.
+A profile function sees each function that begins; SQLAlchemy says which statement is executed with which values.
+SIGUSR1 begins the watch, and "watching" is printed. It ends with the first INSERT whose values hold the words ANSWER:
+then the file RESULT is written, and "done" printed.
+
+Theory of operation
+  The chain of calls is the stack at the first INSERT whose values hold the words QUESTION. Each function's caller is
+  noted as it begins: the nearest function of the product in the stack, which holds all that await a running coroutine.
+  Two joints are closed: a task is called by what made it, and a thread that works for the loop by the deepest waiting
+  function of the package in which the thread's own stack begins.
+  What began before the watch (the reader of the socket, the loops of the workers) was not called by the mention, so the
+  chain begins below it.
+"""
+
+import asyncio
+import dis
+import inspect
+import json
+import signal
+import sys
+import threading
+from collections.abc import Coroutine, Generator, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Final, cast
+
+import greenlet
+from sqlalchemy import Engine, event
+
+from benchmarks.house_code import PACKAGES, ROOT, Call
+from bot.__main__ import run
+
+RESUME: Final = dis.opmap["RESUME"]
+_STEP: Final = asyncio.Handle._run.__code__  # noqa: SLF001  # pyright: ignore -- as below
+
+
+class Watch:
+    """What a mention enters, of the packages below `root`."""
+
+    def __init__(self, question: str, answer: str, result: Path, root: Path = ROOT) -> None:
+        self._root = root
+        self._folders = tuple(f"{root / package}/" for package in PACKAGES)
+        self._question = question
+        self._answer = answer
+        self._result = result
+        self._watching = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        # Every frame that began during the watch, with the one that called it. It is kept until the end: a frame that
+        # is gone could give its identity to another one.
+        self._callers: dict[FrameType, FrameType | None] = {}
+        self._makers: dict[asyncio.Task[Any], FrameType | None] = {}
+        self._chain: list[Call] = []
+        self._in_thread = 0
+
+    def begin(self, *_: object) -> None:
+        self._watching = True
+        print("watching", flush=True)
+
+    def see(self, frame: FrameType, happened: str, _: object) -> None:
+        """The profile function of every thread."""
+        if happened != "call" or not self._is_product(frame):
+            return
+        if self._loop is None and threading.current_thread() is threading.main_thread():
+            self._follow_tasks()
+        if self._watching and _begins(frame):
+            self._callers[frame] = self._caller(frame)
+
+    def execute(self, _connection: object, _cursor: object, statement: str, values: object, *_: object) -> None:
+        """SQLAlchemy's event before_cursor_execute."""
+        if not self._watching or not statement.startswith("INSERT"):
+            return
+        stored = repr(values)
+        if not self._chain and self._question in stored:
+            self._chain = self._chain_to(inspect.currentframe())
+        if self._answer in stored:
+            self._end()
+
+    def _end(self) -> None:
+        self._watching = False
+        entered = dict.fromkeys(self._call(frame) for frame in self._callers if _is_function(frame.f_code))
+        functions, chain = [asdict(call) for call in entered], [asdict(call) for call in self._chain]
+        found = {"functions": functions, "chain": chain, "in_thread": self._in_thread}
+        self._result.write_text(json.dumps(found), encoding="utf-8")
+        print("done", flush=True)
+
+    def _follow_tasks(self) -> None:
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._loop.set_task_factory(self._task)
+
+    def _task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, Any] | Generator[Any, Any, Any],
+        **options: Any,  # noqa: ANN401 -- what asyncio gives
+    ) -> asyncio.Task[Any]:
+        task = asyncio.Task(cast("Coroutine[Any, Any, Any]", work), loop=loop, **options)
+        if self._watching:
+            self._makers[task] = self._nearest(inspect.currentframe())
+        return task
+
+    def _caller(self, frame: FrameType) -> FrameType | None:
+        above = next((one for one in _stack(frame.f_back) if self._is_product(one)), None)
+        if above is None and (task := _current_task()) is not None:
+            return self._makers.get(task)
+        return above if above in self._callers else None
+
+    def _nearest(self, frame: FrameType | None) -> FrameType | None:
+        """The innermost frame of the stack that began during the watch."""
+        return next((one for one in _stack(frame) if one in self._callers), None)
+
+    def _chain_to(self, frame: FrameType | None) -> list[Call]:
+        """From what the event has called down to here."""
+        chain = self._above(self._nearest(frame))
+        if chain and threading.current_thread() is not threading.main_thread():
+            self._in_thread = len(chain)
+            package = self._package(chain[0])
+            waiting = [self._above(one) for one in self._waiting() if self._package(one) == package]
+            chain = max([[], *waiting], key=len) + chain
+        return [self._call(frame) for frame in chain]
+
+    def _above(self, frame: FrameType | None) -> list[FrameType]:
+        chain: list[FrameType] = []
+        while frame is not None:
+            if _is_function(frame.f_code):
+                chain.append(frame)
+            frame = self._callers[frame]
+        return chain[::-1]
+
+    def _is_product(self, frame: FrameType) -> bool:
+        return frame.f_code.co_filename.startswith(self._folders)
+
+    def _package(self, frame: FrameType) -> str:
+        return Path(frame.f_code.co_filename).relative_to(self._root).parts[0]
+
+    def _call(self, frame: FrameType) -> Call:
+        code = frame.f_code
+        return Call(Path(code.co_filename).relative_to(self._root).as_posix(), code.co_qualname, code.co_firstlineno)
+
+    def _waiting(self) -> Iterator[FrameType]:
+        """Where each task of the loop waits, and where the loop's own thread is."""
+        threads = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- no public function tells
+        ends = [self._nearest(threads.get(threading.main_thread().ident or 0))]
+        for task in asyncio.all_tasks(self._loop):
+            frames = [frame for frame in _suspended(task.get_coro()) if frame in self._callers]
+            ends.append(frames[-1] if frames else None)
+        return (end for end in ends if end is not None)
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # there is no loop
+        return None
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """From here outwards to where the loop took it up, also out of a greenlet, in which SQLAlchemy runs what awaits."""
+    here: greenlet.greenlet | None = greenlet.getcurrent()
+    while here is not None:
+        while frame is not None:
+            if frame.f_code is _STEP:
+                return
+            yield frame
+            frame = frame.f_back
+        here = here.parent
+        frame = None if here is None else here.gr_frame
+
+
+def _suspended(work: object) -> Iterator[FrameType]:
+    """The frames of a coroutine that waits, from its own to the innermost."""
+    while True:
+        if inspect.iscoroutine(work):
+            frame, work = work.cr_frame, work.cr_await
+        elif inspect.isgenerator(work):
+            frame, work = work.gi_frame, work.gi_yieldfrom
+        else:
+            return
+        if frame is not None:
+            yield frame
+
+
+def _begins(frame: FrameType) -> bool:
+    """Whether this is a function's beginning, and not a generator or a coroutine that goes on."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] != RESUME or not code[at + 1] & 3
+
+
+def _is_function(code: CodeType) -> bool:
+    """Not the body of a module or class, nor a comprehension, which newer Pythons do not call."""
+    return bool(code.co_flags & inspect.CO_OPTIMIZED) and (code.co_name == "<lambda>" or code.co_name[0] != "<")
+
+
+def main() -> None:
+    question, answer, result = sys.argv[1:]
+    watch = Watch(question, answer, Path(result))
+    event.listen(Engine, "before_cursor_execute", watch.execute)
+    signal.signal(signal.SIGUSR1, watch.begin)
+    threading.setprofile(watch.see)
+    sys.setprofile(watch.see)
+    sys.exit(run(["run"]))
+
+
+if __name__ == "__main__":
+    main()
