@@ -71,7 +71,10 @@ def reached(connection: Connection, plan: ForgettingPlan, limit: int | None = No
     """
     named = chosen(connection, plan, limit)
     said = dict(named.said) | _replies(connection, named.said)
-    again = Retellings(connection, _asker(plan), None if named.facts or named.entries else earliest(said))
+    # What is named beside messages may have come of some that stay: then nobody knows what was before all of it.
+    beside = bool(named.facts or named.entries)
+    since, first = (None, 0) if beside else (earliest(said), min(said, default=0))
+    again = Retellings(connection, _asker(plan), since, first)
     retold, may, scratch = dict[int, Said](), dict[int, Said](), frozenset[int]()
     fresh = Falling(said, facts_of(connection, said, named.facts), named.entries | unlearn.reached(connection, said))
     facts_, entries = fresh.facts, fresh.entries

@@ -4,23 +4,28 @@ A turn keeps the ids of what stood in its context. How they came there says how 
 them:
 
     given      a tool brought it (recall), because the model asked for it     the reply falls, whatever its words
-    carried    memory put it there unasked: past threads, facts, profile      it falls if it quotes it, or has a rare
-                                                                              word of it that its question has not;
-                                                                              if not, it may have been made of it
-    history    it stood above, in the same conversation                       it falls if it quotes it and answers the
-                                                                              same person; with a rare word, it may
+    carried    memory put it there unasked: past threads, facts, profile      it falls if a passage or a word that they
+                                                                              share tells; if not, it may have been
+                                                                              made of it
+    history    it stood above, in the same conversation                       it falls if a passage tells, and it
+                                                                              answers the same person; with a word
+                                                                              that tells, it may
 
 Rules
+  What a shared passage or word tells, `store.forgetting.telling` says: a greeting, a closing or a footer that other
+  answers have, too, tells nothing, nor does what the question has. What is in doubt, because too little was said to
+  know what is common, may have been made of it; where nobody can be asked, and for what was remembered, it falls.
   What only *may* have been made of it is never erased unasked: a preview shows it, and its person decides. So are the
   person's own messages in such turns that have a rare word of it: they may repeat what they were told.
   Of other people's threads only the bot's replies fall, never what those people wrote.
   What such a turn remembered falls as its reply does, unless its own question says as much.
 """
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, select
@@ -29,18 +34,15 @@ from agent.records import Author
 from store import json_columns
 from store.forgetting.batches import among
 from store.forgetting.chosen import Said, messages
-from store.memory import facts, people
-from store.search import index
-from store.search.stem import stem
-from store.search.text import index_words, is_telling, quotes
+from store.forgetting.telling import Clue, Telling, telling_words
+from store.memory import facts
+from store.search.text import passages, plain_words
 from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, turn, working_item
 
+TURNS: Final = 1_000
+"""Read at a time."""
 CLOCKS: Final = timedelta(days=1)
 """More than a platform's clock and ours ever differ."""
-RARE: Final = 3
-"""In so many more of a person's messages a word may stand and still tell where it came from."""
-LOOKUPS: Final = 100
-"""Words whose rarity is looked up for one plan, some milliseconds each. Of those that come then it is not known."""
 
 
 class _Came(Enum):
@@ -91,11 +93,41 @@ class Retold:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A text that stood in a turn's context. `person`: who had said it, or was answered with it."""
+    """A text that stood in a turn's context. `person`: who had said it, or was answered with it; `bots`: by the bot, in
+    its own words.
+    """
 
     came: _Came
     text: str
     person: str
+    bots: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Fallen:
+    """What is known to fall: texts, by the ids of the messages that led there, facts, and messages."""
+
+    texts: dict[int, list[Said]]
+    facts: dict[int, tuple[str, str]]
+    said: dict[int, Said]
+
+    def stood_in(self, one: Told) -> bool:
+        return not (one.context.isdisjoint(self.texts) and one.facts.isdisjoint(self.facts))
+
+    def drawn(self, one: Told, *, keys: bool = True) -> list[_Drawn]:
+        """What of it stood in the context of a turn; of facts the values alone if not their `keys`: what is remembered
+        of different things has keys alike.
+        """
+        known = [self.facts[id_] for id_ in sorted(one.facts & self.facts.keys())]
+        drawn = [_Drawn(_Came.CARRIED, f"{key} {value}" if keys else value, "", bots=False) for key, value in known]
+        for id_ in sorted(one.context & self.texts.keys()):
+            for said in self.texts[id_]:
+                above = said.conversation == one.conversation
+                came = (
+                    _Came.GIVEN if id_ in one.given and id_ in self.said else _Came.HISTORY if above else _Came.CARRIED
+                )
+                drawn.append(_Drawn(came, said.text, said.person, bots=said.author == Author.BOT))
+        return drawn
 
 
 def contexts(connection: Connection, since: datetime | None) -> Iterable[Told]:
@@ -119,114 +151,188 @@ def running(connection: Connection) -> Iterable[Told]:
 
 
 class Retellings:
-    """Finds what was told again of what falls with one plan. `asker`: whose plan it is, "" if it is nobody's."""
+    """Finds what was told again of what falls with one plan. `asker`: whose plan it is, "" if it is nobody's. `first`:
+    messages with a lower id were said before anything that falls.
+    """
 
-    def __init__(self, connection: Connection, asker: str, since: datetime | None) -> None:
+    def __init__(self, connection: Connection, asker: str, since: datetime | None, first: int) -> None:
         self._connection = connection
         self._asker = asker
         self._since = since
-        self._rarity: dict[tuple[str, str], bool] = {}
-        self._numbers: dict[str, int | None] = {}
-        self._near: set[int] = set()
+        self._telling = Telling(connection, first)
+        self._reached = set[int]()
+        self._reached_facts = set[int]()
+        self._led_to = list[Told]()
 
     def of(self, fresh: Falling, said: Collection[int]) -> Retold:
         """What was told of what has just been found to fall, beside `said`, which falls anyway."""
-        texts, known = self._texts(fresh), self._facts(fresh.facts)
-        near, spoken, gone = list[Told](), dict[int, dict[int, Said]](), dict(fresh.said)
-        for one in self._contexts():
-            if one.context.isdisjoint(texts) and one.facts.isdisjoint(known):
+        fallen = _Fallen(self._texts(fresh), self._facts(fresh.facts), dict(fresh.said))
+        self._follow(fallen.texts.keys(), fresh.facts)
+        self._telling.falls(frozenset(said), self._reached)
+        near, spoken = list[Told](), dict[int, dict[int, Said]]()
+        for one in self._led_to:
+            if not fallen.stood_in(one):
                 continue
             near.append(one)
-            spoken |= _by_turn(self._connection, [one.turn])
-            # What surely falls is followed within this one pass, from each turn to those after it: else a chain of a
-            # thousand retellings would read all turns a thousand times, while nobody else may write.
-            drawn = _drawn(one, texts, known, gone)
-            for id_, spoke in spoken.get(one.turn, {}).items():
-                if spoke.author == Author.BOT and id_ not in said and _repeats(spoke.text, spoke.person, drawn):
-                    gone[id_] = spoke
-                    texts.setdefault(id_, [spoke])
-        self._near |= {*said, *(id_ for turns in spoken.values() for id_ in turns)}
+            there = spoken[one.turn] = _messages(self._connection, [message.c.turn == one.turn])
+            # What surely falls is followed at once, from each turn to those after it.
+            drawn = fallen.drawn(one)
+            for id_, spoke in there.items():
+                if spoke.author == Author.BOT and id_ not in said and self._falls_at_once(spoke, drawn, there):
+                    fallen.said[id_] = spoke
+                    fallen.texts.setdefault(id_, [spoke])
+            kept = self._facts_kept(dict.fromkeys(there, one), there, fallen) - fallen.facts.keys()
+            fallen.facts.update(self._facts(kept))
+        self._telling.near(id_ for there in spoken.values() for id_ in there)
         falls, may = dict[int, Said](), dict[int, Said]()
         for one in near:
-            there = spoken.get(one.turn, {})
-            drawn = _drawn(one, texts, known, gone)
-            asked = [spoke.text for spoke in there.values() if spoke.author == Author.PERSON]
+            there, drawn = spoken[one.turn], fallen.drawn(one)
             for id_, spoke in there.items():
                 if id_ in said:
                     continue
-                match self._sure(spoke, drawn, asked):
+                match _Sure.FALLS if id_ in fallen.said else self._sure(spoke, drawn, there):
                     case _Sure.FALLS:
                         falls[id_] = spoke
                     case _Sure.MAY if self._asker:
                         may[id_] = spoke
                     case _:
                         pass
-        return Retold(falls, may, *self._remembered(near, fresh.said))
+        return Retold(falls, may, *self._remembered(near, fallen))
 
     def remembered(self, said: Mapping[int, Said]) -> tuple[frozenset[int], frozenset[int]]:
         """The facts and the scratch values that turns kept of what stood in their contexts and falls."""
-        return self._remembered((one for one in self._contexts() if not one.context.isdisjoint(said)), said)
+        self._follow(said.keys(), ())
+        self._telling.falls(frozenset(said), self._reached)
+        for one in said.values():
+            self._learn_wording(one)
+        fallen = _Fallen({id_: [one] for id_, one in said.items()}, {}, dict(said))
+        return self._remembered(filter(fallen.stood_in, self._led_to), fallen)
 
-    def _contexts(self) -> Iterable[Told]:
-        """Read anew each time: those of all turns would not fit into memory."""
-        return contexts(self._connection, self._since)
+    def _follow(self, said: Collection[int], facts_: Collection[int]) -> None:
+        """Find the turns to which contexts lead from these, by any number of turns: all turns are read once, whatever
+        is made of it, while nobody else may write. Those of all would not fit into memory.
+        """
+        if self._reached.issuperset(said) and self._reached_facts.issuperset(facts_):
+            return
+        self._reached.update(said)
+        self._reached_facts.update(facts_)
+        self._led_to.clear()
+        told = iter(contexts(self._connection, self._since))
+        while some := list(islice(told, TURNS)):
+            spoken, kept = self._left_by(some)
+            for one in some:
+                if one.context.isdisjoint(self._reached) and one.facts.isdisjoint(self._reached_facts):
+                    continue
+                here, known = one.context & self._reached, one.facts & self._reached_facts
+                self._led_to.append(replace(one, context=here, given=one.given & here, facts=known))
+                self._reached.update(spoken.get(one.turn, ()))
+                self._reached_facts.update(kept.get(one.turn, ()))
 
-    def _remembered(self, told: Iterable[Told], said: Mapping[int, Said]) -> tuple[frozenset[int], frozenset[int]]:
-        held = [one for one in (*told, *running(self._connection)) if not one.context.isdisjoint(said)]
-        drawn = {
-            one.turn: _drawn(one, {id_: [said[id_]] for id_ in one.context & said.keys()}, {}, said) for one in held
-        }
-        asked = _messages(self._connection, among(message.c.turn, drawn))
+    def _left_by(self, some: Iterable[Told]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """The messages of turns, and the facts that they remembered."""
+        spoken, kept = dict[int, list[int]](), dict[int, list[int]]()
+        turns = [one.turn for one in some]
+        for where in among(message.c.turn, turns):
+            for turn_id, id_ in self._connection.execute(select(message.c.turn, message.c.id).where(where)):
+                spoken.setdefault(turn_id, []).append(id_)
+            of = select(message.c.turn, fact.c.id).join_from(fact, message, message.c.id == fact.c.source_message)
+            for turn_id, id_ in self._connection.execute(of.where(where)):
+                kept.setdefault(turn_id, []).append(id_)
+        return spoken, kept
 
-        def kept(source: Column[Any], words: ColumnElement[str]) -> frozenset[int]:
-            columns = select(source.table.c.id, source, words)
-            found = (row for where in among(source, asked) for row in self._connection.execute(columns.where(where)))
-            return frozenset(id_ for id_, of, text in found if self._keeps(text, asked[of], drawn[asked[of].turn]))
+    def _remembered(self, near: Iterable[Told], fallen: _Fallen) -> tuple[frozenset[int], frozenset[int]]:
+        held = {one.turn: one for one in (*near, *filter(fallen.stood_in, running(self._connection)))}
+        asked = _messages(self._connection, among(message.c.turn, held))
+        self._telling.near(asked)
+        told = {id_: held[one.turn] for id_, one in asked.items()}
+        scratch = working_item.c.key + " " + working_item.c.value
+        return (
+            self._facts_kept(told, asked, fallen),
+            self._kept(working_item.c.message, scratch, told, asked, fallen),
+        )
 
-        facts_ = kept(fact.c.source_message, fact.c.key + " " + fact.c.value)
-        return facts_, kept(working_item.c.message, working_item.c.key + " " + working_item.c.value)
+    def _facts_kept(self, told: Mapping[int, Told], asked: Mapping[int, Said], fallen: _Fallen) -> frozenset[int]:
+        words = fact.c.key + " " + fact.c.value
+        return self._kept(fact.c.source_message, words, told, asked, fallen)
 
-    def _keeps(self, kept: str, asked: Said, drawn: list[_Drawn]) -> bool:
-        if facts.says_no_more(kept, asked.text):
-            return False
-        return self._of_reply(kept, asked.person, drawn, [asked.text]) is _Sure.FALLS
+    def _kept(
+        self,
+        source: Column[Any],
+        words: ColumnElement[str],
+        told: Mapping[int, Told],
+        asked: Mapping[int, Said],
+        fallen: _Fallen,
+    ) -> frozenset[int]:
+        """What these turns remembered of what falls, if it says more than their questions; both by the ids of these."""
+        columns = select(source.table.c.id, source, words)
+        found = [row for where in among(source, told) for row in self._connection.execute(columns.where(where)).all()]
+        kept = set[int]()
+        for id_, of, text in found:
+            question = asked[of]
+            if not facts.says_no_more(text, question.text):
+                drawn = fallen.drawn(told[of], keys=False)
+                if self._of_reply(text, question.person, drawn, [question.text], _Sure.FALLS) is _Sure.FALLS:
+                    kept.add(id_)
+        return frozenset(kept)
 
-    def _sure(self, spoke: Said, drawn: list[_Drawn], asked: list[str]) -> _Sure:
+    def _falls_at_once(self, spoke: Said, drawn: list[_Drawn], there: Mapping[int, Said]) -> bool:
+        """Does this reply fall, whatever else is found?"""
+        return self._of_reply(spoke.text, spoke.person, drawn, _asked(there), self._doubt) is _Sure.FALLS
+
+    def _sure(self, spoke: Said, drawn: list[_Drawn], there: Mapping[int, Said]) -> _Sure:
         if spoke.author == Author.BOT:
-            return self._of_reply(spoke.text, spoke.person, drawn, asked)
+            return self._of_reply(spoke.text, spoke.person, drawn, _asked(there), self._doubt)
         if spoke.person != self._asker:
             return _Sure.NO
-        return _Sure.MAY if self._shares(spoke.text, spoke.person, (one.text for one in drawn), ()) else _Sure.NO
+        return _Sure.MAY if self._words(spoke.text, spoke.person, drawn, ()) is not Clue.NONE else _Sure.NO
 
-    def _of_reply(self, text: str, person: str, drawn: list[_Drawn], asked: Collection[str]) -> _Sure:
-        if _repeats(text, person, drawn):
+    @property
+    def _doubt(self) -> _Sure:
+        """What becomes of a reply of which it is in doubt whether it quotes what falls."""
+        return _Sure.MAY if self._asker else _Sure.FALLS
+
+    def _of_reply(self, text: str, person: str, drawn: list[_Drawn], asked: Collection[str], doubt: _Sure) -> _Sure:
+        if any(one.came is _Came.GIVEN for one in drawn):
             return _Sure.FALLS
-        carried = [one.text for one in drawn if one.came is _Came.CARRIED]
-        above = [one.text for one in drawn if one.came is _Came.HISTORY and one.person == person]
+        carried = [one for one in drawn if one.came is _Came.CARRIED]
+        above = [one for one in drawn if one.came is _Came.HISTORY and one.person == person]
+        by_clue = {Clue.TELLS: _Sure.FALLS, Clue.DOUBT: doubt}
+        found = by_clue.get(self._passages(text, person, [*carried, *above], asked))
+        if found is _Sure.FALLS:
+            return found
         if carried:
-            return _Sure.FALLS if self._shares(text, person, carried, asked) else _Sure.MAY
-        return _Sure.MAY if person == self._asker and self._shares(text, person, above, asked) else _Sure.NO
+            return by_clue.get(self._words(text, person, carried, asked), _Sure.MAY)
+        if found is None and person == self._asker:
+            found = _Sure.MAY if self._words(text, person, above, asked) is not Clue.NONE else None
+        return found or _Sure.NO
 
-    def _shares(self, text: str, person: str, drawn: Iterable[str], asked: Collection[str]) -> bool:
-        """Does the text have a rare word of one of these that was not asked with?"""
-        words = _telling(text)
+    def _passages(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
+        """What it tells which passages of these the text has, beside those that were asked with."""
+        best, questions = Clue.NONE, [plain_words(one) for one in asked]
+        for one in drawn:
+            for piece in passages(text, one.text):
+                if not any(piece in question for question in questions):
+                    best = max(best, self._telling.passage(person, piece, bots=one.bots))
+                if best is Clue.TELLS:
+                    return best
+        return best
+
+    def _words(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
+        """The same for single words."""
+        words, best = telling_words(text), Clue.NONE
         for one in asked:
-            for known in _telling(one):
+            for known in telling_words(one):
                 words.pop(known, None)
-        return any(self._is_rare(person, words[one]) for each in drawn for one in _telling(each) if one in words)
+        for one in drawn:
+            for shared in filter(words.__contains__, telling_words(one.text)):
+                best = max(best, self._telling.word(person, words[shared], bots=one.bots))
+                if best is Clue.TELLS:
+                    return best
+        return best
 
-    def _is_rare(self, person: str, word: str) -> bool:
-        if (known := self._rarity.get((person, word))) is not None:
-            return known
-        if len(self._rarity) >= LOOKUPS:
-            return False
-        if person not in self._numbers:
-            self._numbers[person] = people.number_of(self._connection, person)
-        number = self._numbers[person]
-        found = [] if number is None else index.having(self._connection, [word], number)
-        rare = sum(id_ not in self._near for id_ in found) <= RARE
-        self._rarity[person, word] = rare
-        return rare
+    def _learn_wording(self, one: Said) -> None:
+        if one.author == Author.PERSON:
+            self._telling.written(one.text)
 
     def _texts(self, fresh: Falling) -> dict[int, list[Said]]:
         """By the ids of the messages that led there: what was said, and what the profile has made of it."""
@@ -239,46 +345,24 @@ class Retellings:
         taught = dict(fresh.said) | _messages(self._connection, among(message.c.id, {row.message for row in learned}))
         for source, key, text in learned:
             if source in taught:
-                texts.setdefault(source, []).append(replace(taught[source], text=f"{key} {text}"))
+                entry = replace(taught[source], text=f"{key} {text}", author=Author.PERSON)
+                texts.setdefault(source, []).append(entry)
+        for one in (each for some in texts.values() for each in some):
+            self._learn_wording(one)
         return texts
 
-    def _facts(self, ids: frozenset[int]) -> dict[int, str]:
+    def _facts(self, ids: Collection[int]) -> dict[int, tuple[str, str]]:
+        """Their keys and values."""
         columns = select(fact.c.id, fact.c.key, fact.c.value)
         rows = (row for where in among(fact.c.id, ids) for row in self._connection.execute(columns.where(where)))
-        return {id_: f"{key} {value}" for id_, key, value in rows}
+        known = {id_: (key, value) for id_, key, value in rows}
+        for key, value in known.values():
+            self._telling.written(f"{key} {value}")
+        return known
 
 
-def _drawn(
-    one: Told, texts: Mapping[int, list[Said]], known: Mapping[int, str], fallen: Container[int]
-) -> list[_Drawn]:
-    """What of this stood in the context of a turn; `fallen`: the messages that fall themselves."""
-    drawn = [_Drawn(_Came.CARRIED, known[id_], "") for id_ in one.facts & known.keys()]
-    for id_ in one.context & texts.keys():
-        for said in texts[id_]:
-            above = said.conversation == one.conversation
-            came = _Came.GIVEN if id_ in one.given and id_ in fallen else _Came.HISTORY if above else _Came.CARRIED
-            drawn.append(_Drawn(came, said.text, said.person))
-    return drawn
-
-
-def _repeats(text: str, person: str, drawn: Iterable[_Drawn]) -> bool:
-    """Whether a reply to this person surely tells it again: it was given to it, or is quoted in it."""
-    return any(
-        one.came is _Came.GIVEN or ((one.came is _Came.CARRIED or one.person == person) and quotes(text, one.text))
-        for one in drawn
-    )
-
-
-def _telling(text: str) -> dict[str, str]:
-    """The words that may tell where a text came from, by their stems."""
-    return {stem(word): word for word in index_words(text) if is_telling(word)}
-
-
-def _by_turn(connection: Connection, turns: Collection[int]) -> dict[int, dict[int, Said]]:
-    found: dict[int, dict[int, Said]] = {}
-    for id_, one in _messages(connection, among(message.c.turn, turns)).items():
-        found.setdefault(one.turn, {})[id_] = one
-    return found
+def _asked(there: Mapping[int, Said]) -> list[str]:
+    return [one.text for one in there.values() if one.author == Author.PERSON]
 
 
 def _messages(connection: Connection, places: Iterable[ColumnElement[bool]]) -> dict[int, Said]:

@@ -67,7 +67,7 @@ def reword(
 
 def _doomed(connection: Connection, found: Mapping[int, Said]) -> Doomed:
     """What falls as if these messages did. Their turns that run are named: they go on as they began."""
-    retold, scratch = Retellings(connection, "", earliest(found)).remembered(found)
+    retold, scratch = Retellings(connection, "", earliest(found), min(found)).remembered(found)
     return Doomed(
         found,
         turns=_turns(connection, {one.turn for one in found.values()}, turn.c.state == RUNNING),

@@ -6,7 +6,8 @@ chosen, batches, text, tables.
 Rules
   An entry falls with any of its sources, because nobody can say which of its words came from which. What else it came
   from waits to be learned from again.
-  So does an entry that quotes an erased message of its audience: a model may have named the wrong source.
+  So does an entry that quotes an erased message of its audience, unless its own sources say the same: a model may have
+  named the wrong source.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,7 +19,7 @@ from agent.memory.forgetting import Everything, ForgettingPlan
 from store.forgetting.batches import among
 from store.forgetting.chosen import Said
 from store.memory import profiles
-from store.search.text import quotes
+from store.search.text import passages, plain_words
 from store.tables import message, profile, profile_entry, profile_source
 
 
@@ -29,7 +30,8 @@ def reached(connection: Connection, said: Mapping[int, Said]) -> frozenset[int]:
     people = {one.person for one in said.values()}
     theirs = (select(profile_entry).where(where) for where in among(profile_entry.c.person, people))
     others = (row for query in theirs for row in connection.execute(query) if row.id not in fallen)
-    return fallen | {row.id for row in others if _quotes(row, said.values())}
+    quoting = {row.id: quoted for row in others if (quoted := _quoted(row, said.values()))}
+    return fallen | {id_ for id_, quoted in quoting.items() if not quoted <= _own_words(connection, id_, quoted)}
 
 
 def texts(connection: Connection, entries: Collection[int]) -> list[str]:
@@ -65,6 +67,14 @@ def _people(connection: Connection, entries: frozenset[int]) -> frozenset[str]:
     return frozenset(person for query in wanted for person in connection.execute(query).scalars())
 
 
-def _quotes(entry: Row[Any], said: Collection[Said]) -> bool:
+def _quoted(entry: Row[Any], said: Collection[Said]) -> set[str]:
+    """The passages of these messages that it quotes."""
     theirs = (one for one in said if (one.person, one.audience) == (entry.person, entry.audience))
-    return any(quotes(entry.text, one.text) for one in theirs)
+    return {piece for one in theirs for piece in passages(entry.text, one.text)}
+
+
+def _own_words(connection: Connection, entry: int, quoted: set[str]) -> set[str]:
+    """Those of the passages that its sources have."""
+    sources = select(message.c.text).join(profile_source, profile_source.c.message == message.c.id)
+    own = [plain_words(text) for text in connection.execute(sources.where(profile_source.c.entry == entry)).scalars()]
+    return {piece for piece in quoted if any(piece in text for text in own)}

@@ -50,6 +50,15 @@ STOP_WORDS: Final = frozenset(_STOP.split())
 """Words of a question that say nothing about what is looked for."""
 
 
+_COURTESY: Final = """
+afternoon answer anything asking assist assistance bitte bonjour buenas certainly cheers danke dear else evening
+everything gern gerne glad gracias greetings guten hallo happy hello help here hola hope know like merci morning
+need okay please pleased question questions regards sorry sure tell thank thanks welcome wish
+"""
+COURTESY: Final = frozenset(_COURTESY.split())
+"""Words of greetings, thanks and offers: whoever writes them has them from nobody."""
+
+
 class _Spaced(dict[int, int]):
     """What `str.translate` puts in the place of a character: itself if words hold it, or a blank."""
 
@@ -93,16 +102,30 @@ def holds(held: str, erased: str) -> bool:
 
 def quotes(held: str, erased: str) -> bool:
     """Does `held` contain the erased text or a telling piece of it, whatever the case and the punctuation?"""
-    words = index_words(erased)
-    forms = (" ".join(words), max(words, key=len, default=""))
-    telling = [piece for form in forms for piece in stretches(form) if len(piece.encode()) >= TELLING_BYTES]
-    said = " ".join(index_words(held)) if telling else ""
-    return holds(held, erased) or any(piece in said for piece in telling)
+    return bool(passages(held, erased))
+
+
+def passages(held: str, erased: str) -> list[str]:
+    """The pieces of the erased text, long enough to tell, that stand in `held`, both in plain words; all of a shorter
+    one that `held` is.
+    """
+    form = plain_words(erased)
+    longest = max(form.split(), key=len, default="")
+    pieces = [piece for one in (form, longest) for piece in stretches(one) if len(piece.encode()) >= TELLING_BYTES]
+    if not pieces and (len(erased) >= TELLING_CHARS or held == erased):
+        pieces = [form]
+    said = plain_words(held) if pieces else ""
+    return [piece for piece in dict.fromkeys(pieces) if piece and piece in said]
+
+
+def plain_words(text: str) -> str:
+    """Its words in order, one blank between them, whatever the case and the punctuation."""
+    return " ".join(piece for piece, _ in _pieces(text))
 
 
 def is_telling(word: str) -> bool:
     """May this index word tell where a text came from, if few others have it? Not one of everybody's short words."""
-    if word in STOP_WORDS:
+    if word in STOP_WORDS or word in COURTESY:
         return False
     is_number = word.isalnum() and not word.isalpha()
     return len(word) >= TELLING_LETTERS or (is_number and len(word) > 2) or bool(_CJK.fullmatch(word) and len(word) > 1)

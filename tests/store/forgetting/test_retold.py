@@ -1,5 +1,6 @@
 """What the bot kept or says in other conversations, made of what is forgotten, on both engines."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,9 +11,9 @@ from agent.events import Outcome
 from agent.memory.audience import GroupAudience, Place, label
 from agent.memory.forgetting import OneThread
 from agent.memory.layers import WorkingItem
-from agent.memory.writing import NewFact
+from agent.memory.writing import NewFact, Written
 from agent.progress import Progress, encode
-from agent.records import Author, Claim, Closing
+from agent.records import Author, Claim, Closing, Receipt
 from store.engine import Store
 from store.tables import message
 from tests.contracts.steps import answered, claimed, proved
@@ -129,6 +130,13 @@ async def test_a_long_chain_of_retellings_falls_whole_and_is_read_in_a_few_passe
         ending = Closing(Outcome.ANSWERED, f"It is {number} times blue.", context_messages=drawn, given_messages=drawn)
         await store.ledger.finish(claim, ending, START + timedelta(seconds=number))
         last = await store.database.read(reply_of, claim.turn)
+    passes, receipt = await passes_while(store, OneThread("ann", frozenset({"link-0"})))
+    assert receipt.erased["messages"] == links + 1, "the question, and every reply"
+    assert 0 < passes < 10
+
+
+async def passes_while(store: Store, plan: OneThread) -> tuple[int, Receipt]:
+    """How often all turns are read while this is forgotten, and the receipt."""
     passes: list[str] = []
 
     def counted(*executed: object) -> None:
@@ -136,12 +144,11 @@ async def test_a_long_chain_of_retellings_falls_whole_and_is_read_in_a_few_passe
 
     event.listen(Engine, "before_cursor_execute", counted)
     try:
-        receipt = await store.forgetting.forget(OneThread("ann", frozenset({"link-0"})), START + timedelta(days=1))
+        receipt = await store.forgetting.forget(plan, START + timedelta(days=1))
     finally:
         event.remove(Engine, "before_cursor_execute", counted)
     assert proved(receipt)
-    assert receipt.erased["messages"] == links + 1, "the question, and every reply"
-    assert 0 < len(passes) < 10
+    return len(passes), receipt
 
 
 def reply_of(connection: Connection, turn: int) -> int:
@@ -152,3 +159,20 @@ def reply_of(connection: Connection, turn: int) -> int:
 async def asked_anew(store: Store, number: int) -> Claim:
     await store.ledger.accept(said(f"What was it, the {number}th time?", conversation=f"link-{number}"))
     return await claimed(store)
+
+
+async def test_a_long_chain_of_facts_falls_whole_and_is_read_in_a_few_passes(store: Store) -> None:
+    """Each turn was told the last one's reply, and remembered what its own question does not say."""
+    links, last = 30, ""
+    for number in range(links):
+        claim = await asked_anew(store, number)
+        new = NewFact("", f"fact {number}", f"it is zanzibarwhisper {number}", "user", START, HERE, person="ann")
+        written = await store.facts.write(replace(new, source_message=claim.message))
+        assert isinstance(written, Written)
+        drawn = (last,) if last else ()
+        ending = Closing(Outcome.ANSWERED, f"Kept zanzibarwhisper {number}.", context_facts=drawn)
+        await store.ledger.finish(claim, ending, START + timedelta(seconds=number))
+        last = written.fact.id
+    passes, receipt = await passes_while(store, OneThread("ann", frozenset({"link-0"})))
+    assert receipt.erased["facts"] == links
+    assert 0 < passes < 10
