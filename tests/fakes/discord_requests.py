@@ -67,8 +67,6 @@ class Requests:
         self.violations: list[str] = []
         """What was asked for otherwise than Discord describes it; whoever serves the fake looks at it in the end."""
         self.faults: list[Fault] = []
-        self.speed = 1.0
-        """How much faster the clock runs than that of whoever reads our headers."""
         self.changed: Callable[[], None] = lambda: None
         self._clock = clock
         self._allowance, self._window_s = allowance, window_s
@@ -147,7 +145,7 @@ class Requests:
         began, used = self._buckets[key]
         if now - began >= self._window_s:
             began, used = now, 0
-        after = f"{(began + self._window_s - now) / self.speed:.3f}"
+        after = f"{began + self._window_s - now:.3f}"
         over = used >= self._allowance
         self._buckets[key] = (began, used if over else used + 1)
         headers |= {

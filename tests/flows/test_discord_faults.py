@@ -21,7 +21,6 @@ from bot.surface import Offer
 from tests.fakes.answering_host import AnsweringHost, answering_host
 from tests.fakes.discord_bot import by_the_bot, serving, settings
 from tests.fakes.discord_gateway import PATIENCE_S, FakeDiscord, running_discord
-from tests.fakes.discord_rest import ACKNOWLEDGE_S
 from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, GENERAL, GUILD, seen
 from tests.fakes.fast_clock import FastClock
 from tests.fakes.host import FakeHost
@@ -157,8 +156,8 @@ async def test_a_command_is_acknowledged_in_time_however_slow_discord_is_to_say_
     async with recording() as (fake, host):
         fake.rest.fail("GET", f"/guilds/{GUILD}/members/", 0, delay_s=5.0)
         asked = await fake.command(ANN, "ask", DM_OF[ANN], question="hello")
-        await fake.until(lambda: asked.acknowledged)
-        assert fake.world.clock.monotonic() - asked.began < ACKNOWLEDGE_S
+        await fake.until(lambda: asked.acknowledged)  # the fake takes it for three seconds
+        assert not host.taken
         await taken(host)
 
 

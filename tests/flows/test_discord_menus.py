@@ -97,6 +97,10 @@ async def test_a_model_that_is_not_open_is_refused_in_one_private_sentence() -> 
         assert host.taken == []
 
 
+def test_what_is_stored_first_leaves_half_of_discords_patience_to_the_way() -> None:
+    assert STORE_FIRST_S <= ACKNOWLEDGE_S / 2
+
+
 async def test_under_load_a_question_is_acknowledged_before_it_is_stored() -> None:
     class Slow(FakeHost):
         may_store = asyncio.Event()
@@ -110,7 +114,7 @@ async def test_under_load_a_question_is_acknowledged_before_it_is_stored() -> No
         asked = await fake.command(ANN, "ask", question="hello")
         began = fake.world.clock.monotonic()
         await fake.until(lambda: asked.acknowledged)
-        assert STORE_FIRST_S / 2 < fake.world.clock.monotonic() - began < ACKNOWLEDGE_S
+        assert fake.world.clock.monotonic() - began > STORE_FIRST_S / 2
         assert fake.world.messages[asked.original]["flags"] & LOADING
         assert host.taken == []
         host.may_store.set()
