@@ -10,6 +10,8 @@ Rules
   the model's: it reckons out what "next Friday" is.
   No word may come from others: one that they wrote and the person did not is theirs.
   What a person quotes ("> …", and all that follows ">>> …") is not in their words.
+  What they surely deny, ask, suppose, or tell of somebody else (`agent.memory.clauses`) they have not said; in doubt
+  they have.
   In scripts without blanks, pairs of characters stand for words; most of them must be the person's.
 """
 
@@ -19,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from agent.memory.clauses import ABOUT, SAME_BEGINNING, UNSPACED, otherwise
 from agent.memory.lexicon import DAYS
 from agent.memory.statements import WORD, is_function_word, stem
 
@@ -26,15 +29,11 @@ SHARE: Final = 0.5
 """Of the telling words: a model says the same in its own words, and not something else."""
 PAIRS_SHARE: Final = 0.7
 """Of pairs of characters: particles are common to all sentences, so half of them would say little."""
-SAME_BEGINNING: Final = 5
-"""Letters that two forms of one word share ("vegetarian", "Vegetarier"), or all of the shorter one."""
 MAX_OWN: Final = 60_000
 """Characters of a person's messages, the newest: more than one message may hold, and read in a few milliseconds."""
 MAX_OTHERS: Final = 500_000
 """Characters of what else was read, the newest: more than a turn's context holds."""
 
-ABOUT: Final = frozenset({"person", "user", "asker", "they", "prefer", "name", "call", "like", "want", "remember"})
-"""Stems by which a model speaks of the person, and of what they asked it to do."""
 _QUOTED: Final = re.compile(r"^[ \t]*>(?:>>[ \t\n](?s:.*)|.*$)", re.MULTILINE)
 """A line, or all that follows: what begins with ">>>" is shown as one quotation to its end."""
 _MONTH_NAMES: Final = (
@@ -56,7 +55,6 @@ _TRIVIAL: Final = frozenset({"00"})
 """Of "9:00", for whoever said "9 am"."""
 _DIGITS: Final = re.compile(r"\d+")
 _GROUPED: Final = re.compile(r"(?<=\d)[,. ](?=\d{3}(?!\d))")
-_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +83,25 @@ def without_quotes(text: str) -> str:
     return _QUOTED.sub("", text)
 
 
-def said_by(text: str, own: Iterable[str], others: Iterable[str] = (), *, key: str = "", name: str = "") -> bool:
+def said_by(
+    text: str,
+    own: Iterable[str],
+    others: Iterable[str] = (),
+    *,
+    key: str = "",
+    name: str = "",
+    supposing: bool = False,
+) -> bool:
     """Does `text` say what a person said? `own`: their messages, `others`: what else the model has read, both with the
     newest last; `key`: what a model calls it, which may be in words of its own, but not of others; `name`: what the
-    person is called.
+    person is called; `supposing`: it is kept as a supposition only.
     """
-    mine = _words(_newest(map(without_quotes, own), MAX_OWN) + f"\n{name}")
+    unquoted = [*map(without_quotes, own)]
+    return _in_words_of(text, unquoted, others, key, name) and not otherwise(text, unquoted, supposing=supposing)
+
+
+def _in_words_of(text: str, own: Iterable[str], others: Iterable[str], key: str, name: str) -> bool:
+    mine = _words(_newest(own, MAX_OWN) + f"\n{name}")
     undated = _DATE.sub(" ", text)
     if not _runs_of_digits(_DATE.sub(" ", f"{key}\n{text}")) <= mine.digits | _TRIVIAL:
         return False
@@ -120,7 +131,7 @@ class _Word:
 
 def _telling(text: str) -> Iterator[_Word]:
     """The words that tell something."""
-    spaced = _UNSPACED.sub(" ", text)
+    spaced = UNSPACED.sub(" ", text)
     end = 0
     for match in WORD.finditer(spaced):
         begins = end == 0 or any(mark in spaced[end : match.start()] for mark in ".!?:\n")
@@ -132,7 +143,7 @@ def _telling(text: str) -> Iterator[_Word]:
 
 
 def _words(text: str) -> _Words:
-    spaced = _UNSPACED.sub(" ", text)
+    spaced = UNSPACED.sub(" ", text)
     words = WORD.findall(spaced)
     stems = frozenset(map(stem, words))
     counted = {_NUMBERS[word.lower()] for word in words if word.lower() in _NUMBERS}
@@ -146,7 +157,7 @@ def _runs_of_digits(text: str) -> frozenset[str]:
 
 
 def _pairs(text: str) -> Iterator[str]:
-    for run in _UNSPACED.findall(text):
+    for run in UNSPACED.findall(text):
         yield from (run[at : at + 2] for at in range(max(len(run) - 1, 1)))
 
 

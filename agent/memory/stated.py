@@ -4,7 +4,8 @@ Above: `agent.memory.synthesizer` reads them, `bot.memory.learning` has them kep
 secrets, sensitive, model_json.
 
 Rules
-  A fact comes from one message, and says what that message says: some of its words stand there.
+  A fact comes from one message, and says what that message says: some of its words stand there, and are neither denied
+  nor asked there (`agent.memory.clauses`).
   What was said in a game of thought or as a draft stays in that scope and conversation, whatever the model says of it.
   No secrets; what is sensitive only if the person asked for it to be remembered.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.authority import Authority
+from agent.memory.clauses import otherwise
 from agent.memory.facts import Fact, Scope
 from agent.memory.model_json import numbers_in, object_in, text_in
 from agent.memory.profile import KEY_CHARS, Partition, Utterance, tidy
@@ -81,8 +83,11 @@ def _fact(
     if secret or not _says(source.text, value):
         return None
     named = Scope(text_in(item.get("scope"))) if text_in(item.get("scope")) in _ASSUMED else Scope.GLOBAL
+    scope = scopes[source.id] if named is Scope.GLOBAL else named
+    if otherwise(value, [source.text], supposing=scope in _ASSUMED):
+        return None
     gone = tuple(known[number - 1].id for number in numbers_in(item.get("supersedes"), len(known)))
-    return StatedFact(key, value, source, scopes[source.id] if named is Scope.GLOBAL else named, gone)
+    return StatedFact(key, value, source, scope, gone)
 
 
 def _scopes(said: Sequence[Utterance]) -> dict[int, Scope]:

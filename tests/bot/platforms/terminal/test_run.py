@@ -217,7 +217,7 @@ async def test_nothing_after_quit_is_read() -> None:
 
 async def test_what_goes_wrong_is_one_sentence_and_the_chat_goes_on() -> None:
     complaints = ["the disk is full: make room and ask again."]
-    shown = await conversation(FakeChatBot(), "break", "hello", ends=Exit.FAILED, complaints=complaints)
+    shown = await conversation(FakeChatBot(), "break", "hello", ends=Exit.UNAVAILABLE, complaints=complaints)
     assert shown == ["You wrote: hello"]
 
 
