@@ -46,10 +46,11 @@ _KINDS = {
     "messages": ("message", "messages"),
     "facts": ("fact", "facts"),
     "profile": ("profile entry", "profile entries"),
-    "conversations": ("thread", "threads"),
     "summaries": ("summary", "summaries"),
 }
 """What a person knows by name, in the order of a receipt, in singular and plural."""
+THREADS: Final = "conversations"
+"""As previews and receipts count those in which something falls."""
 
 
 def literal(text: str) -> str:
@@ -115,10 +116,12 @@ def forget_declined() -> str:
 
 
 def amounts(counts: Mapping[str, int]) -> str:
-    """How much of each kind, as a person knows them: "2 messages, 1 fact"; "nothing"."""
+    """How much of each kind, as a person knows them, and where: "2 messages, 1 fact, in 1 thread"; "nothing"."""
     known = [counted(counts[kind], *words) for kind, words in _KINDS.items() if counts.get(kind)]
-    if records := sum(count for kind, count in counts.items() if kind not in _KINDS):
+    if records := sum(count for kind, count in counts.items() if kind not in {*_KINDS, THREADS}):
         known.append(counted(records, "internal record", "internal records"))
+    if threads := counts.get(THREADS, 0):
+        known.append(f"in {counted(threads, 'thread', 'threads')}")
     return ", ".join(known) or "nothing"
 
 

@@ -54,8 +54,9 @@ class ShownPage:
 class Receipt:
     """What forgetting erased, and what the search for proof found afterwards.
 
-    `erased` counts rows by what they were ("messages", "facts", …). `found_again` counts what a search for the erased
-    texts still found: 0 is the proof. `bytes_gone` says whether the database files hold none of the erased bytes;
+    `erased` counts rows by what they were ("messages", "facts", …), and the "conversations" in which something fell,
+    as a preview does. `found_again` counts what a search for the erased texts still found: 0 is the proof.
+    `bytes_gone` says whether the database files hold none of the erased bytes;
     `kept_by_server` that a database server keeps them, so that nobody here can say: its files, its log and its backups
     follow the operator's vacuum and retention.
     """

@@ -19,9 +19,6 @@ from bot.amounts import counted
 LINE_CHARS = 100
 """Enough to recognise what was said; it stays on one or two lines of a phone."""
 
-THREADS: Final = "conversations"
-"""As a preview counts them."""
-
 OTHERS: Final = "said to others, and so not shown here"
 
 CHANGED = "Meanwhile this has changed; nothing is erased yet."
@@ -85,14 +82,12 @@ def _what(wish: Wish, zone: tzinfo) -> str:
 def _amount(preview: Preview) -> str:
     if preview.is_empty:
         return "Nothing of it is kept at the moment."
-    threads = preview.counts.get(THREADS, 0)
-    among = f", in {counted(threads, 'thread', 'threads')}" if threads else ""
-    return f"That is {wording.amounts(_things(preview))}{among}."
+    return f"That is {wording.amounts(preview.counts)}."
 
 
 def _things(preview: Preview) -> dict[str, int]:
-    """What falls. Of the threads in which it is not all have to fall."""
-    return {kind: number for kind, number in preview.counts.items() if kind != THREADS}
+    """What falls, without where it stands."""
+    return {kind: number for kind, number in preview.counts.items() if kind != wording.THREADS}
 
 
 def _span(period: Period, zone: tzinfo) -> str:

@@ -114,7 +114,8 @@ def erase(
     touched = doomed.conversations | elsewhere
     derived.drop_waiting(connection, touched, doomed.said)
     counts["summaries"] = derived.drop_summaries(connection, touched)
-    counts["conversations"] = _drop_empty(connection, doomed.conversations)
+    _drop_empty(connection, doomed.conversations)
+    counts["conversations"] = len(doomed.conversations)
     _drop_people(connection, plan, counts, whole=doomed.whole)
     if owes_sweep:
         owe(connection)
@@ -236,16 +237,13 @@ def _part(connection: Connection, plan: ForgettingPlan, doomed: Doomed) -> None:
             connection.execute(delete(participant).where(gone))
 
 
-def _drop_empty(connection: Connection, conversations: frozenset[str]) -> int:
+def _drop_empty(connection: Connection, conversations: frozenset[str]) -> None:
     """Those in which nothing is said any more."""
     spoken = exists().where(message.c.conversation == conversation.c.id)
     waits = exists().where(turn.c.conversation == conversation.c.id)
-    dropped = sum(
-        connection.execute(delete(conversation).where(where, ~spoken, ~waits)).rowcount
-        for where in among(conversation.c.id, conversations)
-    )
+    for where in among(conversation.c.id, conversations):
+        connection.execute(delete(conversation).where(where, ~spoken, ~waits))
     _go_on_nowhere(connection, conversations)
-    return dropped
 
 
 def _go_on_nowhere(connection: Connection, conversations: frozenset[str]) -> None:

@@ -88,7 +88,7 @@ def test_a_long_title_is_cut_and_stays_on_one_line() -> None:
                 bytes_gone=True,
             ),
             (
-                "Forgotten: 1,204 messages, 1 fact, 2 threads, 1 summary, 4 internal records. "
+                "Forgotten: 1,204 messages, 1 fact, 1 summary, 4 internal records, in 2 threads. "
                 "A search afterwards finds none of these texts where they stood, and their bytes are gone from the "
                 "database files."
             ),

@@ -140,6 +140,26 @@ async def test_a_flood_of_wishes_to_forget_keeps_nobody_elses_waiting() -> None:
     assert "2 messages" in answers[0]
 
 
+async def test_the_question_and_the_receipt_count_the_same_threads() -> None:
+    """Of three threads in which something falls, only one ends up empty."""
+    store = await open_store("sqlite://")
+    try:
+        desk = replace(World().desk, forgetting=store.forgetting, ledger=store.ledger, jobs=store.jobs)
+        ill = await answered(store, said("the doctor found hepatitis", conversation="thread"), "noted")
+        for later in ("bar", "gym"):
+            await store.ledger.accept(said("may I?", conversation=later))
+            given = (ill.message,)
+            ending = Closing(Outcome.ANSWERED, "Not with that.", context_messages=given, given_messages=given)
+            await store.ledger.finish(await claimed(store), ending, START)
+        question = await desk.ask(ANN, "thread")
+        assert "That is 4 messages, in 3 threads." in question.text
+        receipt = await desk.forget(ANN, question.token)
+        assert receipt.text.startswith("Forgotten: 4 messages, ")
+        assert ", in 3 threads. A search" in receipt.text
+    finally:
+        await store.close()
+
+
 async def test_what_has_changed_meanwhile_is_asked_again() -> None:
     world = World()
     await answered(world.store, said("the Apollo boat"), "noted")
