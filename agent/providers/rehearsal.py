@@ -233,7 +233,7 @@ def _after_results(intent: Intent, results: str, here: Sequence[str] = ()) -> st
                 "Remembered what the person asked for."
             )
         case Recall(query):
-            hits = _hits(content)
+            hits = _hits(content, query)
             said = "In this thread you can read:\n\n" + "\n\n".join(map(_quote, here)) if here else ""
             if not hits or _NOTHING.match(hits):
                 return _answer(said or f"I found nothing about “{_line(query)}” in this thread or in your past ones.")
@@ -262,21 +262,27 @@ def _result(results: str) -> tuple[str, str]:
     return (ResultStatus.FAILURE if failed else ResultStatus.SUCCESS), content
 
 
-def _hits(content: str) -> str:
+def _hits(content: str, query: str) -> str:
     """What recall found, without its heading for models, our own answers, earlier questions of this kind, and small
-    talk.
+    talk; and where something holds a word of the query, without what only stands beside our own list of examples.
     """
     heading, blank, hits = content.strip().partition("\n\n")
     headed = blank and heading.endswith(":") and "\n" not in heading
     blocks = (hits if headed else content).split("\n\n")
-    return "\n\n".join(block for block in blocks if not _is_echo(block)).strip()
+    kept = [block for block in blocks if not _is_echo(block)]
+    about = [block for block in kept if not block.startswith("[") or _telling(query) & _telling(_words(block))]
+    return "\n\n".join(about if any(block.startswith("[") for block in about) else kept).strip()
 
 
 def _is_echo(block: str) -> bool:
     """A hit that only repeats us, or a question like the one that is being answered, or says nothing."""
-    head, _, said = block.partition("\n")
-    words = "\n".join(line.removeprefix("> ") for line in said.splitlines())
-    return head.endswith("you answered:") or (head.startswith("[") and _is_question_or_small_talk(words))
+    head = block.partition("\n")[0]
+    return head.endswith("you answered:") or (head.startswith("[") and _is_question_or_small_talk(_words(block)))
+
+
+def _words(hit: str) -> str:
+    """What is quoted in it."""
+    return "\n".join(line.removeprefix("> ") for line in hit.splitlines()[1:])
 
 
 def _summary(progress: str) -> str:

@@ -128,6 +128,17 @@ def test_what_was_found_is_quoted_without_our_own_answers_and_earlier_questions_
     assert answer.count(NOTICE) == 1
 
 
+def test_what_only_stands_beside_our_examples_is_not_quoted_where_something_speaks_of_it() -> None:
+    question = "what did I say about my boat?"
+    content = (
+        "Found in earlier conversations (quotes):\n\n[1] Ana wrote:\n> remember that my boats are blue"
+        "\n\n[2] Ana wrote:\n> what can you do?\n\n[3] you answered:\n> - what did I say about my boat?"
+    )
+    answer = visible(rehearse(after(question, rehearse(asked(question)), content)))
+    assert "my boats are blue" in answer
+    assert "what can you do" not in answer
+
+
 SECTION = Message(
     Role.USER, "[system k7fq2m]\nPLACE: in private; only Ann writes here, and reads it.\n[/system k7fq2m]"
 )
