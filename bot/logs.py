@@ -3,14 +3,16 @@
 Above: `bot.__main__`; `severity`: whoever logs. Below: `agent.errors`.
 
 Redaction is done on the finished line, traceback included, because a secret may stand in an argument, in an
-exception's text, or in an address that a library logs.
+exception's text, or in an address that a library logs. What others wrote may stand there, too, as in a server's error:
+so a message is one line, a traceback stands indented below it, and nothing steers the terminal that shows them.
 """
 
 import json
 import logging
 import re
 from collections.abc import Callable, Iterable
-from typing import Final, TextIO
+from types import TracebackType
+from typing import Final, TextIO, TypeAlias
 from urllib.parse import quote
 
 from agent.errors import CogencyError, StoreUnavailable
@@ -20,6 +22,10 @@ SHORTEST_SECRET = 8
 
 MASK = "[secret]"
 _ESCAPED: Final = re.compile("%[0-9A-F]{2}")
+_STEERING: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What ends a line, moves the cursor, or turns the order of letters round."""
+ExceptionInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+"""As logging has it."""
 
 
 def severity(error: CogencyError) -> int:
@@ -47,6 +53,15 @@ def _spellings(value: str) -> set[str]:
     return {value, *in_address, *lower, json.dumps(value)[1:-1], repr(value)[1:-1]}
 
 
+def _on_one_line(text: str) -> str:
+    return _STEERING.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+
+
+def _indented(text: str) -> str:
+    """No line of it looks like one that was logged."""
+    return "\n".join(f"  {_on_one_line(line)}" for line in text.split("\n"))
+
+
 class RedactingFormatter(logging.Formatter):
     """Formats as usual, then masks."""
 
@@ -56,6 +71,15 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return self._redact(super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's
+        return _on_one_line(super().formatMessage(record))
+
+    def formatException(self, ei: "ExceptionInfo") -> str:  # noqa: N802 -- logging's
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 -- logging's
+        return _indented(super().formatStack(stack_info))
 
 
 def log_to(stream: TextIO, level: str, secrets: Iterable[str]) -> logging.Handler:

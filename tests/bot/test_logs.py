@@ -83,3 +83,19 @@ def test_a_secret_is_masked_however_a_line_spells_it(shown: str) -> None:
     masked = redactor([key])(line)
     assert "[secret]" in masked
     assert "sk-a" not in masked
+
+
+def test_what_others_wrote_forges_no_line_and_steers_no_terminal(stream: io.StringIO) -> None:
+    forged = "bad \x1b]0;owned\x07\x9b2J \u202egpj\n2026-01-01 00:00:00,000 ERROR bot.app: forged\r\u2028x"
+    log_to(stream, "INFO", [])
+    log = logging.getLogger("bot.test")
+    log.warning("refused: %s", forged)
+    try:
+        raise ValueError(forged)  # noqa: TRY301 -- as somewhere deep
+    except ValueError:
+        log.exception("failed")
+    lines = stream.getvalue().splitlines()
+    assert [line.split()[2] for line in lines if line[:1].isdigit()] == ["WARNING", "ERROR"]
+    assert all(line.isprintable() for line in lines)
+    assert "\\x1b]0;owned\\x07" in lines[0]
+    assert any(line.startswith("  ValueError: bad") for line in lines)
