@@ -4,7 +4,8 @@ Rules
 - Nothing is read that Slack did not sign within the last five minutes: what cannot be signed is refused by its headers,
   before its body is read. Who is refused learns nothing of the reason, and the log has a line a minute.
 - Nobody else's requests keep Slack's out, however many come: nothing counts them, and where too many bodies are read at
-  once, the one that has been awaited for longest is given up. Slack's arrive with their headers.
+  once, the one that has been awaited for longest is given up. Slack's arrive with their headers. So it is with
+  connections: each costs a file, and a process has few.
 - A request is answered after what it brings is stored, or not with 200: Slack then sends it again, up to three times,
   to whichever process the balancer chooses. The ledger knows it by its ids.
 - Silence does not tell that requests got lost: a quiet workspace is as silent. What tells is a request that Slack could
@@ -25,6 +26,7 @@ from urllib.parse import parse_qs
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestHandler
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
@@ -60,6 +62,8 @@ AGE: Final = timedelta(minutes=5)
 """Slack's own rule: what was signed longer ago is a repetition by somebody else."""
 AT_ONCE: Final = 64
 """Bodies that are read at the same time; their most bytes fit into memory."""
+CONNECTIONS: Final = 256
+"""A quarter of the files that most systems let a process have: models, platforms and the database need theirs."""
 _SIGNATURE: Final = re.compile(r"v0=[0-9a-f]{64}")
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
 
@@ -88,8 +92,11 @@ class Endpoint:
         self._logged = OncePerMinute()
         self._reading: dict[asyncio.Timeout, None] = {}
         """The ends of the bodies that are being read, the oldest first."""
+        self._answering: set[RequestHandler] = set()
+        """The connections by which something is asked."""
         self._verifier = SignatureVerifier(settings.signing_secret.reveal(), _SlackClock(clock))
         self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
         self._well = deque([clock.now()])
         """When requests arrived well: the last time before what Slack may still be repeating, and those since."""
         self._read: datetime | None = None
@@ -111,7 +118,9 @@ class Endpoint:
         )
         await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, self._settings.host, self._settings.port).start()
+            self._listening = await asyncio.get_running_loop().create_server(
+                self._connected, self._settings.host, self._settings.port
+            )
         except OSError as error:
             await self.close()
             where = f"{self._settings.host}:{self._settings.port}"
@@ -123,15 +132,40 @@ class Endpoint:
     @property
     def port(self) -> int:
         """Where it listens; 0 if it does not."""
-        addresses = self._runner.addresses if self._runner is not None else []
-        return addresses[0][1] if addresses else 0
+        sockets = self._listening.sockets if self._listening is not None else ()
+        return sockets[0].getsockname()[1] if sockets else 0
 
     async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
+    def _connected(self) -> RequestHandler:
+        """Somebody connects."""
+        assert self._runner is not None  # noqa: S101 -- it listens
+        assert self._runner.server is not None  # noqa: S101 -- as above
+        # Not at once: many may be let in together, and none of them is counted before its connection is made.
+        asyncio.get_running_loop().call_later(0, self._close_oldest, self._runner.server)
+        return self._runner.server()
+
+    def _close_oldest(self, server: web.Server) -> None:
+        """Of too many connections those by which nothing is asked go, the oldest first."""
+        for one in server.connections[:-CONNECTIONS]:
+            if one not in self._answering:
+                one.force_close()
+                self._warn("more than %d connections to Slack's port are open: the oldest are closed", CONNECTIONS)
+
     async def _take(self, request: web.Request) -> web.StreamResponse:
+        self._answering.add(request.protocol)
+        try:
+            return await self._answer(request)
+        finally:
+            self._answering.discard(request.protocol)
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         if not self._may_be_signed(request.headers):
             if "x-slack-signature" in request.headers:
                 self._warn(UNSIGNED)

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession
 
 from agent.errors import SettingsError
-from bot.platforms.slack.delivery.http import AT_ONCE, BODY_BYTES, UNSIGNED
+from bot.platforms.slack.delivery.http import AT_ONCE, BODY_BYTES, CONNECTIONS, UNSIGNED
 from bot.platforms.slack.run import serve
 from bot.secret import Secret
 from tests.fakes.fast_clock import FastClock
@@ -232,6 +232,22 @@ async def test_bodies_that_never_come_keep_none_of_slacks_out(
             one.close()
     assert status == 200
     assert len([line for line in caplog.messages if "are given up" in line]) == 1
+
+
+async def test_connections_on_which_nothing_comes_take_no_files_from_others(
+    slack: FakeSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = http_events()
+    async with serving(slack, FakeHost(), delivery=at), asyncio.timeout(PATIENCE_S):
+        opened = [await asyncio.open_connection(at.host, at.port) for _ in range(CONNECTIONS)]
+        opened[1][1].write(b"POST /slack/events HTTP/1.1\r\nX-")
+        more = [await asyncio.open_connection(at.host, at.port) for _ in range(3)]
+        assert [await reader.read() for reader, _ in opened[:2]] == [b"", b""], "the oldest are closed"
+        status, _ = await slack.posts.post(BODY, slack.posts.signed(BODY))
+        for _, writer in [*opened, *more]:
+            writer.close()
+    assert status == 200
+    assert len([line for line in caplog.messages if "the oldest are closed" in line]) == 1
 
 
 @pytest.mark.parametrize("body", [b"[1]", b'"hello"', b"null", b"1", b"{", b"", b"payload=%5B1%5D", b"payload=x"])
