@@ -71,9 +71,11 @@ def _postgresql_url(value: str) -> str:
     return value
 
 
-def password_of(url: str) -> str:
-    """The password in a URL, "" if there is none."""
-    return unquote(urlsplit(url).password or "")
+def passwords_of(url: str) -> tuple[str, ...]:
+    """The passwords in a URL: before the host, or among its parameters."""
+    parts = urlsplit(url)
+    named = [value for name, values in parse_qs(parts.query).items() if "password" in name for value in values]
+    return tuple(filter(None, [unquote(parts.password or ""), *named]))
 
 
 def database_hosts(url: str) -> list[str]:

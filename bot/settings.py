@@ -248,7 +248,7 @@ class Settings:
         """Every secret that is set, in clear: for whatever must keep them out of its output."""
         values = (getattr(self, part.name) for part in fields(self))
         kept = [value.reveal() for value in values if isinstance(value, Secret)]
-        return tuple(filter(None, [*kept, addresses.password_of(self.database_url)]))
+        return tuple(filter(None, [*kept, *addresses.passwords_of(self.database_url)]))
 
 
 def load_settings(environ: Mapping[str, str], dotenv: Path | None = None, data_folder: Path | None = None) -> Settings:

@@ -496,6 +496,14 @@ def test_the_password_of_the_database_is_kept_out_of_logs() -> None:
     assert settings.secrets() == ("open sesame",)
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://bot@db/bot?password=open%20sesame", "postgresql:///bot?host=/run/pg&user=bot&password=open+sesame"],
+)
+def test_so_is_one_that_stands_among_the_parameters_of_its_address(url: str) -> None:
+    assert load_settings({"COGENCY_DATABASE_URL": url}).secrets() == ("open sesame",)
+
+
 def test_secrets_are_not_shown_with_the_settings_and_can_be_kept_out_of_logs() -> None:
     settings = load_settings({"OPENAI_API_KEY": HIDDEN, "SLACK_BOT_TOKEN": f"xoxb-{HIDDEN}"})
     assert HIDDEN not in f"{settings!r} {settings!s} {settings.openai_api_key}"

@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Coroutine, Sequence
@@ -128,14 +129,18 @@ def _unseen(_: Left) -> Surface:
 def saved(name: str, content: str) -> str:
     """Write a new file for its person alone; the sentence that says so, or why not."""
     try:
-        path = Path(name).expanduser()
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(content, encoding="utf-8")
+        # What was made is what is written: in a folder of others the name may lead elsewhere a moment later.
+        with open(Path(name).expanduser(), "x", encoding="utf-8", opener=_for_its_owner) as file:
+            file.write(content)
     except FileExistsError:
         return f"{wording.literal(name)} exists already, so nothing was written."
     except (OSError, RuntimeError, ValueError):
         return f"{wording.literal(name)} could not be written: name a file in a folder that exists."
     return f"Written to {wording.literal(name)}."
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 _WORD = re.compile(r"\w+")

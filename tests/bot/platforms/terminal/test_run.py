@@ -188,6 +188,15 @@ async def test_an_export_is_shown_or_written_to_a_new_file_for_its_person_alone(
     assert written[2].endswith("could not be written: name a file in a folder that exists.")
 
 
+async def test_an_export_is_written_through_no_link(tmp_path: Path) -> None:
+    """Whoever may write in the folder could lead it to a file of theirs, or over one of ours."""
+    link, target = tmp_path / "mine.json", tmp_path / "theirs"
+    link.symlink_to(target)
+    _, said = await conversation(FakeChatBot(), "/help", f"/memory export {link}")
+    assert said.endswith("exists already, so nothing was written.")
+    assert not target.exists()
+
+
 async def test_the_model_is_shown_and_changed() -> None:
     bot = FakeChatBot()
     lines = ["/model", "/model ollama:llama3.2", "/model unknown"]
