@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 from math import isfinite
+from typing import Final
 
 from agent.messages import Json
 from agent.protocol.grammar import ParserLimits
@@ -59,6 +60,16 @@ class SaneStream:
         return sane_text(half)
 
 
+_TOO_DEEP: Final = "it is nested too deeply"
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+
+
+def _open_at(text: str) -> int:
+    """How many arrays and objects are open where this text ends."""
+    code = _STRING.sub("", text)
+    return code.count("[") + code.count("{") - code.count("]") - code.count("}")
+
+
 class JsonReader:
     """Reads whole texts; limits as constructor data."""
 
@@ -80,9 +91,12 @@ class JsonReader:
             try:
                 value, position = self._decoder.raw_decode(text, position)
             except json.JSONDecodeError as error:
+                # Where Python's own limit of nesting lies depends on its version; some get as far as the end.
+                if _open_at(text[: error.pos]) > self._limits.depth:
+                    raise Unreadable(_TOO_DEEP) from error
                 raise Unreadable(_reason(error)) from error
             except RecursionError as error:
-                raise Unreadable("it is nested too deeply") from error
+                raise Unreadable(_TOO_DEEP) from error
             values.append(self._sane(value, 1))
             position = _skip_separators(text, position)
         if not values:
