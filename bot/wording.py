@@ -26,6 +26,11 @@ NOTHING_RUNNING = "Nothing is running here."
 GO_ON = "Please go on."
 """What somebody asks who presses "Continue"."""
 
+REMEMBERED = "*Remembered: "
+"""How the line below an answer begins that says what was kept."""
+UNDONE = "*Undone: I no longer remember this.*"
+"""What stands in its place once that is taken back."""
+
 UNSTORED = "I cannot store anything at the moment; I go on as soon as I can."
 """While an answer waits for the store."""
 KEPT_WAITING = "I cannot store anything at the moment. Your message is not lost: I answer it as soon as I can."
@@ -192,3 +197,12 @@ def _last(thread: Thread, now: datetime) -> str:
     """The day of the last message; for today also the time, as several threads may share the day."""
     last = thread.last.astimezone(now.tzinfo)
     return f"today {last:%H:%M}" if last.date() == now.date() else last.date().isoformat()
+
+
+def undone(text: str) -> str:
+    """A reply whose last "Remembered …" is said to be taken back; its words stand there no more."""
+    lines = text.split("\n")
+    for at in reversed(range(len(lines))):
+        if lines[at].startswith(REMEMBERED) and lines[at].endswith("*"):
+            return "\n".join([*lines[:at], UNDONE, *lines[at + 1 :]])
+    return text

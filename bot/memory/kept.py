@@ -15,13 +15,13 @@ from agent.errors import Refused
 from agent.memory.forgetting import EntriesPlan
 from agent.memory.writing import Written
 from agent.ports import Clock, Facts, Forgetting, Profiles
-from bot.wording import literal, shortened
+from bot.wording import REMEMBERED, literal, shortened
 
 LINE_CHARS: Final = 200
 """Of one fact below an answer: two lines of a phone; `/memory` shows the whole of it."""
 MOST: Final = 5
 """Facts that are named; of more, how many there are."""
-KEPT: Final = "*Remembered: {facts}*"
+KEPT: Final = f"{REMEMBERED}{{facts}}*"
 INSTEAD: Final = "{fact} (instead of: {before})"
 MORE: Final = "{facts}; and {many} more"
 TAKEN_BACK: Final = "Taken back: {facts}. I do not learn it again from that message."

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from agent.memory.facts import Fact
 from agent.records import Receipt, Thread
 from bot.wording import (
+    UNDONE,
     chosen_model,
     help_text,
     literal,
@@ -18,6 +19,7 @@ from bot.wording import (
     shortened,
     thread_opened,
     threads_text,
+    undone,
 )
 from tests.fakes.facts import fact
 
@@ -169,3 +171,9 @@ def test_without_a_choice_nothing_is_offered() -> None:
 )
 def test_a_name_is_taken_as_written_and_the_word_usual_goes_back(written: str, name: str) -> None:
     assert chosen_model(written) == name
+
+
+def test_only_the_last_line_of_what_was_remembered_is_undone() -> None:
+    quoted = "*Remembered: said by the model*"
+    assert undone(f"{quoted}\n\n*Remembered: tea*\n\n-# footer") == f"{quoted}\n\n{UNDONE}\n\n-# footer"
+    assert undone("Hello.") == "Hello."

@@ -173,6 +173,8 @@ class FakeSlack:
         container: Object = {"type": "message", "channel_id": shown.channel, **where}
         body: Object = {"type": "block_actions", "actions": [action], "container": container}
         body |= {"state": state_of(shown.blocks, ticked=ticked)}
+        if isinstance(shown, FakeMessage):
+            body |= {"message": {**shown.wire(), "blocks": shown.blocks}}
         return await self._interact(user, shown.channel, body, shown if alone else None)
 
     async def shortcut_anywhere(self, user: str, callback_id: str) -> str:

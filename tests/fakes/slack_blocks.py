@@ -175,7 +175,14 @@ _icon = _object(
     },
 )
 _small = {"feedback_buttons": _feedback, "icon_button": _icon}
+_italic = {"style": _object({}, {"bold": _exactly(True, False), "italic": _exactly(True, False)})}
+_rich = {
+    "text": _object({"text": _text(1, 12_000)}, _italic),
+    "link": _object({"url": _text(1, 3_000)}, {"text": _text(1, 3_000), **_italic}),
+}
+_section = _object({"elements": _many(0, 1_000, _by_type(_rich))})
 _MESSAGE_BLOCKS = {
+    "rich_text": _object({"elements": _many(0, 1_000, _by_type({"rich_text_section": _section}))}, _ids),
     **{kind: block for kind, block in _blocks.items() if kind != "input"},
     "markdown": _object({"text": _text(1, 12_000)}, _ids),
     "context_actions": _object({"elements": _many(1, 5, _by_type(_small))}, _ids),

@@ -10,6 +10,7 @@ from agent.records import Person
 from bot.host import Viewer
 from bot.hosting import BotHost
 from bot.memory.kept import NOT_YOURS, NOTHING_KEPT
+from bot.wording import UNDONE
 from tests.fakes.discord_bot import by_the_bot, serving
 from tests.fakes.discord_gateway import FakeDiscord, running_discord
 from tests.fakes.discord_world import ANN, BO, BOT, EPHEMERAL, GENERAL, Payload, seen
@@ -61,6 +62,8 @@ async def test_a_fact_is_said_below_the_answer_and_taken_back_after_a_restart_on
                 lambda: any(seen(one).startswith("Taken back: deadline: Monday") for one in by_the_bot(fake))
             )
             assert await known(host) == ["Friday"]
-            await fake.press(ANN, reply, UNDO)
-            await page(fake, NOTHING_KEPT)
+            undone = await page(fake, f"Noted.\n\n{UNDONE}")
+            assert undone["id"] == reply["id"], "the line says that it is taken back, and the button is gone"
+            assert labels(undone) == [label for label in labels(reply) if label != UNDO]
+            assert await host.take_back(2, f"discord:{ANN}") == NOTHING_KEPT
             assert await known(host) == ["Friday"]

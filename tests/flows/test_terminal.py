@@ -245,7 +245,7 @@ def test_usage_shows_the_operator_what_was_spent_also_while_the_bot_runs(tmp_pat
 
 def test_usage_without_a_database_or_with_an_old_one_is_one_sentence(tmp_path: Path) -> None:
     ran = cogency(tmp_path, "usage")
-    assert (ran.returncode, ran.stdout) == (Exit.FAILED, "")
+    assert (ran.returncode, ran.stdout) == (Exit.UNAVAILABLE, "")
     assert ran.stderr == f"cogency: There is no database {tmp_path}/bot.db yet: it comes with the first start.\n"
     (tmp_path / "bot.db").touch()
     ran = cogency(tmp_path, "usage")

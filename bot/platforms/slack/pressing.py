@@ -11,6 +11,7 @@ to a reaction, nothing is said.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
@@ -26,7 +27,8 @@ from bot.platforms.slack.api import SlackApi, SlackError
 from bot.platforms.slack.markup import MessageLink
 from bot.platforms.slack.members.people import People
 from bot.platforms.slack.members.place import Places, person_place
-from bot.platforms.slack.payload import text
+from bot.platforms.slack.methods import Method
+from bot.platforms.slack.payload import items, text
 from bot.platforms.slack.reading import inbound
 from bot.platforms.slack.reading.inbound import Me
 from bot.platforms.slack.reading.reactions import DELETE, Reacted
@@ -85,7 +87,7 @@ class Replies:
             case Offer.DELETE:
                 await self._delete(made, here)
             case Offer.UNDO:
-                await self._take_back(made, here)
+                await self._take_back(made, here, body)
             case Offer.CONTINUE:
                 await self._ask(await self._question(made, here, f"continue:{made.turn}", wording.GO_ON), here)
             case Offer.REGENERATE:
@@ -158,10 +160,16 @@ class Replies:
             if sum(page.startswith(REACHED_ONCE) for page in reply.pages) > 1:
                 await self._say(here, ONLY_THIS_PAGE)
 
-    async def _take_back(self, made: Clicked, here: ReplyTo) -> None:
-        known = await self._known(made) is not None
-        person = inbound.person_id(self.me, here.user)
-        await self._say(here, await self.host.take_back(made.turn, person) if known else UNKNOWN_REPLY)
+    async def _take_back(self, made: Clicked, here: ReplyTo, body: JsonObject) -> None:
+        if await self._known(made) is None:
+            await self._say(here, UNKNOWN_REPLY)
+            return
+        await self._say(here, await self.host.take_back(made.turn, inbound.person_id(self.me, here.user)))
+        blocks, page = reply_blocks.undone(items(body, "message", "blocks")), text(body, "message", "ts")
+        if blocks and page:  # of what only one person sees, Slack tells no blocks
+            words = wording.undone(text(body, "message", "text"))
+            with suppress(SlackError):  # it stays as it was; that it is taken back has been said
+                await self.api.call(Method.UPDATE, channel=here.channel, ts=page, text=words, blocks=blocks)
 
     async def _again(self, made: Clicked, here: ReplyTo) -> None:
         reply = await self._known(made)

@@ -4,7 +4,8 @@ Above: `desk` hands over what is pressed. Below: `buttons`, `interactions`, `pan
 `reading`, `surroundings`, `connection`, `bot.host.Host`.
 
 Rules. "Stop" and "Continue" are everybody's who can read the reply: a thread belongs to all who are in it. Each may say
-what they think of a reply, and change it. Only whoever asked may have the question asked again, or the reply deleted.
+what they think of a reply, and change it. Only whoever asked may have the question asked again, the reply deleted, or
+what was remembered taken back: then the line that says so goes, and its button.
 "Continue" and "Regenerate" are questions in the presser's name. They are stored before Discord is told that they
 arrived, and once for each reply, however many people press.
 """
@@ -75,7 +76,7 @@ class Pressing:
                 case Offer.DELETE:
                     await self._delete(interaction, made.turn)
                 case Offer.UNDO:
-                    await self._take_back(interaction, made.turn)
+                    await self._take_back(interaction, made)
                 case _:
                     assert_never(made.offer)
         except UNREADABLE as error:
@@ -109,14 +110,20 @@ class Pressing:
             said = wording.failure(error)
         await panels.say(interaction, said)
 
-    async def _take_back(self, interaction: Interaction, turn: int) -> None:
-        await interaction.response.defer(ephemeral=True, thinking=True)
+    async def _take_back(self, interaction: Interaction, made: Pressed) -> None:
+        await interaction.response.defer()
         try:
-            known = await self._known(interaction, turn) is not None
-            said = await self.host.take_back(turn, known_as(interaction.user.id)) if known else NO_SUCH_REPLY
+            known = await self._known(interaction, made.turn) is not None
+            said = await self.host.take_back(made.turn, known_as(interaction.user.id)) if known else NO_SUCH_REPLY
         except CogencyError as error:
-            said = wording.failure(error)
-        await panels.say(interaction, said)
+            await panels.follow(interaction, wording.failure(error))
+            return
+        await panels.follow(interaction, said)
+        if known and (page := interaction.message) is not None:
+            with suppress(discord.NotFound):
+                await interaction.edit_original_response(
+                    content=wording.undone(page.content), view=_without(page, made)
+                )
 
     async def _delete(self, interaction: Interaction, turn: int) -> None:
         await interaction.response.defer()

@@ -8,11 +8,13 @@ carries no right: who may do what is asked of the host at the click.
 """
 
 import json
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.messages import Json, JsonObject
+from bot import wording
 from bot.platforms.slack.payload import number, text
 from bot.platforms.slack.replies.reply_to import ReplyTo, decode
 from bot.surface import Offer
@@ -29,6 +31,8 @@ _LABELS: Final = {
     Offer.DELETE: "Delete this reply",
     Offer.UNDO: "Undo “Remembered”",
 }
+_WORDS: Final = frozenset({"markdown", "rich_text"})
+"""Blocks of a reply's own words: as they were sent, and as Slack stores them."""
 _JUDGING: Final = (Offer.GOOD, Offer.BAD)
 _BUTTONS: Final = (Offer.STOP, Offer.CONTINUE, Offer.REGENERATE, Offer.UNDO)
 
@@ -66,6 +70,58 @@ def clicked(action: JsonObject) -> Clicked | None:
     except ValueError:
         return None
     return made if made.turn else None
+
+
+def undone(blocks: Sequence[JsonObject]) -> list[Json]:
+    """The blocks of a reply as Slack shows them, without the words that were remembered, and without the button; [] if
+    its words are in none of them.
+    """
+    if not any(text(block, "type") in _WORDS for block in blocks):
+        return []
+    left: list[Json] = []
+    for block in blocks:
+        match block:
+            case {"type": "actions", "elements": [*elements]}:
+                others = [one for one in elements if not _is_undo(one)]
+                left += [{**block, "elements": others}] if others else []
+            case {"type": "markdown", "text": str(words)}:
+                left.append({**block, "text": wording.undone(words)})
+            case {"type": "rich_text", "elements": [*parts]}:
+                left.append({**block, "elements": [_without_kept(part) for part in parts]})
+            case _:
+                left.append({**block})
+    return left
+
+
+def _is_undo(element: Json) -> bool:
+    return isinstance(element, dict) and element.get("action_id") == f"{ACTION}:{Offer.UNDO}"
+
+
+def _without_kept(part: Json) -> Json:
+    """A part of rich text, into which Slack turns Markdown: the line is its last in italics, and may hold links."""
+    match part:
+        case {"type": "rich_text_section", "elements": [*elements]}:
+            begins = [at for at, one in enumerate(elements) if _begins_kept(one)]
+            if not begins:
+                return part
+            behind = [one for one in elements[begins[-1] :] if not _is_italic(one)]
+            line: Json = {"type": "text", "text": wording.UNDONE.strip("*"), "style": {"italic": True}}
+            return {**part, "elements": [*elements[: begins[-1]], line, *behind]}
+        case _:
+            return part
+
+
+def _begins_kept(element: Json) -> bool:
+    begins = isinstance(element, dict) and str(element.get("text", "")).startswith(wording.REMEMBERED.strip("*"))
+    return begins and _is_italic(element)
+
+
+def _is_italic(element: Json) -> bool:
+    match element:
+        case {"style": {"italic": True}}:
+            return True
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from bot.platforms.slack.replies.reply_to import ReplyTo, decode
 from bot.platforms.slack.views.reply_blocks import below
 from bot.repeats import MAX_REPEATS
 from bot.surface import Offer
-from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH
+from bot.wording import GO_ON, MORE_PUBLIC, OFTEN_ENOUGH, UNDONE
 from tests.fakes.host import FakeHost
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_bot import serving
@@ -102,6 +102,46 @@ async def test_the_asker_has_a_reply_deleted_after_saying_that_they_are_sure(sla
         await slack.settled()
     assert host.deleted_replies == [7]
     assert not slack.state.whispers
+
+
+@pytest.mark.parametrize("form", ["rich_text", "markdown"])
+async def test_the_line_and_the_button_of_what_was_taken_back_go_from_the_reply(slack: FakeSlack, form: str) -> None:
+    host, shown = reply(slack, OFFERS | {Offer.UNDO})
+    text = {"type": "text", "text": "It is blue.\n\n"}
+    line = {"type": "text", "text": "Remembered: drinks tea from ", "style": {"italic": True}}
+    link = {"type": "link", "url": "https://tea.example", "style": {"italic": True}}
+    section = {"type": "rich_text_section", "elements": [text, line, link]}
+    words: dict[str, Object] = {
+        "rich_text": {"type": "rich_text", "elements": [section]},
+        "markdown": {"type": "markdown", "text": "It is blue.\n\n*Remembered: drinks tea*"},
+    }
+    after: dict[str, Object] = {
+        "rich_text": {
+            "type": "rich_text",
+            "elements": [
+                {**section, "elements": [text, {**line, "text": "Undone: I no longer remember this."}]},
+            ],
+        },
+        "markdown": {"type": "markdown", "text": f"It is blue.\n\n{UNDONE}"},
+    }
+    before = labels(shown.blocks, ANN)
+    shown.blocks = [words[form], *shown.blocks]
+    async with serving(slack, host):
+        await slack.acked(await slack.click(BOB, shown, "Undo “Remembered”"))
+        await slack.until(lambda: slack.state.whispers)
+        assert shown.edits == 0
+        await slack.click(ANN, shown, "Undo “Remembered”")
+        await slack.until(lambda: shown.edits)
+    assert shown.blocks[0] == after[form]
+    assert labels(shown.blocks[1:], ANN) == [label for label in before if label != "Undo “Remembered”"]
+
+
+async def test_a_reply_whose_words_slack_does_not_tell_stays_as_it_is(slack: FakeSlack) -> None:
+    host, shown = reply(slack, OFFERS | {Offer.UNDO})
+    async with serving(slack, host):
+        await slack.acked(await slack.click(ANN, shown, "Undo “Remembered”"))
+        await slack.settled()
+    assert (shown.edits, shown.text) == (0, "It is blue.")
 
 
 async def test_what_was_remembered_is_taken_back_for_the_asker_and_nobody_else(slack: FakeSlack) -> None:
