@@ -107,9 +107,10 @@ def thread_opened(thread: Thread, said: Sequence[StoredMessage] = ()) -> str:
     return "\n\n".join([back, *shown])
 
 
-def use_command(name: str) -> str:
-    """Somebody wrote a command's words as a message, where its answer would show to others."""
-    return f"Nothing is done yet: please use the command `/{name}`, so that only you see its answer."
+def use_command(name: str, *, direct: bool) -> str:
+    """Somebody wrote a command's words as a message. `direct`: where nobody else would see its answer anyway."""
+    why = "" if direct else ", so that only you see its answer"
+    return f"Nothing is done yet: please use the command `/{name}`{why}."
 
 
 def forget_which() -> str:

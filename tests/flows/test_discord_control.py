@@ -98,14 +98,17 @@ async def test_help_in_words_says_what_the_command_says_there() -> None:
 
 async def test_an_order_in_words_that_comes_twice_as_to_two_processes_is_carried_out_once() -> None:
     async with recording() as (fake, host):
-        for order, said in (("stop", NOTHING_RUNNING), ("forget everything", use_command("forget"))):
+        for order, said in (("stop", NOTHING_RUNNING), ("forget everything", use_command("forget", direct=True))):
             ordered = await fake.write(ANN, order)
             await page(fake, said)
             await fake.again(ordered)
         await fake.write(ANN, "hello")
         async with asyncio.timeout(PATIENCE_S):
             await host.arrived.wait()
-        assert fake.world.shown(DM_OF[ANN]) == [NOTHING_RUNNING, use_command("forget")]
+        assert fake.world.shown(DM_OF[ANN]) == [
+            NOTHING_RUNNING,
+            "Nothing is done yet: please use the command `/forget`.",
+        ]
 
 
 async def test_a_mention_with_the_word_stop_ends_the_answer_of_its_thread_whoever_writes_it() -> None:

@@ -126,7 +126,7 @@ async def test_a_commands_words_in_a_message_are_answered_with_the_command_and_n
     async with listening() as (fake, host):
         await fake.say(ANN, f"{ASK}forget everything")
         await fake.until(lambda: fake.world.shown(GENERAL))
-        assert fake.world.shown(GENERAL) == [use_command("forget")]
+        assert fake.world.shown(GENERAL) == [use_command("forget", direct=False)]
         await everything_before(fake, host)
         assert host.taken == []
 

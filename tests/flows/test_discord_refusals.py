@@ -77,7 +77,7 @@ async def test_the_same_order_again_is_not_answered_within_the_minute() -> None:
             await fake.say(BO, f"{ME} {words}")
         await fake.say(ANN, f"{ME} hello")
         await noticed(lambda: host.taken)
-        assert fake.world.shown(GENERAL) == [NOTHING_RUNNING, use_command("forget")]
+        assert fake.world.shown(GENERAL) == [NOTHING_RUNNING, use_command("forget", direct=False)]
 
 
 async def test_who_was_told_just_now_is_not_told_again() -> None:

@@ -173,7 +173,7 @@ class Intake:
         if decided is Trigger.ANSWER and (command := orders.command_meant(incoming, direct=post.where.direct)):
             if not late and self._may_order(incoming, decided):
                 is_help, direct = command == "help", post.where.direct
-                words = self._help_text(direct=direct) if is_help else wording.use_command(command)
+                words = self._help_text(direct=direct) if is_help else wording.use_command(command, direct=direct)
                 await self._once(message, lambda: self._answer(message, words))
             return False
         match decided:

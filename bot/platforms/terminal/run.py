@@ -33,6 +33,8 @@ from bot.surface import Surface
 AGREE = "Write `yes` to forget; anything else keeps everything."
 EXPORT_CHARS = 50_000
 """Of an export that is shown: some thirty screens."""
+MAY_DECIDE = "`/memory help` says what you may decide about it."
+"""Elsewhere each entry has its buttons."""
 EXPORT_TO_FILE = "That is too much for a screen: write `/memory export` and the name of a new file."
 AGREE_WIDER = "Write `yes` to forget, or `all` to forget those, too; anything else keeps everything."
 KEPT = "Kept everything."
@@ -291,7 +293,7 @@ class _Chat:
         request = read(words)
         path = request.path if isinstance(request, Export) else ""
         if answer.file is None:
-            self._window.say(as_list(answer))
+            self._window.say(as_list(answer) if words or not answer.entries else f"{as_list(answer)}\n\n{MAY_DECIDE}")
         elif path:
             self._window.say(saved(path, answer.file))
         elif len(answer.file) > EXPORT_CHARS:

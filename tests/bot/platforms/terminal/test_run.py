@@ -15,7 +15,7 @@ from agent.messages import Depth
 from bot import wording
 from bot.exits import Exit
 from bot.platforms.terminal.pipe import PipeWindow
-from bot.platforms.terminal.run import KEPT, answer_as_json, ask_once, chat, question_of
+from bot.platforms.terminal.run import KEPT, MAY_DECIDE, answer_as_json, ask_once, chat, question_of
 from bot.wording import forget_which
 from tests.fakes.chatbot import TIME, FakeChatBot
 from tests.patience import PATIENCE_S
@@ -130,7 +130,7 @@ async def test_words_that_name_nothing_to_forget_get_one_sentence() -> None:
 async def test_a_command_in_place_of_a_yes_keeps_everything_and_is_done() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/forget everything", "/memory", "/quit", "yes")
-    assert texts[2:] == [KEPT, "I know 1.", "- **1** tea is hot (today)"]
+    assert texts[2:] == [KEPT, "I know 1.", "- **1** tea is hot (today)", MAY_DECIDE]
     assert len(bot.facts) == 1
     assert await conversation(bot, "/forget everything", "/quit", "yes") == [texts[1], KEPT]
 
@@ -173,7 +173,7 @@ async def test_a_number_without_a_list_means_the_threads_as_they_are() -> None:
 async def test_memory_is_shown_and_decided_about_with_words() -> None:
     bot = FakeChatBot()
     texts = await conversation(bot, "remember that tea is hot", "/memory", "/memory delete 1")
-    assert "I know 1.\n\n- **1** tea is hot (today)" in "\n\n".join(texts)
+    assert f"I know 1.\n\n- **1** tea is hot (today)\n\n{MAY_DECIDE}" in "\n\n".join(texts)
     assert "You asked: delete 1.\n\n- **1** tea is hot (today)" in "\n\n".join(texts)
 
 
