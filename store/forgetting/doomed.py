@@ -113,7 +113,7 @@ def _and_what_came_of_it(
         fresh = {id_: one for id_, one in (fresh | _replies(connection, fresh)).items() if id_ not in {*said, *found}}
         found |= fresh
         falling = Falling(fresh, facts_of(connection, fresh), unlearn.reached(connection, fresh))
-        more = again.of(falling, {*said, *found})
+        more = again.of(falling, {*said, *found}, loosely=True)
         fresh = more.falls | more.may
     return found
 

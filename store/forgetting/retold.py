@@ -25,6 +25,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
@@ -39,6 +40,8 @@ from store.memory import facts
 from store.search.text import passages, plain_words
 from store.tables import RUNNING, WAITING, fact, message, profile_entry, profile_source, turn, working_item
 
+TEXTS: Final = 128
+"""That are taken apart and kept for the next turn, which mostly has the same ones in its context."""
 TURNS: Final = 1_000
 """Read at a time."""
 CLOCKS: Final = timedelta(days=1)
@@ -160,12 +163,18 @@ class Retellings:
         self._asker = asker
         self._since = since
         self._telling = Telling(connection, first)
+        self._plain = lru_cache(TEXTS)(plain_words)
+        self._words_of = lru_cache(TEXTS)(telling_words)
         self._reached = set[int]()
         self._reached_facts = set[int]()
         self._led_to = list[Told]()
 
-    def of(self, fresh: Falling, said: Collection[int]) -> Retold:
-        """What was told of what has just been found to fall, beside `said`, which falls anyway."""
+    def of(self, fresh: Falling, said: Collection[int], *, loosely: bool = False) -> Retold:
+        """What was told of what has just been found to fall, beside `said`, which falls anyway.
+
+        `loosely`: a reply to which something was carried falls, whatever its words; so nearly all is near, and counts
+        as elsewhere.
+        """
         fallen = _Fallen(self._texts(fresh), self._facts(fresh.facts), dict(fresh.said))
         self._follow(fallen.texts.keys(), fresh.facts)
         self._telling.falls(frozenset(said), self._reached)
@@ -178,12 +187,16 @@ class Retellings:
             # What surely falls is followed at once, from each turn to those after it.
             drawn = fallen.drawn(one)
             for id_, spoke in there.items():
-                if spoke.author == Author.BOT and id_ not in said and self._falls_at_once(spoke, drawn, there):
+                if spoke.author != Author.BOT or id_ in said:
+                    continue
+                led = loosely and any(one.came is not _Came.HISTORY for one in drawn)
+                if led or self._falls_at_once(spoke, drawn, there):
                     fallen.said[id_] = spoke
                     fallen.texts.setdefault(id_, [spoke])
             kept = self._facts_kept(dict.fromkeys(there, one), there, fallen) - fallen.facts.keys()
             fallen.facts.update(self._facts(kept))
-        self._telling.near(id_ for there in spoken.values() for id_ in there)
+        if not loosely:
+            self._telling.near(id_ for there in spoken.values() for id_ in there)
         falls, may = dict[int, Said](), dict[int, Said]()
         for one in near:
             there, drawn = spoken[one.turn], fallen.drawn(one)
@@ -243,7 +256,6 @@ class Retellings:
     def _remembered(self, near: Iterable[Told], fallen: _Fallen) -> tuple[frozenset[int], frozenset[int]]:
         held = {one.turn: one for one in (*near, *filter(fallen.stood_in, running(self._connection)))}
         asked = _messages(self._connection, among(message.c.turn, held))
-        self._telling.near(asked)
         told = {id_: held[one.turn] for id_, one in asked.items()}
         scratch = working_item.c.key + " " + working_item.c.value
         return (
@@ -308,9 +320,9 @@ class Retellings:
 
     def _passages(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
         """What it tells which passages of these the text has, beside those that were asked with."""
-        best, questions = Clue.NONE, [plain_words(one) for one in asked]
+        best, questions = Clue.NONE, [self._plain(one) for one in asked]
         for one in drawn:
-            for piece in passages(text, one.text):
+            for piece in passages(self._plain(text), self._plain(one.text)):
                 if not any(piece in question for question in questions):
                     best = max(best, self._telling.passage(person, piece, bots=one.bots))
                 if best is Clue.TELLS:
@@ -319,12 +331,12 @@ class Retellings:
 
     def _words(self, text: str, person: str, drawn: Iterable[_Drawn], asked: Collection[str]) -> Clue:
         """The same for single words."""
-        words, best = telling_words(text), Clue.NONE
+        words, best = dict(self._words_of(text)), Clue.NONE
         for one in asked:
-            for known in telling_words(one):
+            for known in self._words_of(one):
                 words.pop(known, None)
         for one in drawn:
-            for shared in filter(words.__contains__, telling_words(one.text)):
+            for shared in filter(words.__contains__, self._words_of(one.text)):
                 best = max(best, self._telling.word(person, words[shared], bots=one.bots))
                 if best is Clue.TELLS:
                     return best

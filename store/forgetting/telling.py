@@ -14,6 +14,7 @@ Rules
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from enum import IntEnum
+from itertools import islice
 from typing import Final
 
 from sqlalchemy import Connection, select
@@ -32,7 +33,7 @@ ENOUGH: Final = 12
 """Of so many answers, one has what every fourth has, but for one case in thirty."""
 LOOKUPS: Final = 200
 """Words and passages that are looked up for one plan, some milliseconds each. What comes then is not known."""
-KEPT: Final = 1_000
+KEPT: Final = 200
 """The newest messages with a word, and the first answers, that are looked at: more would not say more."""
 READ: Final = 50
 """Messages that are read to see whether one has a passage: where it is common, the first one has."""
@@ -92,9 +93,9 @@ class Telling:
         """The same for a single word."""
         bots = bots and stem(word) not in self._theirs
         found = self._found(person, word, [word])
-        if found is None or sum(map(self._is_elsewhere, found)) > RARE:
+        if found is None or _more(filter(self._is_elsewhere, found), RARE):
             return Clue.NONE
-        if bots and sum(id_ not in self._gone for id_ in found) > RARE + 1:
+        if bots and _more((id_ for id_ in found if id_ not in self._gone), RARE + 1):
             return Clue.NONE
         return self._of_wording(person, bots=bots)
 
@@ -112,7 +113,7 @@ class Telling:
         if person not in self._answers:
             theirs = select(message.c.id).where(message.c.person == person, message.c.author == Author.BOT)
             self._answers[person] = list(self._connection.execute(theirs.order_by(message.c.id).limit(KEPT)).scalars())
-        return sum(map(self._is_apart, self._answers[person])) >= ENOUGH
+        return _more(filter(self._is_apart, self._answers[person]), ENOUGH - 1)
 
     def _found(self, person: str, key: str, words: list[str]) -> list[int] | None:
         """The messages with all these words that the person may find, the newest first; None if it is not known."""
@@ -132,7 +133,11 @@ class Telling:
         for where in among(message.c.id, [id_ for id_ in some if (passage, id_) not in self._read]):
             for id_, text in self._connection.execute(select(message.c.id, message.c.text).where(where)):
                 self._read[passage, id_] = passage in plain_words(text)
-        return sum(self._read.get((passage, id_), False) for id_ in some) >= least
+        return _more((id_ for id_ in some if self._read.get((passage, id_), False)), least - 1)
+
+
+def _more(some: Iterable[int], than: int) -> bool:
+    return next(islice(some, than, None), None) is not None
 
 
 def telling_words(text: str) -> dict[str, str]:

@@ -70,7 +70,7 @@ def _people(connection: Connection, entries: frozenset[int]) -> frozenset[str]:
 def _quoted(entry: Row[Any], said: Collection[Said]) -> set[str]:
     """The passages of these messages that it quotes."""
     theirs = (one for one in said if (one.person, one.audience) == (entry.person, entry.audience))
-    return {piece for one in theirs for piece in passages(entry.text, one.text)}
+    return {piece for one in theirs for piece in passages(plain_words(entry.text), plain_words(one.text))}
 
 
 def _own_words(connection: Connection, entry: int, quoted: set[str]) -> set[str]:

@@ -102,20 +102,18 @@ def holds(held: str, erased: str) -> bool:
 
 def quotes(held: str, erased: str) -> bool:
     """Does `held` contain the erased text or a telling piece of it, whatever the case and the punctuation?"""
-    return bool(passages(held, erased))
+    return bool(passages(plain_words(held), plain_words(erased)))
 
 
 def passages(held: str, erased: str) -> list[str]:
-    """The pieces of the erased text, long enough to tell, that stand in `held`, both in plain words; all of a shorter
-    one that `held` is.
+    """The pieces of an erased text, long enough to tell, that stand in `held`, both in plain words; all of a
+    shorter one that `held` is.
     """
-    form = plain_words(erased)
-    longest = max(form.split(), key=len, default="")
-    pieces = [piece for one in (form, longest) for piece in stretches(one) if len(piece.encode()) >= TELLING_BYTES]
+    longest = max(erased.split(), key=len, default="")
+    pieces = [piece for one in (erased, longest) for piece in stretches(one) if len(piece.encode()) >= TELLING_BYTES]
     if not pieces and (len(erased) >= TELLING_CHARS or held == erased):
-        pieces = [form]
-    said = plain_words(held) if pieces else ""
-    return [piece for piece in dict.fromkeys(pieces) if piece and piece in said]
+        pieces = [erased]
+    return [piece for piece in dict.fromkeys(pieces) if piece and piece in held]
 
 
 def plain_words(text: str) -> str:
