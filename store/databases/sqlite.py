@@ -11,6 +11,8 @@ Rules
 import asyncio
 import os
 import shutil
+import stat
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -46,6 +48,10 @@ _SENTENCES: Final = {
     "SQLITE_BUSY": "Another program is writing to the database {path}: close it and try again.",
     "SQLITE_IOERR": "The database {path} cannot be read or written: check the disk and its free space.",
 }
+_ANYBODYS: Final = (
+    "The database {path} belongs to another user, who lets everybody read or write it: make it yours with `chown`, or "
+    "choose another in COGENCY_DATABASE_URL."
+)
 _REPLACED: Final = "The file {path} is no longer the one that was opened: put that one back, or start again."
 
 
@@ -72,6 +78,10 @@ def open_sqlite(rest: str, patience_s: float) -> "SqliteDatabase":
         lock.acquire(timeout=0)
         file = os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
         _close_to_others(path)
+        if is_anybodys(os.fstat(file), _user()):
+            os.close(file)
+            lock.release()
+            raise StoreError(_ANYBODYS.format(path=path))
     except Timeout:
         if not Path(lock.lock_file).exists():  # some file systems refuse a new file in this way
             raise StoreError(f"The database {path} cannot be opened: check its folder.") from None
@@ -92,6 +102,19 @@ def _close_to_others(path: Path) -> None:
                 part.chmod(_OWNER_ONLY)
 
 
+def is_anybodys(status: os.stat_result, user: int) -> bool:
+    """Whether a file is somebody else's, who lets everybody read or write it: `user` cannot close it to them.
+
+    What root has prepared is fine, and root itself may do anything.
+    """
+    return user != 0 and status.st_uid not in {user, 0} and bool(status.st_mode & (stat.S_IROTH | stat.S_IWOTH))
+
+
+def _user() -> int:
+    """0 where the system knows no such rights."""
+    return os.geteuid() if sys.platform != "win32" else 0
+
+
 def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
     """The same for reading only, also while another process has it open. Raises StoreError if there is no file."""
     path = sqlite_path(rest)
@@ -102,6 +125,8 @@ def open_sqlite_beside(rest: str, patience_s: float) -> "SqliteDatabase":
 
 def unwritable(path: Path) -> str | None:
     """Why a start could not open this file for writing, as a sentence; None if it could. Nothing is made or changed."""
+    if path.is_file() and is_anybodys(path.stat(), _user()):
+        return _ANYBODYS.format(path=path)
     there = path if path.exists() else next(one for one in path.parents if one.exists())
     if path.exists():
         fine = path.is_file() and os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)

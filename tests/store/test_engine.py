@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import os
+import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from sqlalchemy import select
 
 from agent.errors import StoreError, StoreLocked
 from agent.records import RecallQuery
-from store.databases.sqlite import sqlite_path
+from store.databases.sqlite import is_anybodys, sqlite_path, unwritable
 from store.engine import open_store
 from store.forgetting.erased import ErasedIds
 from store.tables import meta
@@ -38,6 +40,45 @@ async def test_a_file_with_wider_rights_and_its_logs_are_closed_to_others(url: s
     again = await open_store(url)
     assert [_rights(file) for file in files] == [0o600] * 3
     await again.close()
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "user", "refused"),
+    [
+        (0o666, 1001, 1000, True),
+        (0o644, 1001, 1000, True),
+        (0o602, 1001, 1000, True),
+        (0o660, 1001, 1000, False),
+        (0o666, 1000, 1000, False),
+        (0o666, 0, 1000, False),
+        (0o666, 1001, 0, False),
+    ],
+)
+def test_a_file_that_somebody_else_holds_open_for_everybody_is_no_database_of_ours(
+    mode: int, owner: int, user: int, *, refused: bool
+) -> None:
+    assert is_anybodys(os.stat_result((mode, 0, 0, 1, owner, 0, 0, 0, 0, 0)), user) is refused
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as two users")
+def test_words_are_written_to_no_file_that_somebody_else_has_laid_out() -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))  # others may not enter pytest's
+    try:
+        folder.chmod(0o1777)
+        laid_out = folder / "cogency.db"
+        laid_out.touch()
+        laid_out.chmod(0o666)
+        os.chown(laid_out, 1001, 1001)
+        os.seteuid(1000)
+        try:
+            with pytest.raises(StoreError, match="belongs to another user"):
+                asyncio.run(open_store(f"sqlite:///{laid_out}"))
+            assert "belongs to another user" in (unwritable(laid_out) or "")
+        finally:
+            os.seteuid(0)
+        assert laid_out.stat().st_size == 0
+    finally:
+        shutil.rmtree(folder)
 
 
 def _rights(path: Path) -> int:
