@@ -47,11 +47,13 @@ class Gate:
     allowances: Allowances
     clock: Clock
     _told: Told = field(init=False)
+    _asked: Tally = field(init=False)
     _orders: Tally = field(init=False)
     _overheard: Tally = field(init=False)
 
     def __post_init__(self) -> None:
         self._told = Told(self.clock)
+        self._asked = Tally(self.rules.surges.rates)
         self._orders = Tally(self.rules.surges.rates)
         self._overheard = Tally(self.rules.surges.rates)
 
@@ -62,14 +64,18 @@ class Gate:
             raise self._refused(incoming, "access", why)
         if self.is_exempt(incoming):
             return await accept(incoming, Terms(self.clock.now()))
-        spent = await self.budget_left(incoming)
-        limits = self.rules.surges
-        terms = Terms(self.clock.now(), limits.rates, limits.backlog, closed=spent is not None)
+        spent, now = await self.budget_left(incoming), self.clock.now()
+        limits, who = self.rules.surges, (incoming.person.id, incoming.channel)
+        reached = self._asked.reached(*who, now)
+        terms = Terms(now, limits.rates, limits.backlog, closed=spent is not None or reached is not None)
         try:
-            return await accept(incoming, terms)
+            accepted = await accept(incoming, terms)
         except TermsNotMet as unmet:
-            reason, sentence = surges.sentence(unmet.obstacle, incoming.person.time_zone)
-            raise self._refused(incoming, reason, spent or sentence) from None
+            reason, sentence = surges.sentence(reached or unmet.obstacle, incoming.person.time_zone)
+            raise self._refused(incoming, "budget" if spent else reason, spent or sentence) from None
+        if not accepted.duplicate:
+            self._asked.count(*who, now)
+        return accepted
 
     def hears(self, incoming: Incoming) -> bool:
         """Whether a message to others may be kept as context; it is then counted. Nobody is told that it may not."""

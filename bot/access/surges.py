@@ -1,7 +1,8 @@
 """How many messages are taken in, and what is said to whoever writes more. Pure.
 
 Questions are counted by the ledger, in the transaction that stores them. What is not stored as a question (orders, and
-talk that is overheard) is counted here, by each process in its memory.
+talk that is overheard) is counted here, by each process in its memory; so are questions, as those that are forgotten
+are in no ledger any more.
 """
 
 from collections import deque
@@ -49,13 +50,22 @@ class Tally:
 
     def obstacle(self, person: str, channel: str, now: datetime) -> RateReached | None:
         """None if it is within all rates; it is then counted. Else the rate that is reached."""
-        mine = [self._times(rate, person, channel) for rate in self.rates]
-        for rate, times in zip(self.rates, mine, strict=True):
+        reached = self.reached(person, channel, now)
+        if reached is None:
+            self.count(person, channel, now)
+        return reached
+
+    def reached(self, person: str, channel: str, now: datetime) -> RateReached | None:
+        """The rate that stands in the way of one more; None if there is none."""
+        for rate in self.rates:
+            times = self._times(rate, person, channel)
             if len(times) == rate.most and times[0] > now - rate.within:
                 return RateReached(rate, times[0] + rate.within)
-        for times in mine:
-            times.append(now)
         return None
+
+    def count(self, person: str, channel: str, now: datetime) -> None:
+        for rate in self.rates:
+            self._times(rate, person, channel).append(now)
 
     def _times(self, rate: Rate, person: str, channel: str) -> "deque[datetime]":
         """When what counts was done, as many as the rate allows."""

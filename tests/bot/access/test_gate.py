@@ -9,6 +9,7 @@ from agent.admission import Rate, Terms, Whose
 from agent.authority import Authority
 from agent.errors import Refused
 from agent.events import Outcome
+from agent.memory.forgetting import Everything
 from agent.messages import ModelCall, Usage
 from agent.prices import NANO, Money
 from agent.records import Accepted, Claiming, Closing, Incoming
@@ -101,6 +102,16 @@ async def test_an_event_that_was_taken_in_is_not_refused_when_it_comes_again() -
     await door.spend(said("?"), 10)
     assert (await door.take(first)).duplicate
     assert "today's budget" in str(await door.refused(said("?")))
+
+
+async def test_who_has_all_forgotten_may_not_ask_more_for_that() -> None:
+    door = Door(GateRules(surges=TWO_A_MINUTE))
+    for question in ("1", "2"):
+        await door.take(said(question))
+    await door.store.forget(Everything("ann"), door.clock.now())
+    assert "2 messages a minute" in str(await door.refused(said("3")))
+    await door.wait(MINUTE)
+    assert not (await door.take(said("4"))).duplicate
 
 
 async def test_a_backlog_is_said_at_once() -> None:
