@@ -10,6 +10,7 @@ Rules
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -215,8 +216,15 @@ class Intake:
                 await self.desk.replies.gone(changed.channel, changed.ts)
             return
         text = (await self._asked(changed.text))[1]
-        for message in (changed.ts, *repeats):
-            if not await self.host.amend(changed.channel, message, text) and message != changed.ts:
+        await self.host.amend(changed.channel, changed.ts, text)
+        private = inbound.private_message(f"{changed.channel}:{changed.ts}")
+        await self._amend_known(changed.channel, repeats, text)
+        await self._amend_known(changed.channel, (private, *repeats_of(private)), inbound.private_words(text))
+
+    async def _amend_known(self, channel: str, messages: Iterable[str], text: str) -> None:
+        """Up to the first that is not known: none is asked again before the one before it."""
+        for message in messages:
+            if not await self.host.amend(channel, message, text):
                 return
 
     async def _asked(self, written: str) -> tuple[Depth, str]:

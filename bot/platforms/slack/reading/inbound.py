@@ -193,6 +193,13 @@ def ask_words(words: str) -> tuple[str, bool]:
     return (rest.strip(), True) if private else (words.strip(), False)
 
 
+def private_words(written: str) -> str:
+    """The question in a message that asks it privately, as in "ask privately fast: why …"."""
+    first, _, rest = written.partition(" ")
+    words, _ = ask_words(rest if first.casefold() == "ask" else written)
+    return depth_words(words)[1] or written
+
+
 def nearly_private(words: str) -> str:
     """The first word of the question, if it is most likely a mistyped "privately"; "" otherwise."""
     first = words.strip().partition(" ")[0].casefold().rstrip(":,")

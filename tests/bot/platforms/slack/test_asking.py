@@ -141,6 +141,23 @@ async def test_it_is_forgotten_with_the_message_that_asked_it(slack: FakeSlack) 
     assert host.withdrawn == [(GENERAL, asked.ts), (GENERAL, taken.message_id)]
 
 
+@pytest.mark.parametrize(
+    ("edited", "words"),
+    [("ask privately fast: what does Bo earn?", "what does Bo earn?"), ("never mind", "never mind")],
+)
+async def test_it_is_edited_with_the_message_that_asked_it(slack: FakeSlack, edited: str, words: str) -> None:
+    host = FakeHost()
+    async with serving(slack, host):
+        asked = await slack.say(ANN, GENERAL, f"{ME} ask privately what do I earn?")
+        await slack.settled()
+        (taken,) = host.taken
+        now = {**asked.wire(), "text": f"{ME} {edited}"}
+        event = {"type": "message", "subtype": "message_changed", "channel": GENERAL, "message": now}
+        await slack.acked(await slack.deliver(slack.envelope({**event, "previous_message": asked.wire()})))
+        await slack.settled()
+    assert host.amended[1:] == [(GENERAL, taken.message_id, words)]
+
+
 async def test_a_policy_that_is_asked_for_by_a_mention_shows_to_the_asker_alone_in_the_thread(
     slack: FakeSlack,
 ) -> None:
