@@ -86,7 +86,8 @@ def _who(total: Total, by: By) -> str:
     if by is By.CHANNEL and not total.key:
         return "(forgotten)"
     key = wording.shortened(total.key, wording.TITLE_CHARS)
-    return f"{wording.shortened(total.name, wording.TITLE_CHARS)} ({key})" if total.name else key
+    name = "".join(sign if sign.isprintable() else " " for sign in total.name)  # it is shown on a terminal
+    return f"{wording.shortened(name, wording.TITLE_CHARS)} ({key})" if name.strip() else key
 
 
 def _cells(spent: Spent) -> tuple[str, ...]:

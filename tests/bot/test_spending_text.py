@@ -112,3 +112,8 @@ def test_a_program_reads_the_same_with_every_field() -> None:
 def test_whatever_somebody_is_called_the_table_keeps_its_lines(key: str, name: str) -> None:
     lines = report_text([Total(key, TERRA, name)], NOVEMBER, By.PERSON).splitlines()
     assert len(lines) == 5
+
+
+def test_no_name_steers_the_operators_terminal() -> None:
+    shown = report_text([Total("U1", TERRA, "Ann\x1b]0;owned\x07\x9b2J\u202e")], NOVEMBER, By.PERSON)
+    assert all(line.isprintable() for line in shown.splitlines())
