@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -27,6 +28,7 @@ from tests.fakes.discord_world import ANN, BO, BOT, DM_OF, EPHEMERAL, GENERAL, L
 from tests.fakes.fast_clock import FastClock, MovedClock
 from tests.fakes.host import FakeHost
 from tests.fakes.reader import read_back
+from tests.fakes.turns_host import AT_ONCE
 
 PAGE = 2_000
 
@@ -128,7 +130,8 @@ async def test_an_answer_whose_time_runs_out_while_it_grows_is_completed_in_priv
     first, rest = "The boat is blue. " * 20, f"And the harbour {'is old, ' * 20}they say."
     for private in (True, False):
         clock, gate = MovedClock(speed=1.0), asyncio.Event()
-        host = answering_host(ScriptedProvider([[first, Until(gate.wait), rest]]), clock)
+        lasting = replace(AT_ONCE, lease=timedelta(hours=1))  # else the leap ends the lease of the turn, too
+        host = answering_host(ScriptedProvider([[first, Until(gate.wait), rest]]), clock, limits=lasting)
         async with running_discord(clock, window_s=WINDOW_S) as fake, serving(fake, host), host.answering():
             await fake.command(ANN, "ask", question="tell me", private=private)
             await fake.until(lambda fake=fake: any(message["content"] for message in by_the_bot(fake)))
@@ -139,7 +142,10 @@ async def test_an_answer_whose_time_runs_out_while_it_grows_is_completed_in_priv
             whole = f"{first}{rest}"
             if private:
                 assert fake.world.shown(GENERAL) == []
-                assert fake.world.shown(DM_OF[ANN]) == [whole]
+                answer, more = by_the_bot(fake)
+                assert answer["flags"] & EPHEMERAL
+                assert [more["content"]] == fake.world.shown(DM_OF[ANN])
+                assert answer["content"] + more["content"] == whole
             else:
                 assert fake.world.shown(GENERAL) == [whole]
 
