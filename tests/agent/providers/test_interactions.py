@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -12,7 +13,8 @@ from agent.errors import ProviderRefused, ProviderUnavailable, StreamBroken
 from agent.messages import Depth, Message, Role
 from agent.ports import CallOptions, HandleKept, ProviderEvent, ResponseEnded, TokensArrived
 from agent.providers.interactions_session import PREFIX, InteractionsProvider, InteractionsSession
-from tests.contracts.model_world import Breaks, Calls, Cuts, Refuses, Says, Turn, Waits
+from agent.providers.replay import Patience
+from tests.contracts.model_world import PATIENT, Breaks, Calls, Cuts, Refuses, Says, Turn, Waits
 from tests.fakes.http_world import USAGE, HttpWorld
 from tests.fakes.interactions_service import InteractionsWire, interactions_service
 from tests.fakes.model_server import DONE
@@ -55,8 +57,13 @@ def said(events: Sequence[ProviderEvent]) -> str:
 
 
 @asynccontextmanager
-async def serving(*turns: Turn, wire: InteractionsWire | None = None) -> AsyncGenerator[Serving, None]:
-    async with asyncio.timeout(PATIENCE_S), interactions_service(wire or InteractionsWire()) as (world, provider):
+async def serving(
+    *turns: Turn, wire: InteractionsWire | None = None, patience: Patience = PATIENT
+) -> AsyncGenerator[Serving, None]:
+    async with (
+        asyncio.timeout(PATIENCE_S),
+        interactions_service(wire or InteractionsWire(), patience) as (world, provider),
+    ):
         world.plan(*turns)
         yield Serving(world, provider)
 
@@ -200,8 +207,9 @@ async def test_a_cut_in_the_middle_breaks_the_stream_and_what_is_stored_is_delet
 
 async def test_the_vendors_first_sign_of_life_is_not_the_models() -> None:
     """The model may think for long after its interaction was made: the patience for a first token holds."""
-    async with serving(Waits((), asyncio.Event())) as (_, provider):
-        with pytest.raises(ProviderUnavailable, match=r"has not begun to answer for 0\.5 s"):
+    patience = replace(PATIENT, first_token_s=3.0)  # time enough for a busy machine to have made the interaction
+    async with serving(Waits((), asyncio.Event()), patience=patience) as (_, provider):
+        with pytest.raises(ProviderUnavailable, match=r"has not begun to answer for 3 s"):
             await Talk(provider.connect(CallOptions())).ask()
 
 
